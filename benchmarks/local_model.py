@@ -50,7 +50,7 @@ def _warm(project: Path) -> float:
 def _missing() -> str:
     listed = subprocess.run([*ZOT, "local", "list", "--json"], capture_output=True, text=True, check=True)
     small = next(model for model in json.loads(listed.stdout)["models"] if model["name"] == "small")
-    return "" if small["path"] else "not installed: zot local install small"
+    return "" if small["path"] else "not installed; run `zot local install small`"
 
 
 @contextmanager

@@ -53,7 +53,7 @@ def local(model: str, ways: tuple[str, ...]) -> Iterator[Contender]:
     """The local model, or without a name each that is installed, in each of the ways."""
     models = [model] if model else _installed()
     if not models:
-        sys.exit("evaluation: no local model is installed: zot local install small")
+        sys.exit("evaluation: no local model is installed; run `zot local install small`")
     for name in models:
         with _served(name) as (address, key):
             for calls in ways:

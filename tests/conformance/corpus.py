@@ -201,7 +201,7 @@ CASES: dict[str, Case] = {
     ),
     "exec-a-dangling-link": Case(
         "exec-found",
-        'exec "./run": {dir}/run is a link that leads nowhere',
+        'exec "./run": {dir}/run is a broken link',
         {"extension.json": manifest(exec="./run")},
         links={"run": "/opt/gone"},
     ),
@@ -308,7 +308,7 @@ CASES: dict[str, Case] = {
     ),
     "waits-for-the-ack": Case(
         "handshake-speaks-first",
-        "nothing for 6 s, and hello as soon as it was sent a hello_ack",
+        "no output for 6 s, then hello after hello_ack",
         bent("def run(self):\n    sys.stdin.readline(); super().run()"),
     ),
     "late-hello": Case(
@@ -322,7 +322,7 @@ CASES: dict[str, Case] = {
     ),
     "never-hello": Case("handshake-hello-in-time", "no hello within 6 s", python("import time\ntime.sleep(60)\n")),
     "hello-in-a-buffer": Case(
-        "framing-flush", "hello came only when the process ended: it was kept in a buffer", script="no_flush"
+        "framing-flush", "hello came only when the process ended: stdout is buffered", script="no_flush"
     ),
     "hello-with-a-mark": Case(
         "framing-utf8",

@@ -92,7 +92,7 @@ def test_only_does_not_hide_that_nothing_could_be_looked_at(zot: Zot, tmp_path: 
 def test_an_unknown_check_is_a_usage_error(zot: Zot, sound: Path) -> None:
     ran = zot("ext", "check", str(sound), "--only", "nonsense", model=False)
     assert (ran.code, ran.out) == (1, "")
-    assert 'there is no check "nonsense"' in ran.err
+    assert 'unknown check "nonsense"' in ran.err
 
 
 def test_the_timeout_scales_what_is_waited_for(zot: Zot, tmp_path: Path) -> None:

@@ -115,11 +115,11 @@ def test_a_starter_keeps_to_itself(author: Zot) -> None:
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("x",), "--lang is one of"),
-        (("x", "--lang", "cobol"), "--lang is one of"),
+        (("x",), "--lang: expected one of"),
+        (("x", "--lang", "cobol"), "--lang: expected one of"),
         (("--lang", "bash"), "the name is missing"),
-        (("../x", "--lang", "bash"), "cannot be a name"),
-        (("Big", "--lang", "bash"), "cannot be a name"),
+        (("../x", "--lang", "bash"), "is not a valid name"),
+        (("Big", "--lang", "bash"), "is not a valid name"),
     ],
 )
 def test_what_cannot_be_made_is_told(author: Zot, words: tuple[str, ...], reason: str) -> None:

@@ -146,7 +146,7 @@ def test_a_server_that_dies_in_an_answer_is_told_of_and_the_next_request_starts_
     assert second["pid"] != first["pid"]
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
-    told = "local: the model's server ended before the answer did; the next request starts another one"
+    told = "local: the model's server ended during the answer; the next request starts a new one"
     first_line, *_, last_line = err.decode().splitlines()
     assert first_line.startswith(f"zot: the answer broke off ({told});")
     assert told in last_line
@@ -303,7 +303,7 @@ def test_too_little_memory_is_refused_with_the_numbers(zot: Zot) -> None:
     )
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
-    assert re.search(r"not enough memory for \S+: it takes about 4\d\d MB and 450 MB are free", line)
+    assert re.search(r"not enough memory for \S+: it needs about 4\d\d MB, 450 MB are free", line)
 
 
 def test_weights_the_runtime_cannot_run_are_told_in_its_words(zot: Zot) -> None:

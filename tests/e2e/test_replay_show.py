@@ -161,7 +161,7 @@ def test_a_cut_recording_is_shown_up_to_there_and_says_so(zot: Zot, recorded: Pa
     path = tmp_path / "cut.zotrec"
     path.write_bytes(data[: data.index(b'"n":2')])
     ran = replay(zot, "--fast", str(path))
-    assert ran.code == 0 and "● Read notes.txt" in ran.out and "◇ the recording breaks off here" in ran.out
+    assert ran.code == 0 and "● Read notes.txt" in ran.out and "◇ the recording ends here" in ran.out
 
 
 def test_a_changed_recording_is_shown_with_a_warning(zot: Zot, recorded: Path, tmp_path: Path) -> None:
@@ -265,18 +265,18 @@ def test_one_of_something_is_told_as_one(zot: Zot, serve: Any, tmp_path: Path) -
     header = {"type": "header", "t": 0, "format": 2}
     odd = written(tmp_path / "odd.zotrec", header, {"type": "event", "t": 7300}, {"type": "end", "t": 7300})
     ran = replay(zot, "--fast", str(odd))
-    assert "1 line makes no sense and was left out" in ran.err
+    assert "1 line is invalid and was skipped" in ran.err
     assert ran.out.endswith("the end: 2h01m, 0 model calls, 0 tool calls\n")
 
 
 def test_why_it_cannot_be_verified_is_told(zot: Zot, recorded: Path, serve: Any, tmp_path: Path) -> None:
     cut = tmp_path / "cut.zotrec"
     cut.write_bytes(recorded.read_bytes().splitlines(keepends=True)[0])
-    assert "it breaks off before the run began" in replay(zot, "--verify", str(cut)).err
+    assert "it ends before the run starts" in replay(zot, "--verify", str(cut)).err
     serve([Say("done")])
     assert zot("-p", "go").code == 0
     report = zot("report", model=False).out.strip()
-    assert "it is a report made from a session" in replay(zot, "--verify", report).err
+    assert "a report of a session has no initial state" in replay(zot, "--verify", report).err
 
 
 def test_a_wrong_command_line_names_the_help_of_its_verb(zot: Zot) -> None:
@@ -286,7 +286,7 @@ def test_a_wrong_command_line_names_the_help_of_its_verb(zot: Zot) -> None:
 def test_on_a_terminal_stepping_says_how_it_goes_on(zot: Zot, recorded: Path) -> None:
     argv = zot.argv(["replay", "--step", str(recorded)])
     with FakeTerminal(argv, cwd=zot.project, env=zot.env(), columns=100, rows=40) as terminal:
-        terminal.wait_for("enter shows the next step; q and enter end it")
+        terminal.wait_for("enter: next step; q and enter: quit")
         assert "what is there?" not in terminal.everything
         terminal.type("\r")
         terminal.wait_for("what is there?")

@@ -82,7 +82,7 @@ def test_every_item_has_a_worker_and_a_line(swarm: SwarmHome, zot: Zot, model: M
     assert {name: row["answer"] for name, row in rows.items()} == {name: f"heard {name}" for name in names}
     assert all(row["status"] == "done" and row["cost"] == 0.3 for row in rows.values())
     again = swarm("map", "list.txt", "tell {item}")
-    assert again.code == 1 and "is there already; --resume" in again.err
+    assert again.code == 1 and "already exists; continue it with --resume" in again.err
     assert swarm("map", "--resume", "list.txt").code == 0
     assert model.asked == Counter(names)
 
@@ -127,7 +127,7 @@ def test_ctrl_c_leaves_what_can_be_gone_on_with_and_says_how(swarm: SwarmHome, z
     child.send_signal(signal.SIGINT)
     _, said = child.communicate(timeout=60)
     assert child.returncode == 130
-    assert "`zot swarm map --resume list.txt` goes on" in said.decode() and "2 of 3 done" in said.decode()
+    assert "`zot swarm map --resume list.txt` continues it" in said.decode() and "2 of 3 done" in said.decode()
     with path.open("a") as file:
         file.write('{"item":"hal')  # as if it had been killed while it wrote
     (row,) = [row for row in json.loads(swarm("list", "--json").out)["workers"]]
@@ -146,10 +146,10 @@ def test_ctrl_c_leaves_what_can_be_gone_on_with_and_says_how(swarm: SwarmHome, z
 def test_what_is_typed_wrong_is_told(swarm: SwarmHome, zot: Zot) -> None:
     lists = items(zot, "a")
     for words, code, said in (
-        (("list.txt", "no place"), 1, "put {item} where"),
-        (("none.txt", "tell {item}"), 2, "there is no file none.txt"),
+        (("list.txt", "no place"), 1, "has no {item}"),
+        (("none.txt", "tell {item}"), 2, "no file none.txt"),
         (("list.txt",), 1, "the task is missing"),
-        (("--resume", "list.txt"), 1, "there is nothing to go on with"),
+        (("--resume", "list.txt"), 1, "nothing to continue"),
         (("list.txt", "tell {item}", "--schema", "none.json"), 2, "none.json"),
         (("list.txt", "tell {item}", "--max-cost", "0"), 1, "--max-cost"),
         (("list.txt", "tell {item}", "--worktree"), 1, "is not in a git repository"),
@@ -250,7 +250,7 @@ def test_a_race_goes_on_when_the_supervisor_is_killed_and_nothing_is_left_over(z
         out, said = child.communicate(timeout=100)
         assert child.returncode == 0, said.decode()
         assert [line.split()[0] for line in out.decode().splitlines()] == ["passed"] * 3
-        assert said.decode().count("supervisor was killed; its workers go on under a new one") == 2
+        assert said.decode().count("supervisor was killed; its workers continue under a new one") == 2
         swarm.until_nothing_runs()
         agents = sorted(path.name for path in (swarm.home / "swarm" / "agents").iterdir())
         assert len(agents) == 3
@@ -270,7 +270,10 @@ def test_ctrl_c_leaves_the_tries_of_a_race_at_work_and_says_how_to_end_them(zot:
         child.send_signal(signal.SIGINT)
         out, said = child.communicate(timeout=60)
         assert (child.returncode, out) == (130, b"")
-        assert "interrupted; the tries go on" in said.decode() and "zot swarm stop --all ends them" in said.decode()
+        assert (
+            "interrupted; the attempts continue" in said.decode()
+            and "stop them: `zot swarm stop --all`" in said.decode()
+        )
         rows = json.loads(swarm("list", "--json").out)["workers"]
         assert [row["status"] for row in rows] == ["running", "running"]
         assert swarm("stop", "--all").code == 0

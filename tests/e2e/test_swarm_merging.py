@@ -79,7 +79,7 @@ def test_a_worker_s_changes_are_looked_at_merged_and_cleared_up(swarm: SwarmHome
     assert swarm("diff", "adder").out.splitlines()[-1] == "+more"
     assert swarm("diff", id[:-1], "--stat").out == "1 file, +1 -0\n"
     refused = swarm("rm", "adder")
-    assert refused.code == 1 and "has changes that are not merged; --force" in refused.err
+    assert refused.code == 1 and "has unmerged changes; --force" in refused.err
     merged = swarm("merge", "adder")
     assert (merged.code, merged.out) == (0, "adder: merged into main\nchanged, not committed: a.txt\n")
     assert (repo / "a.txt").read_text() == f"{LINES}more\n"
@@ -120,7 +120,7 @@ def test_a_conflict_exits_with_3_and_its_worker_mends_it(swarm: SwarmHome, zot: 
     report = json.loads(swarm("merge", id, "--json").out)
     assert [conflict["path"] for conflict in report["rows"][0]["conflicts"]] == ["a.txt"]
     ran = swarm("merge", id, "--repair")
-    assert ran.code == 3 and "was told to mend a.txt" in ran.err
+    assert ran.code == 3 and "is resolving conflicts in a.txt" in ran.err
     swarm.seen_at(id, "assistant_message")
     swarm.until(id, "done", "idle")
     assert everything(repo) == before
@@ -153,14 +153,14 @@ def test_all_are_merged_one_after_another_if_the_check_passes(swarm: SwarmHome, 
     assert re.findall(r"^\S+: (.*)$", ran.out, re.MULTILINE)[:3] == [
         *("merged into main", "not merged, the check failed on the merged files:", "merged into main")
     ]
-    assert "hang-there is running and left out" in ran.err
-    assert "half is failed and left out; merge it by its name if you want it" in ran.err
+    assert "hang-there is running; skipped" in ran.err
+    assert "half is failed and was skipped; merge it by name if you want it" in ran.err
     assert git(repo, "status", "--porcelain").splitlines() == [" M mine.txt", "?? x.txt", "?? z.txt"]
     refused = swarm("merge", running)
     assert refused.code == 1 and "is running: wait for it, or stop it first" in refused.err
     assert swarm("rm", running, "--force").code == 1
     pruned = swarm("prune")
-    assert set(pruned.out.split()) == {ids[0], ids[2]} and "not merged" in pruned.err
+    assert set(pruned.out.split()) == {ids[0], ids[2]} and "unmerged" in pruned.err
     assert swarm("prune", "--older", "1h", "--force").out == ""
     assert swarm("prune", "--force").out.split() == [ids[1], half]
 
@@ -173,7 +173,7 @@ def test_a_worker_that_was_stopped_half_way_is_merged_by_its_name_only(swarm: Sw
     assert (swarm.status(done), swarm.status(half)) == ("stopped", "stopped")
     ran = swarm("merge", "--all")
     assert ran.code == 0 and "rested: merged into main" in ran.out
-    assert "halved was stopped in the middle of its task and left out; merge it by its name if you want it" in ran.err
+    assert "halved was stopped during its task and was skipped; merge it by name if you want it" in ran.err
     assert swarm("merge", "halved").code == 0 and (zot.project / "slow.txt").is_file()
 
 
@@ -202,7 +202,7 @@ def test_outside_a_repository_a_worktree_is_refused_with_a_hint(swarm: SwarmHome
     shared = swarm.start("b.txt: x", "--shared", "--once")
     swarm.until(shared, "done", "failed")
     ran = swarm("diff", shared)
-    assert ran.code == 1 and "has no tree of its own" in ran.err
+    assert ran.code == 1 and "has no worktree" in ran.err
     assert swarm("rm", shared).code == 0
 
 
@@ -216,8 +216,8 @@ def test_what_git_does_not_carry_is_told_once_wherever_it_matters(swarm: SwarmHo
     git(repo, "commit", "-qm", "more")
     repository(repo / "nested")
     note = (
-        "submodules are not checked out: sub; files in Git LFS are not fetched: the tree has their pointers; "
-        "repositories inside this one are left out: nested"
+        "submodules are not checked out: sub; Git LFS files are not fetched: the worktree has their pointers; "
+        "nested repositories are excluded: nested"
     )
     ran = swarm("start", "--once", "clone something")
     assert ran.err.splitlines()[0] == f"note: {note}" and ran.err.count("submodules") == 1
@@ -226,15 +226,15 @@ def test_what_git_does_not_carry_is_told_once_wherever_it_matters(swarm: SwarmHo
     assert f"  note     {note}" in swarm("show", id).out.splitlines()
     assert json.loads(swarm("show", id, "--json").out)["notes"] == note.split("; ")
     left = (
-        "a repository of its own is not part of it: inner; what is in a submodule is not part of it: sub; "
-        "Git LFS is not asked, so these come as they lie in its tree: big.bin"
+        "a nested repository is excluded: inner; changes in submodules are excluded: sub; "
+        "Git LFS is not run, so these files are taken as they are: big.bin"
     )
     assert left.rpartition("; ")[0] in swarm("diff", id).err
     merged = swarm("merge", id)
     assert merged.code == 0 and (repo / "big.bin").read_text() == "big\n" and not (repo / "inner").exists()
     assert merged.err == f"note: clone-something: {left}\n"
     refused = swarm("rm", id)
-    assert refused.code == 1 and "what no merge takes along (a repository of its own" in refused.err
+    assert refused.code == 1 and "contains files a merge would not keep (a nested repository" in refused.err
     (items := tmp_path / "items").write_text("one.txt\ntwo.txt\n")
     mapped = swarm("map", str(items), "{item}: text")
     assert mapped.code == 0 and mapped.err.count("submodules are not checked out: sub") == 1, mapped.err

@@ -121,7 +121,7 @@ def test_a_worker_of_a_repository_is_merged_and_removed(client: FakeRpcClient, h
     assert (found["files"], found["added"]) == (1, 1)
     assert "+made" in data(client, "swarm_diff", worker=worker["id"])["diff"]
     refused = client.ask("swarm_remove", worker=worker["id"])
-    assert not refused["success"] and "not merged" in refused["error"]
+    assert not refused["success"] and "unmerged" in refused["error"]
     assert data(client, "swarm_merge", worker=worker["id"])["files"] == ["new.txt"]
     assert (project / "new.txt").read_text() == "made\n"
     data(client, "swarm_remove", worker=worker["id"])

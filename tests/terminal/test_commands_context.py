@@ -59,9 +59,9 @@ def test_what_a_brief_prompt_leaves_out_is_told(serve: Any, open_zot: OpenZot, z
     terminal = open_zot("--provider", "mine", "--model", "tiny", model=False, columns=110, rows=45)
     terminal.submit("/context")
     terminal.wait_for("context files")
-    terminal.wait_for("the prompt of a small model is brief")
+    terminal.wait_for("the prompt of a small model is short")
     told = "".join(terminal.screen.split())  # a long path is broken wherever it has to be
-    assert "ithas1,199ofthe5,999charactersof" in told and "AGENTS.mdandnothingof1othercontextfile" in told
+    assert "itcontains1,199ofthe5,999charactersof" in told and "AGENTS.mdandnothingof1othercontextfile" in told
     terminal.press("esc")
     terminal.wait_gone("── context")
     terminal.submit("/model large")

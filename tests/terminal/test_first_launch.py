@@ -92,7 +92,7 @@ def test_what_is_installed_already_is_used_at_once(open_zot: OpenZot, zot: Zot, 
     place.parent.mkdir(parents=True)
     place.write_bytes(DATA)
     terminal = open_zot(model=False)
-    terminal.wait_for("nothing leaves this machine")
+    terminal.wait_for("no key, offline")
     terminal.press("enter")
     terminal.wait_for("model: small (local)")
     assert source.asked == []

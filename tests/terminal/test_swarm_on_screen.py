@@ -110,7 +110,7 @@ def test_only_flags_before_the_task_are_flags(swarm: SwarmHome, open_zot: OpenZo
     terminal.submit("/swarm new --nonsense do it")
     terminal.wait_for("--nonsense: not one of --model")
     terminal.submit("/swarm stop nobody-here")
-    terminal.wait_for('there is no worker "nobody-here"')
+    terminal.wait_for('no worker "nobody-here"')
     terminal.type("/swarm remove e")
     terminal.wait_for("remove equal")
     terminal.press("tab")
@@ -298,7 +298,7 @@ def test_what_a_worker_changed_is_looked_at_and_merged(swarm: SwarmHome, open_zo
     terminal.press("r")
     terminal.wait_for("remove writer?")
     terminal.press("down", "enter")
-    terminal.wait_for("writer has changes that are not merged")
+    terminal.wait_for("writer has unmerged changes")
     terminal.press("enter")
     terminal.wait_for("writer stays")
     terminal.press("m")
@@ -321,7 +321,7 @@ def test_what_a_tree_lacks_is_told_and_a_conflict_is_given_back(swarm: SwarmHome
     os.rmdir(zot.project)
     repository(zot.project, {"a.txt": "a\n"})
     repository(zot.project / "inner")
-    lacks = "repositories inside this one are left out: inner"
+    lacks = "nested repositories are excluded: inner"
     terminal = opened(open_zot, columns=120, rows=40)
     start(terminal, swarm, "/swarm new --name writer hello.py: make it", "writer")
     terminal.wait_for(f"[swarm] writer: {lacks}")

@@ -36,7 +36,7 @@ from zot.wire.line_splitter import LineSplitter
 if TYPE_CHECKING:
     from zot.system.jail.jail import Jail
 
-MOST_LINES = 20_000  # of one run
+MOST_LINES = 20_000  # lines of one run
 
 _READ = 256 * 1024
 _SETTLED = 0.12  # silence after which nothing more is expected
@@ -49,7 +49,7 @@ Listener = Callable[[TranscriptLine], None]
 
 
 class RunPaths(msgspec.Struct, frozen=True):
-    """Where a run takes place: the project it is told of, the directory for its state, and its log."""
+    """Directories of a run: project, data and log."""
 
     cwd: Path
     data: Path
@@ -57,7 +57,7 @@ class RunPaths(msgspec.Struct, frozen=True):
 
     @classmethod
     def below(cls, folder: Path) -> RunPaths:
-        """Directories of its own, made below ``folder``."""
+        """New directories below ``folder``."""
         place = cls(folder / "project", folder / "data", folder / "log")
         for directory in (place.cwd, place.data):
             directory.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ class RunPaths(msgspec.Struct, frozen=True):
 
 
 class ScriptedHost:
-    """One running child. ``listeners`` hear of each line, sent or received, as it passes."""
+    """One running child. ``listeners`` receive each line, sent or received."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class ScriptedHost:
     # --- sending
 
     def send(self, frame: Frame, **extra: object) -> None:
-        """One frame in one write; ``extra`` keys are ones the child cannot know."""
+        """One frame in one write; ``extra`` keys are unknown to the child."""
         data = encode(frame)
         if extra:
             data = msgspec.json.encode({**msgspec.json.decode(data, type=dict[str, object]), **extra}) + b"\n"
@@ -112,7 +112,7 @@ class ScriptedHost:
         self._outbox.put_nowait(data)
 
     async def send_slowly(self, line: bytes) -> None:
-        """Byte by byte: the next one goes out when the child has taken the last one, or did not for a while."""
+        """Sends byte by byte, each after the child has read the last one or a timeout."""
         self._keep(line)
         for byte in line:
             self._outbox.put_nowait(bytes([byte]))
@@ -123,11 +123,11 @@ class ScriptedHost:
 
     def _unread(self) -> int:
         """Bytes in the pipe that the child has not read yet."""
-        import fcntl  # together with termios used for this one question
+        import fcntl  # only used here, with termios
         import termios
 
         if self._stdin >= 0:
-            with suppress(OSError):  # a system that does not tell: then bytes simply go out one by one
+            with suppress(OSError):  # not supported: send bytes one by one
                 return int.from_bytes(fcntl.ioctl(self._stdin, termios.FIONREAD, b"\0" * 4), sys.byteorder)
         return 0
 
@@ -142,7 +142,7 @@ class ScriptedHost:
         return question
 
     def note_question(self, frame: Asking) -> Question:
-        """Open a question whose frame is sent by other means."""
+        """Registers a request whose frame is sent separately."""
         return self.transcript.ask(time.monotonic(), frame)
 
     def close_stdin(self) -> None:
@@ -157,11 +157,11 @@ class ScriptedHost:
 
     @property
     def unfinished(self) -> bytes:
-        """What came without a line feed a while ago; empty while more is coming."""
+        """Pending output without a line feed; empty while more arrives."""
         return self._lines.unfinished if time.monotonic() - self.last_read > _STALE else b""
 
     async def until(self, happened: Callable[[], bool], within: float | None) -> bool:
-        """Whether it happened in time; a dead child ends the wait."""
+        """Whether it happened in time; stops waiting if the child ends."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within):
                 while not happened() and self.alive:
@@ -169,19 +169,19 @@ class ScriptedHost:
         return happened()
 
     async def answer(self, question: Question, within: float) -> bool:
-        """Whether there was one that can be read."""
+        """Whether a valid one arrived."""
         await self.until(lambda: question.is_settled, within)
         return question.answer is not None
 
     async def fate(self) -> None:
-        """After the end of its stdout: a moment for the process to end too, so that its status is known."""
+        """After the end of stdout, waits briefly for the exit status."""
         with suppress(TimeoutError):
             async with asyncio.timeout(EXIT_AFTER_EOF):
                 while self.stdout_closed and self.exit_code is None:
                     await self._news.wait()
 
     async def settle(self) -> None:
-        """Until nothing has come for a moment."""
+        """Waits until output stops."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_SETTLE_AT_MOST):
                 while self.alive and await self._more(_SETTLED):
@@ -214,7 +214,7 @@ class ScriptedHost:
         )
 
     async def registered(self, within: float) -> bool:
-        """Wait for ``ready``, or for the silence that stands for it; True for a real ``ready``."""
+        """Waits for ``ready`` or the silence accepted instead; True for a real ``ready``."""
 
         def ready() -> bool:
             return bool(self.transcript.frames(Ready))
@@ -235,7 +235,7 @@ class ScriptedHost:
         return hello
 
     async def end(self, *, shutdown: bool = True) -> float | None:
-        """Ask it to end by ``shutdown`` and the end of input, or by that alone; seconds it took, None if too long."""
+        """Ends it by ``shutdown`` and the end of input, or by that alone; seconds taken, None if too long."""
         began = time.monotonic()
         self.transcript.ending = True
         if shutdown:
@@ -248,13 +248,13 @@ class ScriptedHost:
         return None if self.exit_code is None else time.monotonic() - began
 
     def left_behind(self) -> list[str]:
-        """What still runs of its tree after its end."""
+        """Processes of its tree that are still running."""
         return [f"{process.pid} {command_of(process)}" for process in self._tree.members()]
 
     # --- the loop's callbacks
 
     async def run(self) -> None:
-        """Move bytes and notice the end, until cancelled."""
+        """Transfers bytes and detects the end, until cancelled."""
         loop = asyncio.get_running_loop()
         loop.add_reader(self._stdout, self._readable)
         try:
@@ -276,7 +276,7 @@ class ScriptedHost:
         self._close_fd()
 
     async def _write(self, data: memoryview) -> int:
-        """One write; a child that closed its stdin swallows the rest."""
+        """One write; dropped if the child closed its stdin."""
         try:
             return os.write(self._stdin, data)
         except BlockingIOError:
@@ -299,7 +299,7 @@ class ScriptedHost:
     async def _watch_exit(self) -> None:
         code = await self._tree.wait()
         while self._read():
-            pass  # what the pipe still holds
+            pass  # the rest in the pipe
         self.stderr.drain()
         if rest := self._lines.rest():
             self._take([rest], complete=False)
@@ -311,7 +311,7 @@ class ScriptedHost:
             asyncio.get_running_loop().remove_reader(self._stdout)
 
     def _read(self) -> bool:
-        """One read; False when there is nothing to be had."""
+        """One read; False if nothing is available."""
         if self.stdout_closed:
             return False
         try:
@@ -348,7 +348,7 @@ class ScriptedHost:
 
 @asynccontextmanager
 async def started(manifest: Manifest, place: RunPaths, label: str = "") -> AsyncGenerator[ScriptedHost]:
-    """A running child; leaving the block ends it and all it started. ExtensionError when it cannot be started."""
+    """A running child, killed with its processes at the end of the block. ExtensionError if it cannot start."""
     host = _start(manifest, place, label)
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(host.run())
@@ -397,7 +397,7 @@ def _start(manifest: Manifest, place: RunPaths, label: str) -> ScriptedHost:
 def _confined(
     manifest: Manifest, place: RunPaths, argv: list[str], environment: dict[str, str]
 ) -> tuple[Jail | None, dict[str, str]]:
-    """With what its permissions give it, and nothing else: what is missing there shows while it is written."""
+    """Confined to its permissions, so that missing ones are found during development."""
     if manifest.permissions is None:
         return None, environment
     from zot.features.extensions.jail_policy import JailContext, build_jail
@@ -409,7 +409,7 @@ def _confined(
 
 
 def _stderr(log: Path) -> StderrPipe:
-    """Into the log of the run, a flood only in part."""
+    """Writes stderr to the run's log, limited in size."""
 
     def keep(data: bytes) -> None:
         fd = open_to_append(log)
@@ -419,11 +419,11 @@ def _stderr(log: Path) -> StderrPipe:
             os.close(fd)
 
     keep(b"")
-    return StderrPipe(keep, lambda count: keep(f"[zot] {count:,} bytes of its stderr were not kept\n".encode()))
+    return StderrPipe(keep, lambda count: keep(f"[zot] {count:,} bytes of its stderr were dropped\n".encode()))
 
 
 def child_environment(directory: Path) -> dict[str, str]:
-    """The host's variables minus the credentials it knows, as every child gets them."""
+    """The host's environment without credentials, as for every child."""
     credentials, passthrough = _hidden(zot_home())
     workspace = Workspace(directory, credentials=credentials, passthrough=passthrough)
     ours = {"PYTHONDONTWRITEBYTECODE": "1", "ZOT_BYTECODE": str(zot_home() / "pycache")}
@@ -432,6 +432,6 @@ def child_environment(directory: Path) -> dict[str, str]:
 
 @functools.cache
 def _hidden(home: Path) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Which variables children do not get, and the exceptions; read once, for all the runs of a check."""
+    """Withheld variables and exceptions, read once for all runs of a check."""
     credentials = credential_variables(Catalog(home).providers().values())
     return credentials, tuple(Settings(home).values.env_passthrough)

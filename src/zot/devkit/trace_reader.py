@@ -1,4 +1,4 @@
-"""Traces and recordings read again: the frames in a file, those in one that grows, and one readable line for each."""
+"""Reads traces and recordings: frames of a file or of a growing one, and a readable line for each."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def read_frames(path: Path) -> Iterator[tuple[int, TracedFrame]]:
 
 
 def _frame_of(path: Path, number: int, line: bytes) -> TracedFrame | None:
-    """None for the other records of a recording, and for a last line that was cut."""
+    """None for other records, and for an incomplete last line."""
     try:
         if msgspec.json.decode(line, type=_RecordKind).type not in ("", "frame"):
             return None
@@ -54,7 +54,7 @@ def _frame_of(path: Path, number: int, line: bytes) -> TracedFrame | None:
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         if not line.endswith(b"\n"):
             return None
-        raise ConfigError(f"{path}: line {number} is neither of a trace nor of a recording: {error}") from error
+        raise ConfigError(f"{path}: line {number} is not from a trace or recording: {error}") from error
 
 
 class _RecordKind(msgspec.Struct, frozen=True):
@@ -62,7 +62,7 @@ class _RecordKind(msgspec.Struct, frozen=True):
 
 
 def follow_frames(path: Path) -> Iterator[TracedFrame]:
-    """The frames of a file while it grows, for ever; one that was started over is read from its beginning."""
+    """The frames of a growing file, endless; a truncated file is read from its start."""
     lines, place = LineSplitter(), 0
     while True:
         size = path.stat().st_size if path.exists() else 0
@@ -79,7 +79,7 @@ def follow_frames(path: Path) -> Iterator[TracedFrame]:
 
 
 def _traced(line: bytes) -> TracedFrame | None:
-    """None for what is not a frame: the other records of a recording, or damage."""
+    """None for other records and damaged lines."""
     try:
         return msgspec.json.decode(line, type=TracedFrame)
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -131,7 +131,7 @@ class LiveTrace:
         self._log = FrameLog()
 
     async def run(self) -> int:
-        """The exit status: 1 when it did not start, or did not end when asked."""
+        """The exit status: 1 if it did not start or did not exit on shutdown."""
         async with started(self._manifest, self._place, "trace") as host:
             frame, name = self._log.frame, self._manifest.name
             host.listeners.append(
@@ -168,7 +168,7 @@ class LiveTrace:
 
 
 class StdinLines:
-    """Lines of stdin, read in a thread that may be left waiting: a dead extension or Ctrl-C ends the run at once."""
+    """Lines of stdin, read in a daemon thread, so that a dead extension or Ctrl+C ends the run at once."""
 
     def __init__(self, host: ScriptedHost) -> None:
         self._host = host
@@ -177,7 +177,7 @@ class StdinLines:
         threading.Thread(target=self._read, daemon=True).start()
 
     async def line(self) -> str:
-        """Empty at the end of stdin, or when the extension is gone."""
+        """Empty at the end of stdin, or after the extension ended."""
         await self._host.until(lambda: bool(self._lines), None)
         return self._lines.popleft() if self._lines else ""
 
@@ -194,7 +194,7 @@ class StdinLines:
 
 
 def read_typed(typed: str) -> Frame:
-    """``/name args`` is a command, ``name {json}`` a tool call, ``{…}`` a frame as it stands; BadFrame says why not."""
+    """``/name args`` is a command, ``name {json}`` a tool call, ``{…}`` a frame as typed; BadFrame with the reason."""
     if typed.startswith("{"):
         return decode_host(typed.encode())
     name, _, rest = typed.partition(" ")

@@ -22,11 +22,11 @@ from zot.provider.http.pool import HttpPool
 from zot.provider.http_client import HttpClient
 from zot.provider.model_call import Finished, Request, Started, StreamEvent
 
-_STARTS = 3  # of the server, for one request of which nothing was answered
+_STARTS = 3  # starts of the server for one unanswered request
 
 
 class LocalClient:
-    """A ``Client``. ``endpoint`` has everything but the address and the key, which a server brings."""
+    """A ``Client``. ``endpoint`` lacks the address and the key, which come from the server."""
 
     def __init__(self, model: ModelFile, api: str, endpoint: Endpoint, pool: HttpPool) -> None:
         self._runtime = LocalServerManager(model)
@@ -73,7 +73,7 @@ class LocalClient:
                 self._runtime.note_use()
 
     def release_server(self) -> None:
-        """Another model has the word: unless this one is answering, its server is let go; a request holds it again."""
+        """Another model is in use: releases the server unless it is answering."""
         if not self._answering:
             self._runtime.release()
 
@@ -81,11 +81,11 @@ class LocalClient:
         self._runtime.release()
 
     async def _told(self, error: TransportFailed, server: ServerInfo) -> TransportFailed:
-        """The same error, unless the server is gone: then that is the reason."""
+        """The same error, or that the server ended."""
         if not await self._runtime.has_exited(server):
             return error
         return TransportFailed(
-            f"{self.name}: the model's server ended before the answer did; the next request starts another one",
+            f"{self.name}: the model's server ended during the answer; the next request starts a new one",
             provider=self.name,
         )
 

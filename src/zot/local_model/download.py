@@ -22,11 +22,11 @@ from zot.provider.http.pool import HttpPool, HttpResponse
 from zot.system.files import make_private_dir, sync_dir, try_lock
 from zot.system.safe_open import open_buffered, open_to_append
 
-# How far a download is.
+# Progress of a download.
 
 _BAR_EVERY_S = 0.1
 _LINE_EVERY_S = 5.0
-_RATE_OVER_S = 30.0  # the rate is that of the last seconds
+_RATE_OVER_S = 30.0  # seconds over which the rate is measured
 _WIDEST = 30
 
 
@@ -42,10 +42,10 @@ class DownloadProgress:
         self._drawn = False
 
     def at(self, done: int) -> None:
-        """So many bytes are here."""
+        """Shows the number of bytes."""
         now = time.monotonic()
         if self._seen and done < self._seen[-1][1]:
-            self._seen.clear()  # it begins again
+            self._seen.clear()  # the download started again
         if not self._seen or now - self._seen[-1][0] > _BAR_EVERY_S:
             self._seen.append((now, done))
             while len(self._seen) > 2 and now - self._seen[0][0] > _RATE_OVER_S:
@@ -99,7 +99,7 @@ def _duration(seconds: float) -> str:
 # The growing file: always the beginning of the pinned file. It stays when a download is interrupted, and the next one,
 # from any source, continues it. It gets its name only after its hash is verified; one process at a time locks it.
 
-_SPARE = 50_000_000  # left for others on the disk
+_SPARE = 50_000_000  # bytes left free on the disk
 
 
 class PartialDownload:
@@ -116,10 +116,10 @@ class PartialDownload:
             make_private_dir(self.path.parent)
             self._fd = open_to_append(self.path, os.O_RDWR)
         except OSError as error:
-            raise ZotError(f"weights cannot be stored: {describe_error(error)}") from error
+            raise ZotError(f"cannot store weights: {describe_error(error)}") from error
         if not try_lock(self._fd):
             os.close(self._fd)
-            raise ZotError(f"another zot is fetching {self._weights.name} at this moment")
+            raise ZotError(f"another zot is downloading {self._weights.name}")
         self.size = os.fstat(self._fd).st_size
         if self.size > self._weights.bytes:
             self.cut(0)
@@ -129,17 +129,15 @@ class PartialDownload:
         os.close(self._fd)
 
     def check_room(self, beside: int = 0) -> None:
-        """ZotError when the disk cannot hold the rest, and what is needed ``beside`` it meanwhile."""
+        """ZotError if the disk has no space for the rest and ``beside`` bytes."""
         disk = os.fstatvfs(self._fd)
         free, needed = disk.f_bavail * disk.f_frsize, self._weights.bytes - self.size + beside
         if free < needed + _SPARE:
             where = self.path.parent
-            raise ZotError(
-                f"not enough room in {where}: {format_bytes(needed)} are needed and {format_bytes(free)} are free"
-            )
+            raise ZotError(f"not enough space in {where}: {format_bytes(needed)} needed, {format_bytes(free)} free")
 
     def append(self, data: bytes | memoryview) -> None:
-        """ZotError when the disk does not take it; what is there stays."""
+        """ZotError if writing fails; existing bytes stay."""
         rest = memoryview(data)
         try:
             while rest:
@@ -147,20 +145,22 @@ class PartialDownload:
                 rest = rest[written:]
                 self.size += written
         except OSError as error:
-            here = f"{format_bytes(self.size)} of {format_bytes(self._weights.bytes)} are there and stay"
-            raise ZotError(f"{self.path.parent}: {error.strerror or error}; {here}: make room and try again") from error
+            here = f"{format_bytes(self.size)} of {format_bytes(self._weights.bytes)} are kept"
+            raise ZotError(
+                f"{self.path.parent}: {error.strerror or error}; {here}; free some space and try again"
+            ) from error
 
     def cut(self, size: int) -> None:
-        """Keep only the beginning."""
+        """Truncates the file."""
         os.ftruncate(self._fd, size)
         self.size = size
 
     def is_complete(self) -> bool:
-        """Whether all of it is here and is what was pinned."""
+        """Whether it is complete and matches the pinned hash."""
         return self.size == self._weights.bytes and digest_of(self.path) == self._weights.sha256
 
     def settle(self) -> None:
-        """It is what it should be: give it its name."""
+        """Moves the verified file to its name."""
         os.fchmod(self._fd, 0o600)
         os.fsync(self._fd)
         os.rename(self.path, self._place)
@@ -170,12 +170,12 @@ class PartialDownload:
 _CONNECT_S = 10.0
 _SILENCE_S = 30.0
 _REDIRECTS = 5
-_CUTS = 5  # in a row, each of which brought less than a mebibyte
+_CUTS = 5  # attempts in a row with less than one MiB each
 _PIECE = 1 << 20
 
 
 class SourceFailed(Exception):
-    """This source does not have it; its text says why."""
+    """The source failed, with the reason."""
 
 
 async def download(
@@ -196,7 +196,7 @@ async def download(
             tell(text)
 
         if partial.size:
-            say(f"{weights.name}: going on where the last download ended")
+            say(f"{weights.name}: continuing the last download")
         try:
             for source in weights.sources:
                 if await _tried(source, weights, partial, progress, say, proxy):
@@ -205,7 +205,7 @@ async def download(
         finally:
             progress.close()
     raise ZotError(
-        f"{weights.name} could not be fetched; zot local install PATH takes a file you already have"
+        f"{weights.name} cannot be downloaded; use a file you have with `zot local install PATH`"
         if weights.sources
         else f"{weights.name} has no source"
     )
@@ -219,7 +219,7 @@ async def _tried(
     say: Callable[[str], None],
     proxy: str,
 ) -> bool:
-    """Whether the source gave the right bytes. What lay there before may be the wrong ones: then it begins again."""
+    """Whether the source gave the right bytes. A damaged partial file is started again."""
     while True:
         resumed = partial.size > 0
         try:
@@ -244,13 +244,13 @@ async def _tried(
             return False
         partial.cut(0)
         if not resumed:
-            say(f"{source.label}: what it gave is not the file that was pinned (its SHA-256 differs)")
+            say(f"{source.label}: wrong file (its SHA-256 differs from the pinned one)")
             return False
-        say(f"{source.label}: what was fetched before is damaged; once more from the beginning")
+        say(f"{source.label}: the partial download is damaged; starting again")
 
 
 def copy(path: Path, weights: Weights, partial: PartialDownload, progress: DownloadProgress) -> None:
-    """From a file of this machine."""
+    """Copies from a local file."""
     try:
         with open_buffered(path) as file:
             file.seek(partial.size)
@@ -264,7 +264,7 @@ def copy(path: Path, weights: Weights, partial: PartialDownload, progress: Downl
 
 
 class _Download:
-    """One address, from where the partial file ends; a cut connection is taken up again."""
+    """Downloads from an address after the partial file; reconnects if interrupted."""
 
     def __init__(
         self, url: str, weights: Weights, partial: PartialDownload, progress: DownloadProgress, pool: HttpPool
@@ -285,22 +285,22 @@ class _Download:
                         if not piece:
                             break
                         if self._partial.size + len(piece) > self._weights.bytes:
-                            raise SourceFailed("sends more than the weights have")
+                            raise SourceFailed("sends more bytes than the weights have")
                         self._partial.append(piece)
                         self._progress.at(self._partial.size)
                 finally:
                     response.abort()
                 if self._partial.size < self._weights.bytes:
-                    raise TransportFailed("the file ended too early")
+                    raise TransportFailed("the file ended early")
             except (TransportFailed, TimeoutError, BadRequest) as error:
                 cuts = 0 if self._partial.size - before > _PIECE else cuts + 1
-                if cuts >= _CUTS or self._partial.size in (0, first):  # it never gave anything: the next may
-                    reason = f"nothing came for {_SILENCE_S:g} s" if isinstance(error, TimeoutError) else str(error)
+                if cuts >= _CUTS or self._partial.size in (0, first):  # no data at all: try the next source
+                    reason = f"no data for {_SILENCE_S:g} s" if isinstance(error, TimeoutError) else str(error)
                     raise SourceFailed(reason) from error
                 await asyncio.sleep(0.2 * cuts)
 
     async def _answer(self) -> HttpResponse:
-        """The body of the file from where ours ends."""
+        """The rest of the file after our partial one."""
         url = self._url
         for _ in range(_REDIRECTS):
             at = self._partial.size
@@ -312,7 +312,7 @@ class _Download:
                 from urllib.parse import urljoin
 
                 if not (location := response.headers.get("location", "")):
-                    raise SourceFailed("redirects to nowhere")
+                    raise SourceFailed("redirects without an address")
                 url = urljoin(url, location)
                 response.abort()
                 continue
@@ -321,7 +321,7 @@ class _Download:
         raise SourceFailed(f"redirects more than {_REDIRECTS} times")
 
     def _accept(self, response: HttpResponse) -> None:
-        """SourceFailed for anything but the pinned size; a server that cannot continue begins again."""
+        """SourceFailed for another size; starts again if the server cannot resume."""
         size = response.headers.get("content-range", "").rpartition("/")[2]
         if response.status == 200:
             self._partial.cut(0)
@@ -334,4 +334,4 @@ class _Download:
             raise SourceFailed(status)
         if size.isdecimal() and int(size) != self._weights.bytes:
             response.abort()
-            raise SourceFailed(f"has a file of {size} bytes, and {self._weights.bytes} are pinned")
+            raise SourceFailed(f"has a file of {size} bytes, expected {self._weights.bytes}")

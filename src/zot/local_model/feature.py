@@ -24,11 +24,11 @@ from zot.system.json_store import JsonCache
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
 
-ASKS = "accept-edits"  # edits in the project run, commands are asked about
+ASKS = "accept-edits"  # edits in the project run, commands require approval
 
 
 def guard(services: Services) -> list[str]:
-    """Prepares the run for such a model; returns what there is to say about it."""
+    """Prepares the run for such a model; returns notices."""
     config, values, front_end = services.config, services.settings.values, services.front_end
     if config.permission_mode or values.permission_mode or services.workspace.jail is not None:
         return []
@@ -64,7 +64,7 @@ def _narrow(conversation: Conversation, feature: LocalModelFeature) -> list[str]
     said = guard(services)
     if gate is not None and services.constrained_mode:
         feature.narrowed, gate.mode = True, ASKS
-        return [*said, f"{conversation.model.id} is a small model: commands are asked about from now on"]
+        return [*said, f"{conversation.model.id} is a small model: commands now require approval"]
     return said
 
 
@@ -73,17 +73,15 @@ def _restore(conversation: Conversation, feature: LocalModelFeature) -> list[str
     services, gate = feature.services, conversation.gate
     narrowed, feature.narrowed = feature.narrowed, False
     services.withheld = frozenset()
-    if (
-        gate is None or not gate.allows_everything
-    ):  # else the user opened it for the small model, who may have it so again
+    if gate is None or not gate.allows_everything:  # otherwise the user chose it for the small model
         services.constrained_mode = ""
     if gate is None or not narrowed or gate.mode != ASKS:
         return []
     gate.mode = "everything"
-    return ["commands are no longer asked about: that was for the small model"]
+    return ["commands no longer require approval: the small model was replaced"]
 
 
-# What a local model lacks for work with tools, shown once after its first answer: such servers start with small windows
+# Shortcomings of a local model, shown once after its first answer: such servers start with small windows
 # and any model, and work would go wrong in odd ways.
 
 SMALL_WINDOW = 16_384
@@ -99,31 +97,31 @@ def shortcomings(model: Model) -> Iterator[str]:
     if model.tool_calls:
         return  # constrained by a grammar, which handles both
     if 0 < model.context_window < SMALL_WINDOW:
-        larger = _LARGER.get(model.provider, "start its server with a larger one")
+        larger = _LARGER.get(model.provider, "start its server with a larger context")
         yield (
-            f"{model.id} has a window of {model.context_window} tokens here, and files and commands soon fill it;"
-            f" 16k is the least that goes well: {larger}"
+            f"{model.id} has a window of {model.context_window} tokens, which files and commands fill quickly;"
+            f" use at least 16k: {larger}"
         )
     if model.tools is False and model.provider in _KNOWS_GRAMMARS:
         yield (
-            f"{model.id} cannot call tools by itself; a grammar can hold it to actions: put"
-            f' {{"providers": {{"{model.provider}": {{"tool_calls": "grammar"}}}}}} into models.json'
+            f"{model.id} has no tool calling; to constrain it with a grammar, add"
+            f' {{"providers": {{"{model.provider}": {{"tool_calls": "grammar"}}}}}} to models.json'
         )
     elif model.tools is False:
-        yield f"{model.id} cannot call tools, its server says: it answers, but changes no files; /model has others"
+        yield f"{model.id} has no tool calling (its server reports): it cannot change files; choose another with /model"
 
 
 FILE = "tool-calls.json"
 _CONNECT_S = 2.0
 _PROPS_S = 3.0
-_PATIENCE_S = 60.0  # a large model on a slow machine takes its time to read a prompt
+_PATIENCE_S = 60.0  # a large model on a slow machine reads a prompt slowly
 _TRY_AGAIN_S = 24 * 3600.0
 _BODY_LIMIT = 1 << 20
 _MOST_KEPT = 200
 
 
 class ToolSupport(msgspec.Struct, frozen=True):
-    """What is kept of one model of one server; ``calls`` is None when it could not be found out."""
+    """Cached result for a model of a server; ``calls`` is None if unknown."""
 
     server: str
     calls: bool | None
@@ -132,7 +130,7 @@ class ToolSupport(msgspec.Struct, frozen=True):
 
 
 async def constrain_if_no_tools(resolved: ResolvedModel, services: Services) -> ResolvedModel | None:
-    """The same model held by a grammar, when it cannot call tools and its server knows grammars; else None."""
+    """The model with a grammar, if it has no tool calling and its server supports grammars; else None."""
     endpoint = resolved.endpoint
     if endpoint is None:
         return None
@@ -185,7 +183,7 @@ def _asker(services: Services, endpoint: Endpoint) -> Ask:
     return ask
 
 
-# --- what is kept
+# --- the feature
 
 
 def _cache(path: Path) -> JsonCache[dict[str, ToolSupport]]:
@@ -200,7 +198,7 @@ class LocalModelFeature(Feature):
     def __init__(self, conversation: Conversation) -> None:
         super().__init__(conversation)
         self.narrowed = False
-        self._checked: ResolvedModel | None = None  # the model whose abilities are known as far as they can be
+        self._checked: ResolvedModel | None = None  # the model that was tested
 
     def join(self) -> None:
         from zot.local_model.short_prompt import SmallModelPrompt
@@ -213,7 +211,7 @@ class LocalModelFeature(Feature):
                 self.notify(text)
 
     async def before_prompt(self, draft: PromptDraft) -> str:
-        """The first prompt finds out whether the model can call tools; one that cannot is constrained by a grammar."""
+        """The first prompt tests tool calling; a model without it is constrained by a grammar."""
         conversation, resolved = self.conversation, self.conversation.resolved
         if self._checked is resolved or not resolved.tool_support_unknown or not conversation.agent.specs:
             return ""
@@ -223,7 +221,7 @@ class LocalModelFeature(Feature):
         if constrained is not None:
             self._checked = constrained
             name = constrained.model.id
-            self.notify(f"{name} cannot call tools by itself, as a small request showed: a grammar holds it")
+            self.notify(f"{name} has no tool calling (tested); its output is constrained by a grammar")
             await conversation.apply_model(constrained).aclose()
         return ""
 

@@ -10,7 +10,7 @@ from zot.errors import ZotError
 from zot.system.safe_open import read_prefix
 
 ENOUGH_FOR_MEDIUM = 4_000_000_000
-_FEW = 4  # so many threads or fewer are all used: on small machines half of them would be one
+_FEW = 4  # up to this many threads are all used
 
 
 def free_memory() -> int:
@@ -20,17 +20,17 @@ def free_memory() -> int:
 
 
 def check_memory(name: str, needed: int) -> None:
-    """ZotError with the numbers when a model does not fit."""
+    """ZotError with the numbers if a model does not fit."""
     free = free_memory()
     if 0 <= free < needed:
         raise ZotError(
-            f"not enough memory for {name}: it takes about {format_bytes(needed)} and {format_bytes(free)} are free;"
-            " end other programs, or use a smaller model (zot local list)"
+            f"not enough memory for {name}: it needs about {format_bytes(needed)}, {format_bytes(free)} are free;"
+            " close other programs, or use a smaller model (`zot local list`)"
         )
 
 
 def format_bytes(count: int) -> str:
-    """For people: 0.9 GB, 491 MB."""
+    """A readable size: 0.9 GB, 491 MB."""
     return f"{count / 1e9:.1f} GB" if count >= 950_000_000 else f"{count / 1e6:.0f} MB"
 
 
@@ -55,7 +55,7 @@ def _machine() -> int:
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
     try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2  # what is free is not told there
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2  # the system does not report free memory
     except (ValueError, OSError):
         return -1
 

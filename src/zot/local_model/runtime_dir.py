@@ -25,7 +25,7 @@ _TRIES = 100
 
 
 class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """``state.json``: where a server answers. ``key`` is what requests have to carry."""
+    """``state.json``: a server's address and the ``key`` for requests."""
 
     pid: int
     address: str
@@ -40,7 +40,7 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class User(msgspec.Struct, frozen=True):
-    """A living zot; ``last`` is when it last asked something."""
+    """A running zot; ``last`` is the time of its last request."""
 
     pid: int
     last: float
@@ -57,7 +57,7 @@ class ServerRuntimeDir:
     # --- the server
 
     def running(self) -> ServerInfo | None:
-        """The living server; None when there is none, or it is not ready."""
+        """The running server; None if there is none or it is not ready."""
         if not self.is_alive():
             return None
         with suppress(OSError, msgspec.DecodeError, UnicodeError):
@@ -83,14 +83,14 @@ class ServerRuntimeDir:
 
     @contextmanager
     def starting(self) -> Generator[bool]:
-        """Whether the lock under which servers begin and end is ours now; it does not wait."""
+        """Tries to take the startup lock, without waiting."""
         with try_startup_lock(self.directory / "start.lock") as ours:
             yield ours
 
     # --- its users
 
     def users(self) -> list[User]:
-        """The living ones; what dead ones left is removed."""
+        """Running users; removes files of ended ones."""
         found: list[User] = []
         try:
             names = os.listdir(self._users)
@@ -114,7 +114,7 @@ class ServerRuntimeDir:
         return None
 
     def register(self) -> Lease:
-        """This process uses the server, until it lets go or ends."""
+        """Registers this process as a user until it releases the server or ends."""
         try:
             make_private_dir(self._users)
             for _ in range(_TRIES):
@@ -122,20 +122,20 @@ class ServerRuntimeDir:
                 fd = create(path, flags=os.O_RDWR)
                 if try_lock(fd) and _is_there(path, fd):
                     return Lease(path, fd)
-                os.close(fd)  # a server that was tidying up took it for a dead one's
+                os.close(fd)  # a server removed it during cleanup
         except OSError as error:
-            raise ZotError(f"the local model cannot be shared: {describe_error(error)}") from error
-        raise ZotError(f"the local model cannot be shared: {self._users} does not keep files")
+            raise ZotError(f"cannot share the local model: {describe_error(error)}") from error
+        raise ZotError(f"cannot share the local model: {self._users} does not store files")
 
 
 class Lease:
-    """The word of a living process that it needs the server."""
+    """A process's registration as a user of the server."""
 
     def __init__(self, path: Path, fd: int) -> None:
         self._path, self._fd = path, fd
 
     def note_use(self) -> None:
-        """It is being used now."""
+        """Updates the time of last use."""
         if self._fd >= 0:
             os.utime(self._fd)
 
@@ -155,13 +155,13 @@ def _is_there(path: Path, fd: int) -> bool:
 
 
 def rooms_dir() -> Path:
-    """A home may be shared by machines, and a server is not."""
+    """Includes the machine: a home may be shared by several."""
     host = re.sub(r"[^A-Za-z0-9.-]+", "-", platform.node()) or "here"
     return cache_home() / "local" / host
 
 
 def room_for(model: ModelFile) -> ServerRuntimeDir:
-    """Weights that were replaced get another server."""
+    """Includes the file's identity: replaced weights get another server."""
     real = os.path.realpath(model.path)
     info = os.stat(real)
     mark = blake2b(f"{real}\0{info.st_size}\0{info.st_mtime_ns}".encode("utf-8", "surrogateescape"), 6)

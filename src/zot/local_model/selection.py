@@ -18,12 +18,12 @@ from zot.provider.model import Model
 from zot.system.files import find_program
 from zot.system.temp_files import scratch_directory
 
-API = "grammar"  # its models cannot call tools by themselves
+API = "grammar"  # its models have no tool calling
 FIRST = "small"  # installed by default
 
 
 class ModelSelection(msgspec.Struct, frozen=True):
-    """``missing`` says in one line what to do first; empty when nothing is missing."""
+    """``missing`` is the first step in one line; empty if nothing is missing."""
 
     model: Model
     missing: str = ""
@@ -31,13 +31,13 @@ class ModelSelection(msgspec.Struct, frozen=True):
 
 
 def select_model(typed: str, remembered: str = "") -> ModelSelection:
-    """What was typed must be there or be a name of the table; what is only remembered gives way to what is there."""
+    """A typed model must exist or be in the table; a remembered one falls back to an installed one."""
     notice = ""
     if not typed and remembered:
         try:
             return _ready(find_model_file(remembered))
         except NotThere:
-            notice = f"the local model {remembered} is not there any more"
+            notice = f"the local model {remembered} is not installed any more"
     if not typed and (usual := default()) is not None:
         return _ready(usual, f"{notice}; using {usual.name}" if notice else "")
     wanted = typed or FIRST
@@ -47,12 +47,12 @@ def select_model(typed: str, remembered: str = "") -> ModelSelection:
         return _ready(find_model_file(wanted))
     except NotThere:
         return ModelSelection(
-            embedded_model(wanted), f"no weights for the local model {wanted}: zot local install {wanted}"
+            embedded_model(wanted), f"the local model {wanted} is not installed; run `zot local install {wanted}`"
         )
 
 
 def default() -> ModelFile | None:
-    """Of what is installed: the better one where memory allows it."""
+    """The best installed model that fits into memory."""
     here = {model.name: model for model in installed()}
     order = ("medium", "small") if free_memory() >= ENOUGH_FOR_MEDIUM else ("small", "medium")
     return next((here[name] for name in order if name in here), next(iter(here.values()), None))
@@ -73,12 +73,12 @@ class InstallOffer(msgspec.Struct, frozen=True):
     model: str
     title: str
     download: int = 0
-    command: str = ""  # that fetches the runtime first
+    command: str = ""  # command that installs the runtime first
 
     @property
     def detail(self) -> str:
         if not self.download:
-            return "no key, nothing leaves this machine"
+            return "no key, offline"
         return f"{format_bytes(self.download)} once, no key, then offline; good for small tasks"
 
 
@@ -111,7 +111,7 @@ async def install(
         words = shlex.split(offer.command)
         program = words[0] if os.sep in words[0] else find_program(words[0])
         if program is None:
-            raise ZotError(f"{offer.command}: there is no {words[0]} on PATH")
+            raise ZotError(f"{offer.command}: {words[0]} is not on PATH")
         with scratch_directory("runtime") as place:
             try:
                 code, reason = await run_quietly([program, *words[1:]], place)
@@ -119,7 +119,7 @@ async def install(
                 raise ZotError(f"{offer.command}: {error}") from error
         if code:
             raise ZotError(f"{offer.command}: {reason or f'exit code {code}'}")
-        invalidate_caches()  # so that what was just installed can be found
+        invalidate_caches()  # find newly installed packages
     if offer.model in (table := known()) and not place_of(offer.model).is_file():
         weights = table[offer.model]
         tell(f"{weights.title} by {weights.by}, licence {weights.licence}")

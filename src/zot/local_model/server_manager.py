@@ -33,19 +33,19 @@ _PROGRAM = "import sys; sys.path[:0] = sys.argv[1:]; from zot.local_model.server
 
 
 def missing_runtime() -> str:
-    """What to do before a local model can run; empty when nothing is missing."""
+    """What is missing to run a local model, and the fix; empty if nothing."""
     if find_spec("xllamacpp") is not None:
         return ""
     return f"the runtime for local models is not installed: {how_to_install_runtime()}"
 
 
 def how_to_install_runtime() -> str:
-    """The command for the zot that runs."""
+    """The install command for this zot."""
     return with_extra("local", "xllamacpp")
 
 
 class LocalServerManager:
-    """What one zot has to do with one model's server. Nothing is started before ``ensure``."""
+    """One process's use of a model's server. ``ensure`` starts it."""
 
     def __init__(self, model: ModelFile, *, idle_s: float = IDLE_S) -> None:
         self.model = model
@@ -60,11 +60,11 @@ class LocalServerManager:
             try:
                 self._room = room_for(self.model)
             except OSError as error:
-                raise ZotError(f"weights cannot be read: {describe_error(error)}") from error
+                raise ZotError(f"cannot read weights: {describe_error(error)}") from error
         return self._room
 
     async def ensure(self) -> ServerInfo:
-        """A server that answers. ZotError when there can be none; its text is one line that says why."""
+        """A running server; ZotError with the reason if it cannot be started."""
         try:
             async with asyncio.timeout(_PATIENCE_S):
                 room = self.room
@@ -74,7 +74,7 @@ class LocalServerManager:
                 self._lease.note_use()
                 while True:
                     with room.starting() as ours:
-                        # Without that lock, what is told of the last server could be taken for the one that begins.
+                        # Without the lock, the last server's state could be read as that of the new one.
                         if ours and (running := room.running()):
                             self._lease.note_use()
                             return running
@@ -87,15 +87,15 @@ class LocalServerManager:
         except TimeoutError as error:
             raise ZotError(f"{self.model.name}: its server did not start in {_PATIENCE_S:g} s") from error
         except OSError as error:
-            raise ZotError(f"{self.model.name}: its server cannot be shared: {describe_error(error)}") from error
+            raise ZotError(f"{self.model.name}: cannot share its server: {describe_error(error)}") from error
 
     def note_use(self) -> None:
-        """It is being used now, or was until now."""
+        """Updates the time of last use."""
         if self._lease is not None:
             self._lease.note_use()
 
     async def has_exited(self, server: ServerInfo, within: float = 1.0) -> bool:
-        """Whether that server has ended, or does in a moment; another one may have taken its place."""
+        """Whether that server has ended, is exiting, or was replaced."""
         for _ in range(max(1, int(within / _LOOK_S))):
             self._reap()
             running = self.room.running()
@@ -119,8 +119,8 @@ class LocalServerManager:
         header = read_header(self.model.path)
         check_memory(self.model.name, self.model.memory)
         row = known().get(self.model.name)
-        if row is not None and self.model.path.stat().st_size != row.bytes:  # cut off since it was checked
-            raise ZotError(f"{self.model.path} is damaged: zot local install {row.name} fetches it again")
+        if row is not None and self.model.path.stat().st_size != row.bytes:  # truncated after the check
+            raise ZotError(f"{self.model.path} is damaged; download it again with `zot local install {row.name}`")
         task = LocalServerConfig(
             room=str(room.directory),
             model=self.model.name,
@@ -153,12 +153,12 @@ class LocalServerManager:
         code = child.returncode
         ended = f"its server ended with code {code}"
         if code is not None and code < 0:
-            ended = f"its server was ended by signal {-code}" + (", as when memory runs out" if code == -9 else "")
+            ended = f"its server was killed by signal {-code}" + (", possibly out of memory" if code == -9 else "")
         errors = [line.partition(" E ")[2].strip() for line in text.splitlines() if " E " in line]
         telling = [said for line in errors if (said := line.partition("error loading model: ")[2])]
         own = [line.removeprefix("zot: ") for line in text.splitlines() if line.startswith("zot: ")]
         reason = (telling or errors or own or [""])[0][:_LONGEST_REASON] or ended
-        return f"{self.model.name} could not be started: {reason} (all it said: {room.log})"
+        return f"{self.model.name} cannot be started: {reason} (log: {room.log})"
 
     def _reap(self) -> None:
         child = self._child
@@ -168,7 +168,7 @@ class LocalServerManager:
 
 
 def _started(room: ServerRuntimeDir, task: LocalServerConfig, lock: int) -> subprocess.Popen[bytes]:
-    """In a session of its own, away from the keyboard's signals and from the processes zot ends with itself."""
+    """Starts it in its own session, so that it outlives this zot and gets no keyboard signals."""
     hidden = {*credential_variables(), MARK_VARIABLE}
     environment = {name: value for name, value in os.environ.items() if name not in hidden}
     try:
@@ -182,13 +182,13 @@ def _started(room: ServerRuntimeDir, task: LocalServerConfig, lock: int) -> subp
                 start_new_session=True,
                 cwd="/",
                 pass_fds=(lock,),
-                # With the default, threads that wait take the time of whatever else runs on the machine.
+                # With the default, waiting threads use processor time of other programs.
                 env={**environment, "OMP_WAIT_POLICY": "passive"},
             )
         finally:
             os.close(log)
     except OSError as error:
-        raise ZotError(f"the server of the local model could not be started: {describe_error(error)}") from error
+        raise ZotError(f"cannot start the server of the local model: {describe_error(error)}") from error
     assert child.stdin is not None
     with suppress(BrokenPipeError), child.stdin:
         child.stdin.write(msgspec.json.encode(task))

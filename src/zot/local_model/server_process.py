@@ -25,8 +25,8 @@ from zot.system.safe_open import open_to_overwrite
 
 CACHE_MIB = 256
 _LOOK_S = 0.5
-_WARNINGS = 2  # and errors go to the log; what is asked does not
-_FIRST_TO_GO = b"500"  # of 1000: when memory ends, this process is the one to give way
+_WARNINGS = 2  # errors go to the log, requests do not
+_FIRST_TO_GO = b"500"  # of 1000: the first process to be killed if memory runs out
 
 
 class LocalServerConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +71,7 @@ def main() -> None:
         if _is_needed(room, task, running):
             continue
         with room.starting() as ours:
-            # A zot that comes in this moment has registered before it asks for the lock, and is seen now.
+            # A zot that starts now has registered before taking the lock, so it is seen.
             if ours and not _is_needed(room, task, running):
                 room.withdraw()
                 os._exit(0 if server else 1)
@@ -79,7 +79,7 @@ def main() -> None:
 
 def _serve(task: LocalServerConfig) -> tuple[str, object]:
     """Loads the weights and returns the address. The system chooses the port."""
-    runtime: Any = import_module("xllamacpp")  # it tells no types
+    runtime: Any = import_module("xllamacpp")  # it has no type information
     parameters = runtime.CommonParams()
     parameters.model.path = task.path
     parameters.model_alias = {task.model}
@@ -98,7 +98,7 @@ def _serve(task: LocalServerConfig) -> tuple[str, object]:
     server = runtime.Server(parameters)
     address = str(server.listening_address)
     if not address.startswith("http://127.0.0.1:"):
-        raise ZotError(f"the server answers at {address}, not on loopback")
+        raise ZotError(f"the server listens on {address}, not on loopback")
     return address, server
 
 
@@ -111,7 +111,7 @@ def _is_needed(room: ServerRuntimeDir, task: LocalServerConfig, running: ServerI
 
 
 def _is_at_work(running: ServerInfo) -> bool:
-    """Whether a request is being answered; asked only when there was none to be seen for long."""
+    """Whether a request is running; called only after a long idle time."""
     from http.client import HTTPConnection
 
     connection = HTTPConnection(running.address.removeprefix("http://"), timeout=5)

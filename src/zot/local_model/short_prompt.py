@@ -50,7 +50,7 @@ class SmallModelPrompt:
 def build_short_prompt(
     cwd: Path | None, custom: str | None, appends: Sequence[str], context: Sequence[ContextFile]
 ) -> str:
-    """The tools come behind the first paragraph, from the dialect, which knows how they are called."""
+    """The dialect inserts the tools after the first paragraph."""
     first = _BRIEF.format(cwd=cwd or ".") if custom is None else custom.strip()
     names = ", ".join(_names(cwd)) if cwd is not None else ""
     parts = [
@@ -64,7 +64,7 @@ def build_short_prompt(
 
 
 def truncation_notice(context: Sequence[ContextFile]) -> str:
-    """A line about what did not fit of the project's instructions; empty when all of it did."""
+    """A line about omitted project instructions; empty if complete."""
     if not context:
         return ""
     file, kept = context[-1], len(nearest_context_file(context))
@@ -74,11 +74,11 @@ def truncation_notice(context: Sequence[ContextFile]) -> str:
         return ""
     named = f"nothing of {counted(others, 'other context file')}" if others else ""
     told = " and ".join(filter(None, (cut or f"all of {file.path}", named)))
-    return f"the prompt of a small model is brief: it has {told}"
+    return f"the prompt of a small model is short: it contains {told}"
 
 
 def nearest_context_file(context: Sequence[ContextFile]) -> str:
-    """The file next to the work, as far as there is room."""
+    """The nearest file, truncated to the limit."""
     if not context:
         return ""
     text = context[-1].text

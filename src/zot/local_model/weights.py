@@ -42,7 +42,7 @@ class Packages(msgspec.Struct, frozen=True, tag_field="kind", tag="packages"):
 
 
 class File(msgspec.Struct, frozen=True, tag_field="kind", tag="file"):
-    """A file of this machine, such as a mirror that is mounted."""
+    """A local file, such as on a mounted mirror."""
 
     path: str
 
@@ -55,7 +55,7 @@ Source = Address | Packages | File
 
 
 class Weights(msgspec.Struct, frozen=True, kw_only=True):
-    """``memory`` is what the server takes with them at work, in bytes; ``sources`` are tried in their order."""
+    """``memory`` is the server's use in bytes; ``sources`` are tried in order."""
 
     name: str
     title: str
@@ -69,14 +69,14 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelFile(msgspec.Struct, frozen=True):
-    """A file to run, by the name it is asked for."""
+    """A file to run, by name."""
 
     name: str
     path: Path
 
     @property
     def memory(self) -> int:
-        """What the server will take, in bytes."""
+        """Expected memory of the server in bytes."""
         row = known().get(self.name)
         return row.memory if row is not None else self.path.stat().st_size + _BESIDE
 
@@ -98,12 +98,12 @@ def models_dir() -> Path:
 
 
 def place_of(name: str) -> Path:
-    """Where the weights of that name are, or would be."""
+    """The path of the weights with that name."""
     return models_dir() / f"{name}{SUFFIX}"
 
 
 def installed() -> list[ModelFile]:
-    """What is in the cache: the known ones in the table's order, then the user's own."""
+    """Cached weights: known ones in the table's order, then the user's own."""
     try:
         files = sorted(entry for entry in models_dir().iterdir() if entry.name.endswith(SUFFIX))
     except OSError:
@@ -114,29 +114,29 @@ def installed() -> list[ModelFile]:
 
 
 def is_path(word: str) -> bool:
-    """Whether a file is meant, not a name."""
+    """Whether the word is a path, not a name."""
     return os.sep in word or word.endswith(SUFFIX) or word.startswith("~")
 
 
 def find_model_file(word: str) -> ModelFile:
-    """What ``--model WORD`` means; NotThere with what to do."""
+    """Resolves ``--model WORD``; NotThere with the fix."""
     if is_path(word):
         path = Path(os.path.abspath(os.path.expanduser(word)))
         if not path.is_file():
-            raise NotThere(f"{path}: there is no such file of weights")
+            raise NotThere(f"{path}: no such file")
         return ModelFile(word, path)
     place = place_of(word)
     if _NAME.fullmatch(word) and place.is_file():
         return ModelFile(word, place)
     if word in known():
-        raise NotThere(f"the model {word} is not installed: zot local install {word}")
+        raise NotThere(f"the model {word} is not installed; run `zot local install {word}`")
     names = list(dict.fromkeys([*known(), *(model.name for model in installed())]))
     hint = f"; did you mean {meant}?" if (meant := closest_match(word, names)) else f": {', '.join(names)}, or a path"
-    raise NotThere(f'there is no local model "{word}"{hint}')
+    raise NotThere(f'no local model "{word}"{hint}')
 
 
 def digest_of(path: Path) -> str:
-    """The SHA-256 of a large file; OpenSSL's is several times as fast as the interpreter's own."""
+    """The SHA-256 of a large file, by OpenSSL because it is faster."""
     import hashlib
 
     with open_buffered(path) as file:
@@ -153,7 +153,7 @@ _READ = 1 << 18
 _MOST_KEYS = 200
 _STRING, _ARRAY = 8, 9
 _SIZES = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
-# Architectures that answer nothing: they turn text into numbers, or pictures into what another model reads.
+# Architectures without chat: embedding and image models.
 _NO_CHAT = {
     *("bert", "nomic-bert", "nomic-bert-moe", "neo-bert", "jina-bert-v2", "jina-bert-v3", "modern-bert"),
     *("t5encoder", "gemma-embedding", "clip", "whisper", "wavtokenizer-dec"),
@@ -163,27 +163,27 @@ _NO_CHAT = {
 class Header(msgspec.Struct, frozen=True):
     architecture: str = ""
     name: str = ""
-    window: int = 0  # tokens it was trained for; 0 when it does not say
+    window: int = 0  # tokens it was trained for; 0 if unknown
 
 
 def read_header(path: Path) -> Header:
-    """NotThere, naming the file, when these are no weights that zot can run."""
+    """NotThere with the file if zot cannot run these weights."""
     try:
         data = read_prefix(path, _READ)
     except OSError as error:
         raise NotThere(f"{path}: cannot be read: {error.strerror or error}") from error
     if data[:4] != b"GGUF":
-        raise NotThere(f"{path} is no GGUF file: only weights in that format can be used")
+        raise NotThere(f"{path} is not a GGUF file")
     version = int.from_bytes(data[4:8], "little")
     if version not in (2, 3):
         swapped = int.from_bytes(data[4:8], "big") in (2, 3)
         what = "was made for machines of another byte order" if swapped else f"has version {version} of the format"
-        raise NotThere(f"{path}: the GGUF file {what}; versions 2 and 3, little-endian, can be used")
+        raise NotThere(f"{path}: the GGUF file {what}; supported: versions 2 and 3, little-endian")
     header = header_of(data)
     if not header.architecture:
-        raise NotThere(f"{path}: the GGUF file does not say for which architecture it is; it may be cut short")
+        raise NotThere(f"{path}: the GGUF file names no architecture; it may be truncated")
     if header.architecture in _NO_CHAT:
-        raise NotThere(f"{path}: weights of the architecture {header.architecture} hold no conversation")
+        raise NotThere(f"{path}: weights of the architecture {header.architecture} are not chat models")
     return header
 
 
@@ -200,7 +200,7 @@ def header_of(data: bytes) -> Header:
             value, at = _value(data, at + 4, kind)
             found[key] = value
     except (struct.error, KeyError, IndexError):
-        pass  # the end of what was read; what stands before it counts
+        pass  # end of the bytes read; earlier values are valid
     architecture = str(found.get("general.architecture", ""))
     window = found.get(f"{architecture}.context_length", 0)
     return Header(architecture, str(found.get("general.name", "")), window if isinstance(window, int) else 0)

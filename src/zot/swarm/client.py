@@ -51,7 +51,7 @@ from zot.wire.swarm_frames import (
     WorkerInfo,
 )
 
-NOT_THERE = "not there: "  # how an answer begins that means NotThere
+NOT_THERE = "not there: "  # prefix of an error that becomes NotThere
 _PATIENCE_S = 60.0
 _LOOK_S = 0.02
 _CHUNK = 256 * 1024
@@ -65,20 +65,20 @@ _response = msgspec.json.Decoder(rpc_frames.Response).decode
 
 
 class SupervisorClient:
-    """A connection. Several may ask at once; ``events`` has one reader, and brings what was subscribed to."""
+    """A connection. Requests may overlap; ``events`` has one reader and yields subscribed events."""
 
     def __init__(self, home: Path, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._home = home
         self._reader = reader
         self._writer = writer
-        self._environment: dict[str, str] | None = None  # what workers get of ours
+        self._environment: dict[str, str] | None = None  # passed on to workers
         self._ids = count(1)
         self._waiting: dict[str, asyncio.Future[rpc_frames.Response]] = {}
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
         self._listening = asyncio.get_running_loop().create_task(self._listen())
 
     async def request(self, command: rpc_frames.Command) -> Any:
-        """The data of the answer; NotThere for an unknown worker, another ZotError when it cannot be done."""
+        """The data of the answer. NotThere for an unknown worker, another ZotError for other failures."""
         id = str(next(self._ids))
         answer = self._waiting[id] = asyncio.get_running_loop().create_future()
         try:
@@ -87,7 +87,7 @@ class SupervisorClient:
             try:
                 line = msgspec.json.encode(msgspec.structs.replace(command, id=id)) + b"\n"
             except UnicodeEncodeError as error:
-                why = "a worker can only be told text in UTF-8, and work where the path is such a text"
+                why = "the message and the working directory must be valid UTF-8"
                 raise UsageError(why) from error
             self._writer.write(line)
             with suppress(ConnectionError):
@@ -104,13 +104,13 @@ class SupervisorClient:
     async def start(self, order: WorkerSpec, credential: WorkerKey | None = None) -> WorkerInfo:
         """Start a worker; it is recorded when this returns. ``credential`` is for this worker's provider."""
         if os.environ.get(AGENT_VARIABLE):
-            raise UsageError("a worker of a swarm starts no workers itself")
+            raise UsageError("a worker cannot start workers")
         await self._lend(order.config.provider, credential)
         return (await self.request(StartWorker(spec=order))).worker
 
     async def resume(self, worker: str, credential: WorkerKey | None = None) -> WorkerInfo:
         if os.environ.get(AGENT_VARIABLE):
-            raise UsageError("a worker of a swarm starts no workers itself")
+            raise UsageError("a worker cannot start workers")
         await self._lend(load_worker(self._home, worker).spec.config.provider, credential)
         return (await self.request(SwarmResume(worker=worker))).worker
 
@@ -121,19 +121,19 @@ class SupervisorClient:
         return await self.request(SwarmGet(worker=worker))
 
     async def send(self, worker: str, text: str, images: tuple[rpc_frames.Image, ...] = ()) -> None:
-        """Kept for the worker, on disk, when this returns."""
+        """The message is on disk when this returns."""
         await self.request(SwarmSend(worker=worker, text=text, images=images))
 
     async def stop(self, worker: str = "", *, all: bool = False) -> tuple[WorkerInfo, ...]:
-        """Nothing of them runs any more when this returns."""
+        """All their processes have ended when this returns."""
         return (await self.request(SwarmStop(worker=worker, all=all))).workers
 
     async def subscribe(self, worker: str = "", *, past: bool = False, off: bool = False) -> None:
-        """``events`` brings what this worker says from now on; without a worker, what changes about any of them."""
+        """``events`` then yields this worker's events; without a worker, status changes of all."""
         await self.request(SwarmSubscribe(worker=worker, past=past, off=off))
 
     async def events(self) -> AsyncIterator[Event]:
-        """Until the supervisor ends."""
+        """Yields until the supervisor ends."""
         while (event := await self._events.get()) is not None:
             try:
                 yield event
@@ -141,11 +141,11 @@ class SupervisorClient:
                 self._events.task_done()
 
     async def caught_up(self) -> None:
-        """Until the reader of ``events`` has had all that came so far."""
+        """Waits until the reader of ``events`` has received everything so far."""
         await self._events.join()
 
     async def wait(self, worker: str) -> WorkerInfo:
-        """Until a worker has done what it was told, or has ended."""
+        """Waits until a worker is idle or has ended."""
         id = (await self.get(worker)).worker.id
         await self.subscribe()
         info = (await self.get(id)).worker
@@ -188,7 +188,7 @@ class SupervisorClient:
                 for line in lines.feed(chunk):
                     if line:
                         if line.startswith(b'{"type":"swarm_'):
-                            with suppress(msgspec.MsgspecError):  # of a newer zot
+                            with suppress(msgspec.MsgspecError):  # from a newer zot
                                 self._events.put_nowait(_event(line))
                         else:
                             response = _response(line)
@@ -205,20 +205,20 @@ class SupervisorClient:
 
 
 def _is_text(value: str) -> bool:
-    """Whatever bytes an environment may hold."""
+    """An environment may contain arbitrary bytes."""
     return value.isascii() or value == value.encode("utf-8", "replace").decode()
 
 
 def is_over(info: WorkerInfo) -> bool:
-    """Whether a worker has nothing to do any more."""
+    """Whether a worker is idle or has ended."""
     return info.status in ("idle", "done", "failed", "stopped", "lost")
 
 
 def _gone() -> EngineFault:
-    return EngineFault("the swarm's supervisor has ended; `zot swarm list --all` says what became of its workers")
+    return EngineFault("the swarm's supervisor has ended; see its workers with `zot swarm list --all`")
 
 
-# --- finding it
+# --- connecting
 
 
 @asynccontextmanager
@@ -233,7 +233,7 @@ async def connect_or_start(home: Path, credential: WorkerKey | None = None) -> A
 
 @asynccontextmanager
 async def connect_if_running(home: Path) -> AsyncGenerator[SupervisorClient | None]:
-    """A connection, or None where nothing lives: then the records on disk are true."""
+    """A connection, or None if no supervisor runs; then the records on disk are current."""
     if not supervisor_running(home):
         yield None
         return
@@ -242,12 +242,12 @@ async def connect_if_running(home: Path) -> AsyncGenerator[SupervisorClient | No
 
 
 def supervisor_running(home: Path) -> bool:
-    """Whether a supervisor runs, or the last one was killed and left workers to look after."""
+    """Whether a supervisor runs, or a killed one left active workers."""
     return SupervisorRuntimeDir(home).is_alive() or any(worker.status in LIVE for worker in WorkerStore(home).all())
 
 
 async def connect(home: Path, credential: WorkerKey | None = None) -> SupervisorClient:
-    """ZotError when there can be none; its text is one line that says why."""
+    """ZotError with the reason if none can be started."""
     runtime_dir = SupervisorRuntimeDir(home)
     try:
         async with asyncio.timeout(_PATIENCE_S):
@@ -266,7 +266,7 @@ async def connect(home: Path, credential: WorkerKey | None = None) -> Supervisor
     except TimeoutError as error:
         raise ZotError(f"the swarm's supervisor did not answer in {_PATIENCE_S:g} s; see {runtime_dir.log}") from error
     except OSError as error:
-        raise ZotError(f"the swarm's supervisor cannot be reached: {describe_error(error)}") from error
+        raise ZotError(f"cannot reach the swarm's supervisor: {describe_error(error)}") from error
 
 
 async def _joined(runtime_dir: SupervisorRuntimeDir) -> SupervisorClient | None:
@@ -302,13 +302,11 @@ async def _start(home: Path, runtime_dir: SupervisorRuntimeDir, lock: int, crede
     if not said:
         with suppress(subprocess.TimeoutExpired):
             child.wait(timeout=5)
-        raise ZotError(
-            f"the swarm's supervisor did not start: {_complaint(runtime_dir)} (all it said: {runtime_dir.log})"
-        )
+        raise ZotError(f"the swarm's supervisor did not start: {_complaint(runtime_dir)} (log: {runtime_dir.log})")
 
 
 def _most(home: Path) -> int:
-    """How many may be at work at once."""
+    """How many workers may run at once."""
     from zot.agent.settings import Settings
 
     return Settings(home).values.swarm_agents
@@ -330,7 +328,7 @@ def _keys_of_the_living(home: Path) -> dict[str, str]:
 
 def _environment(home: Path) -> dict[str, str]:
     """Our environment without keys, including those of configured providers."""
-    from zot.provider.catalog import Catalog  # only who starts something needs it
+    from zot.provider.catalog import Catalog  # only needed to start a worker
 
     return strip_keys(os.environ, Catalog(home).providers().values())
 
@@ -355,15 +353,15 @@ def _spawned(runtime_dir: SupervisorRuntimeDir, environment: dict[str, str], loc
 def _complaint(runtime_dir: SupervisorRuntimeDir) -> str:
     with suppress(OSError):
         lines = read_prefix(runtime_dir.log).decode("utf-8", "replace").strip().splitlines()
-        return lines[-1].removeprefix("zot: ") if lines else "it said nothing"
-    return "it said nothing"
+        return lines[-1].removeprefix("zot: ") if lines else "no output"
+    return "no output"
 
 
 # --- records, with or without a supervisor
 
 
 async def workers(home: Path, *, all: bool = False, problems: list[str] | None = None) -> tuple[WorkerInfo, ...]:
-    """Those that live, or every one, oldest first; what is wrong with records goes into ``problems``."""
+    """Active workers, or all, oldest first; unreadable records go into ``problems``."""
     found = WorkerStore(home).all(problems)
     async with connect_if_running(home) as swarm:
         if swarm is not None:
@@ -377,7 +375,7 @@ def load_worker(home: Path, typed: str) -> WorkerRecord:
 
 
 async def mark_merged(home: Path, worker: str, *, merged: str = "", forget: bool = False) -> None:
-    """Record that a worker was merged, or make sure that it may be removed. UsageError while it runs."""
+    """Records a merge, or checks that a worker may be removed. UsageError while it runs."""
     async with connect_if_running(home) as swarm:
         if swarm is not None:
             await swarm.request(RecordMerge(worker=worker, merged=merged, forget=forget))
@@ -385,6 +383,6 @@ async def mark_merged(home: Path, worker: str, *, merged: str = "", forget: bool
     runtime_dir, place = SupervisorRuntimeDir(home), WorkerStore(home).of(load_worker(home, worker).id)
     with runtime_dir.startup_lock() as ours:
         if not ours or runtime_dir.is_alive():
-            raise UsageError("a supervisor is just starting; try again")
+            raise UsageError("a supervisor is starting; try again")
         if merged:
             place.save(msgspec.structs.replace(place.load(), merged=merged))

@@ -18,12 +18,12 @@ _TAIL = 4 * 1024 * 1024
 
 
 def type_of(line: bytes) -> bytes:
-    """zot writes the type first; a line that does not begin with one has none."""
+    """The type of an event line, which comes first; empty without one."""
     return line[9 : line.find(b'"', 9)] if line.startswith(b'{"type":"') else b""
 
 
 class EventLog:
-    """Open while its worker has a process; OSError when something cannot be recorded."""
+    """Open while its worker has a process; OSError if a write fails."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -40,7 +40,7 @@ class EventLog:
             self._fd = open_to_append(self._path, os.O_RDWR)
             self._size = os.fstat(self._fd).st_size
             if self._size and os.pread(self._fd, 1, self._size - 1) != b"\n":
-                os.write(self._fd, b"\n")  # behind what a full disk has left of a line
+                os.write(self._fd, b"\n")  # after a partial line that a full disk left
         written = os.write(self._fd, line + b"\n")
         self._size += written
         if written != len(line) + 1:
@@ -81,5 +81,5 @@ def last_answer(path: Path) -> str:
 
 
 def text_of(message: dict[str, Any]) -> str:
-    """The words of a message event."""
+    """The text of a message event."""
     return "".join(str(block.get("text", "")) for block in message.get("content", ()) if block.get("type") == "text")

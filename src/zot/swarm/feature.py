@@ -20,54 +20,54 @@ AGENT_VARIABLE = "ZOT_SWARM_AGENT_ID"
 _IDS = {
     "type": "array",
     "items": {"type": "string"},
-    "description": "Ids or names of agents; all of yours unless given.",
+    "description": "Ids or names of agents; default: all of yours.",
 }
 _ID = {"type": "string", "description": "Id or name of the agent."}
 
 SPECS = {
     "swarm_spawn": ToolDefinition(
-        "Start an agent that works on a task of its own in the background, with a context of its own; it sees nothing "
-        "of this conversation, so the task has to say everything. Returns its id at once. In a repository it works on "
-        "a branch of its own, and nothing of it is in your files until the user merges it. Use it for independent "
-        "pieces of work. When all agents you started are done, you are told what they answered.",
+        "Start an agent in the background, with its own task and context; it sees nothing of this conversation, so "
+        "the task must contain everything. Returns its id at once. In a repository it works on its own branch; your "
+        "files change only when the user merges it. Use it for independent pieces of work. When all agents you "
+        "started are done, you receive their answers.",
         {
             "type": "object",
             "properties": {
-                "task": {"type": "string", "description": "What it is to do, and what it is to answer with."},
+                "task": {"type": "string", "description": "What to do, and what to answer."},
                 "name": {"type": "string", "description": "A short name."},
                 "mode": {
                     "type": "string",
                     "enum": ["worktree", "shared"],
-                    "description": "worktree: changes files, on a branch of its own; shared: only reads, right here.",
+                    "description": "worktree: changes files on its own branch; shared: only reads, in this directory.",
                 },
-                "model": {"type": "string", "description": "Another model than yours."},
-                "provider": {"type": "string", "description": "Another provider than yours."},
+                "model": {"type": "string", "description": "A model other than yours."},
+                "provider": {"type": "string", "description": "A provider other than yours."},
             },
             "required": ["task"],
         },
     ),
     "agent_wait": ToolDefinition(
-        "Wait until agents are done, and get their answers and how much they changed.",
+        "Wait until agents are done; returns their answers and a summary of their changes.",
         {
             "type": "object",
-            "properties": {"ids": _IDS, "timeout": {"type": "integer", "description": "Seconds; 600 unless given."}},
+            "properties": {"ids": _IDS, "timeout": {"type": "integer", "description": "Seconds; default 600."}},
         },
         read_only=True,
     ),
     "agent_send": ToolDefinition(
-        "Tell an agent more; it does that when it is done with what it does now.",
+        "Send an agent a message; it reads it after its current task.",
         {
             "type": "object",
-            "properties": {"id": _ID, "text": {"type": "string", "description": "What to tell it."}},
+            "properties": {"id": _ID, "text": {"type": "string", "description": "The message."}},
             "required": ["id", "text"],
         },
     ),
     "agent_stop": ToolDefinition(
-        "End an agent and everything it started; what it changed stays on its branch.",
+        "Stop an agent and everything it started; its changes stay on its branch.",
         {"type": "object", "properties": {"id": _ID}, "required": ["id"]},
     ),
     "agent_list": ToolDefinition(
-        "The agents you started: what each does, or how it ended.", {"type": "object", "properties": {}}, read_only=True
+        "List the agents you started with their status.", {"type": "object", "properties": {}}, read_only=True
     ),
 }
 
@@ -105,7 +105,7 @@ class SwarmFeature(Feature):
         self._offered = False
 
     def tools(self, taken: Collection[str]) -> list[Tool]:
-        """Nothing unless enabled, nothing in an agent that was itself started so, nor for a constrained model."""
+        """None unless enabled; none in a worker or for a grammar-constrained model."""
         self._offered = self._is_enabled()
         if not self._offered or self.conversation.model.tool_calls or os.environ.get(AGENT_VARIABLE):
             return []

@@ -51,12 +51,12 @@ class Inbox:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise ZotError(f"what a worker was told cannot be read: {describe_error(error)}") from error
+            raise ZotError(f"cannot read the worker's messages: {describe_error(error)}") from error
         for line in data.split(b"\n"):
             try:
                 entry = _decode(line) if line else None
             except (msgspec.MsgspecError, UnicodeError):
-                self.problem = f"{self._path}: a line is damaged and passed over"  # one that was never acknowledged
+                self.problem = f"{self._path}: skipped a damaged line"  # a message that was never acknowledged
                 continue
             if isinstance(entry, InboxMessage):
                 self._messages.append(entry)
@@ -73,7 +73,7 @@ class Inbox:
 
     @property
     def next(self) -> InboxMessage | None:
-        """The first that was not taken."""
+        """The first message not taken yet."""
         return next((message for message in self._messages if message.number > self.taken), None)
 
     @property
@@ -82,11 +82,11 @@ class Inbox:
 
     @property
     def interrupted(self) -> bool:
-        """Whether the worker has begun something that it has not finished."""
+        """Whether a taken message is unfinished."""
         return self.taken > self.finished
 
     def times_delivered(self, text: str) -> int:
-        """How often this was said and taken."""
+        """How often this text was taken."""
         return sum(message.text == text for message in self._messages if message.number <= self.taken)
 
     def take(self, number: int) -> None:
@@ -95,13 +95,13 @@ class Inbox:
             self._append(InboxPosition(taken=number, finished=self.finished))
 
     def finish(self) -> None:
-        """All that was taken is done."""
+        """Marks all taken messages as finished."""
         if self.finished < self.taken:
             self.finished = self.taken
             self._append(InboxPosition(taken=self.taken, finished=self.taken))
 
     def _append(self, entry: InboxMessage | InboxPosition, *, durable: bool = False) -> None:
-        """Behind whatever an append that failed has left of its line."""
+        """After the partial line of a failed append."""
         line = msgspec.json.encode(entry) + b"\n"
         fd = open_to_append(self._path, os.O_RDWR)
         try:
@@ -118,7 +118,7 @@ class Inbox:
 
 def said_in(session: Path, text: str) -> int:
     """How often a session has this text as a user message."""
-    from zot.core.session.resume import replay  # only for one that goes on
+    from zot.core.session.resume import replay  # only to continue a session
     from zot.core.session.session_file import read_lines
 
     try:

@@ -20,14 +20,14 @@ from zot.wire.swarm_frames import SwarmStart, SwarmUpdate, SwarmWorker, WorkerIn
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
 
-MOST_ALIVE = 16  # that one conversation has started
-LONGEST = 8_000  # characters of all that is told at once
+MOST_ALIVE = 16  # agents of one conversation
+LONGEST = 8_000  # characters of one report
 PATIENCE_S = 600
 HEADING = "[auto-swarm update]"
 
 
 class ModelAgents:
-    """``tell`` is given the message of a batch that is done; without one it waits in ``news``."""
+    """``tell`` receives the message of a finished batch; without it the message waits in ``news``."""
 
     def __init__(self, conversation: Conversation, tell: Callable[[str], None] | None = None) -> None:
         self._conversation = conversation
@@ -41,18 +41,18 @@ class ModelAgents:
 
     @property
     def spent(self) -> float:
-        """In USD, by all agents of this conversation so far."""
+        """Cost of all agents of this conversation, in USD."""
         return sum(info.usage.cost_usd for info in self._agents.values())
 
     async def finished_message(self) -> str:
-        """The message of a batch, waited for while one is under way; empty when there is none."""
+        """Waits for the message of a running batch; empty if there is none."""
         while self._batch and not self._news:
             self._done.clear()
             await self._done.wait()
         return self._news.pop(0) if self._news else ""
 
     async def aclose(self) -> None:
-        """Agents go on."""
+        """Agents continue."""
         self._tasks.cancel()
         await self._service.aclose()
 
@@ -65,7 +65,7 @@ class ModelAgents:
             raise ToolError(f'swarm_spawn: mode "{mode}": expected worktree or shared')
         alive = sum(not is_over(info) for info in self._agents.values())
         if alive >= MOST_ALIVE:
-            raise ToolError(f"swarm_spawn: {alive} agents are at work, which is the most; wait for some of them")
+            raise ToolError(f"swarm_spawn: {alive} agents are running, the maximum; wait for one to finish")
         if not self._agents:
             await self._service.subscribe()
         command = SwarmStart(
@@ -98,7 +98,7 @@ class ModelAgents:
                     self._agents[id] = await self._service.wait(id)
         except TimeoutError:
             late = [self._agents[id].name for id in found if not is_over(self._agents[id])]
-            note = f"\n[still at work after {seconds} s: {', '.join(late)}]\n"
+            note = f"\n[still running after {seconds} s: {', '.join(late)}]\n"
         finally:  # unfinished agents are reported later
             self._batch = [id for id in before if id not in found or not is_over(self._agents[id])]
             self._done.set()
@@ -130,12 +130,12 @@ class ModelAgents:
         return "\n".join([*lines, ""]) if lines else "you have started no agent\n"
 
     def _own(self, typed: str) -> str:
-        """Only those this conversation started: others are none of a model's business."""
+        """Only agents of this conversation."""
         for info in self._agents.values():
             if typed in (info.id, info.name):
                 return info.id
         known = ", ".join(info.name for info in self._agents.values()) or "none"
-        raise ToolError(f'you have started no agent "{typed}"; yours: {known}')
+        raise ToolError(f'you started no agent "{typed}"; yours: {known}')
 
     # --- a batch
 
@@ -156,7 +156,7 @@ class ModelAgents:
         self._done.set()
 
     async def _told(self, ids: list[str]) -> str:
-        """Each with all it answered, as far as that is no more than its share."""
+        """All answers, each truncated to its share."""
         rows = [await self._looked_at(id) for id in ids]
         share = LONGEST // max(len(rows), 1)
         return "\n".join(_row(row, share) for row in rows)
@@ -165,7 +165,7 @@ class ModelAgents:
         try:
             return await self._service.get(id)
         except ZotError as error:  # it was removed
-            return SwarmWorker(worker=self._agents[id], answer=f"(nothing more is known: {error})")
+            return SwarmWorker(worker=self._agents[id], answer=f"(no details: {error})")
 
 
 def _row(found: SwarmWorker, share: int) -> str:

@@ -58,7 +58,7 @@ class SwarmService:
         self._id = os.urandom(6).hex()
         self._swarm: SupervisorClient | None = None
         self._opening = asyncio.Lock()
-        self._all = False  # subscribed to what changes about any worker
+        self._all = False  # subscribed to changes of all workers
         self._ones: set[str] = set()
         self._closed = False
 
@@ -68,10 +68,10 @@ class SwarmService:
 
     @property
     def is_connected(self) -> bool:
-        """Whether a supervisor is listened to at this moment."""
+        """Whether a supervisor is connected."""
         return self._swarm is not None and not self._swarm.is_closed
 
-    # --- starting and ending
+    # --- starting and stopping
 
     async def start(self, command: SwarmStart) -> WorkerInfo:
         """A worker, recorded when this returns; NotLoggedIn where it could only fail."""
@@ -103,7 +103,7 @@ class SwarmService:
         return spent
 
     async def resume(self, worker: str) -> WorkerInfo:
-        """Its session goes on; the task is not said again."""
+        """Continues its session without repeating the task."""
         from zot.swarm.worker_config import resolve_worker_credential
 
         by = self._starter()
@@ -136,10 +136,10 @@ class SwarmService:
             own = [row.id for row in await swarm.list() if self._is_own(self.named(row.id))]
             return tuple([info for id in own for info in await swarm.stop(id)])
         if found is not None:
-            raise ZotError(f"{found.name} runs no more: it is {found.status}")
+            raise ZotError(f"{found.name} is not running: {found.status}")
         return ()
 
-    # --- talking
+    # --- messages
 
     async def send(self, worker: str, text: str, images: tuple[Image, ...] = ()) -> None:
         """On disk when this returns; ZotError, with the advice to resume, for one that runs no more."""
@@ -167,10 +167,10 @@ class SwarmService:
             await swarm.subscribe(id, past=past, off=off)
             await swarm.caught_up()
 
-    # --- looking
+    # --- inspecting
 
     async def list(self, *, all: bool = False, session: str = "", swarm: str = "") -> tuple[WorkerInfo, ...]:
-        """The living, or every one, oldest first."""
+        """Active workers, or all, oldest first."""
         joined = await self._joined_if_alive()
         if joined is not None:
             return await joined.list(all=all, session=session, swarm=swarm)
@@ -191,14 +191,14 @@ class SwarmService:
         return msgspec.structs.replace(found, files=stat.files, added=stat.added, removed=stat.removed)
 
     async def diffstat(self, id: str) -> Diffstat | None:
-        """What a worker changed so far; None when it has no tree."""
+        """A worker's changes so far; None without a worktree."""
         from zot.swarm.git.worktrees import diffstat
 
         tree = WorkerStore(self.home).of(id).load().tree
         return await diffstat(tree) if tree is not None and os.path.isdir(tree.path) else None
 
     async def wait(self, worker: str) -> WorkerInfo:
-        """Until it has done what it was told, or has ended; a supervisor that was killed is waited for, too."""
+        """Waits until it is idle or has ended, also across a killed supervisor."""
         while (swarm := await self._waiting_room()) is not None:
             async with swarm:
                 try:
@@ -236,7 +236,7 @@ class SwarmService:
 
         found = self.reached(worker)
         if found.tree is None:
-            raise ZotError(f"{found.name} has no tree of its own: what it did is in {found.spec.cwd}")
+            raise ZotError(f"{found.name} has no worktree; its changes are in {found.spec.cwd}")
         return (await worktrees.diff(found.tree)).decode(errors="replace")
 
     async def merge(self, command: frames.SwarmMerge) -> frames.SwarmMerged:
@@ -265,18 +265,18 @@ class SwarmService:
             )
         if row.outcome == "uncommitted":
             raise ZotError(f"you have uncommitted changes in {', '.join(row.files)}; commit or stash them first")
-        what = "the check failed on the merged files" if row.outcome == "check failed" else "it cannot be merged"
+        what = "the check failed on the merged files" if row.outcome == "check failed" else "cannot be merged"
         raise ZotError(f"{worker.name}: {what}: {row.said}")
 
     async def repair(self, worker: str, into: str = "") -> tuple[str, ...]:
-        """Give a conflict back to its worker, which is continued if need be; the files it has to mend."""
+        """Returns a conflict to its worker, resumed if needed; the files to repair."""
         from zot.swarm import worker_operations
 
         found = await worker_operations.get_worker(self.home, self.controlled(worker).id)
         return await worker_operations.repair(self.home, found, into, with_key_of(self._starter(), found.spec.config))
 
     async def remove(self, worker: str, *, force: bool = False) -> tuple[str, ...]:
-        """What could not be removed, a line each."""
+        """Removes a worker; returns a line for each thing that could not be removed."""
         from zot.swarm import worker_operations
 
         return await worker_operations.remove_worker(
@@ -289,7 +289,7 @@ class SwarmService:
         return await (await self._joined()).request(command)
 
     async def aclose(self) -> None:
-        """Workers go on."""
+        """Workers continue."""
         self._closed = True
         if self._swarm is not None:
             await self._swarm.aclose()
@@ -310,14 +310,14 @@ class SwarmService:
             return self._swarm
 
     async def _waiting_room(self) -> SupervisorClient | None:
-        """A connection of its own, because events have one reader."""
+        """A separate connection, because events have one reader."""
         return await client.connect(self.home) if client.supervisor_running(self.home) else None
 
     async def _listen(self, swarm: SupervisorClient) -> None:
         async for event in swarm.events():
             self._heard(event)
         if not self._closed and (self._all or self._ones):
-            await self._joined_if_alive()  # what it left alive goes on under the next
+            await self._joined_if_alive()  # its active workers continue under the next one
 
 
 def recorded(home: Path, id: str) -> SwarmWorker:

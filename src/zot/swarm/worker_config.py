@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def conversation_config(conversation: Conversation) -> RunConfig:
-    """The configuration a conversation has now: flags, and what was switched since it began."""
+    """A conversation's current configuration: flags and later changes."""
     present = conversation.snapshot
     query = conversation.launch.query(present.provider, present.model)
     config = msgspec.structs.replace(
@@ -53,8 +53,7 @@ def conversation_config(conversation: Conversation) -> RunConfig:
 def prepare_worker(starter: RunConfig, request: SwarmStart) -> tuple[WorkerSpec, WorkerKey | None]:
     """The specification of a worker and the key only its starter has.
 
-    Raises UsageError for a request that is wrong or asks for more than the starter has, NotLoggedIn when there is no
-    credential: the worker could only fail.
+    Raises UsageError for an invalid or wider request, NotLoggedIn without a credential.
     """
 
     order = worker_spec(starter, request)
@@ -64,12 +63,12 @@ def prepare_worker(starter: RunConfig, request: SwarmStart) -> tuple[WorkerSpec,
 
 
 def worker_spec(starter: RunConfig, request: SwarmStart) -> WorkerSpec:
-    """The specification without a look at credentials; its configuration still has the starter's key."""
+    """The specification without credentials; its configuration still has the starter's key."""
     if not request.task.strip():
         raise UsageError("the task is empty")
     cwd = os.path.normpath(os.path.join(starter.cwd or os.getcwd(), os.path.expanduser(request.cwd)))
     if not os.path.isdir(cwd):
-        raise UsageError(f'"{cwd}" is no directory')
+        raise UsageError(f'"{cwd}": not a directory')
     repository = find_repository(cwd)
     mode = request.mode or ("worktree" if repository and _may_read(starter, repository) else "shared")
     _check_place(starter, cwd, repository if mode == "worktree" else "", writes=mode == "shared" and request.write)
@@ -88,7 +87,7 @@ def worker_spec(starter: RunConfig, request: SwarmStart) -> WorkerSpec:
         config=config,
     )
     if order.engine != "local":
-        from zot.swarm.engines.ray.engine import check_engine  # few have a cluster
+        from zot.swarm.engines.ray.engine import check_engine  # rarely needed
 
         check_engine(order)
     return order
@@ -127,7 +126,7 @@ def derive_worker_config(starter: RunConfig, request: SwarmStart) -> RunConfig:
         ext=_absolute(starter.ext),
         installed_extensions=starter.installed_extensions and request.extensions,
         mcp_config=_absolute(starter.mcp_config),
-        # of the starter's own process
+        # only for the starter's process
         home=None,
         environ=None,
         patient_with_ext=False,
@@ -195,7 +194,7 @@ def launch_config(worker: WorkerRecord, session: Path) -> RunConfig:
 
 
 def working_directory(worker: WorkerRecord) -> str:
-    """In its tree, the place that corresponds to where it was ordered."""
+    """The directory in its worktree that corresponds to the starter's."""
     tree, cwd = worker.tree, worker.spec.cwd
     if tree is None:
         return cwd
@@ -204,7 +203,7 @@ def working_directory(worker: WorkerRecord) -> str:
 
 
 def with_key_of(starter: RunConfig, config: RunConfig) -> RunConfig:
-    """A worker's configuration with the key the starter was given, if it is for the same provider and address."""
+    """A worker's configuration with the starter's key, if provider and address are the same."""
     same = (starter.provider, starter.base_url) == (config.provider, config.base_url)
     return msgspec.structs.replace(config, api_key=starter.api_key if same else "")
 
@@ -224,7 +223,7 @@ def _max_cost(starter: RunConfig, request: SwarmStart) -> float:
 
 
 def _tools(starter: RunConfig, request: SwarmStart) -> tuple[str, ...] | None:
-    """None is no limit. A worker without its own worktree only reads unless the request says ``write``."""
+    """None is no limit. A worker without its own worktree only reads unless the request has ``write``."""
     allowed = (
         None if starter.tools is None else tuple(name for name in starter.tools if name not in (SWARM, *SWARM_NAMES))
     )
@@ -248,7 +247,7 @@ def _check_tools(asked: tuple[str, ...], allowed: tuple[str, ...], text: str) ->
 
 
 def _permission_mode(starter: RunConfig, request: SwarmStart) -> str:
-    """Empty where the starter asks about nothing: the worker's settings may still narrow it."""
+    """Empty if the starter asks nothing; the worker's settings may narrow it."""
     own = _parse_mode(starter.permission_mode or "everything")
     asked = _parse_mode(request.permission_mode) if request.permission_mode else None
     if asked is not None and is_wider(asked, own):

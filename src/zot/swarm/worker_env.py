@@ -21,18 +21,18 @@ from zot.system.secret_variables import looks_like_secret, matches_any
 AGENT_VARIABLE = "ZOT_SWARM_AGENT_ID"
 CONFIG_FLAG = "--config-fd"  # of `zot rpc`, for workers only
 
-# How to speak and what to build.
+# Language and build settings.
 _COMMON = frozenset(
     {
         *("LANG", "LANGUAGE", "TZ", "CI", "NO_COLOR", "FORCE_COLOR", "NODE_ENV", "SOURCE_DATE_EPOCH"),
         *("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "GOFLAGS", "CFLAGS", "CXXFLAGS", "LDFLAGS"),
     }
 )
-# Places and ways of this machine, which a pattern such as ``*`` must not carry to one that has its own.
+# Variables specific to a machine, which a pattern such as ``*`` must not pass to a node.
 _STAYING = (ENVIRONMENT - _COMMON) | {"OLDPWD", "SHLVL", "MAIL", "DISPLAY", "PYTHONHOME", "_"}
 _STAYING_KINDS = ("RAY_", "GIT_", "ZOT_", "ZOTCORE_", "LD_", "DYLD_", "XDG_", "SSH_", "DBUS_", "BASH_FUNC_")
 _PASSWORD = re.compile(r"://[^/\s]*:[^/\s]*@")
-_SHORTEST_KEY = 8  # a shorter one may be part of anything
+_SHORTEST_KEY = 8  # shorter keys occur in other text
 
 
 @contextmanager
@@ -54,28 +54,28 @@ def worker_argv(
 
 
 def _write(fd: int, data: bytes) -> None:
-    with suppress(OSError), os.fdopen(fd, "wb") as pipe:  # the process may be gone before it has read
+    with suppress(OSError), os.fdopen(fd, "wb") as pipe:  # the process may end before reading
         pipe.write(data)
 
 
 def read_worker_config(typed: str) -> RunConfig:
-    """The configuration that was written into the pipe; UsageError when there is none."""
+    """Reads the configuration from the pipe; UsageError if there is none."""
     try:
         with os.fdopen(int(typed), "rb") as pipe:
             return msgspec.json.decode(pipe.read(), type=RunConfig)
     except (OSError, ValueError, msgspec.MsgspecError) as error:
         # do not include the text of the error: it may quote the key
-        raise UsageError(f"{CONFIG_FLAG} {typed}: no configuration of a worker there") from error
+        raise UsageError(f"{CONFIG_FLAG} {typed}: no worker configuration found") from error
 
 
 def worker_environment(worker: str, given: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What was given, or our own; without keys, and with our own home."""
+    """The given environment or our own, without keys and with our home."""
     kept = strip_keys(given or os.environ)
     return {**kept, "ZOT_HOME": os.environ.get("ZOT_HOME", kept.get("ZOT_HOME", "")), AGENT_VARIABLE: worker}
 
 
 def strip_keys(environment: Mapping[str, str], providers: Iterable[Provider] = ()) -> dict[str, str]:
-    """Without keys, including those of ``providers``, and without the mark of our own starter."""
+    """Without keys, including those of ``providers``, and without our own worker mark."""
     hidden = {*credential_variables(providers), MARK_VARIABLE, AGENT_VARIABLE}
     return {name: value for name, value in environment.items() if name not in hidden}
 
@@ -97,7 +97,7 @@ def portable_environment(
 
 
 def _is_secret(name: str, value: str, credential: WorkerKey | None) -> bool:
-    """By its name, or because an address with a password, or the worker's own key, is in it."""
+    """Secret by name, or because it contains an address with a password or the worker's key."""
     key = credential.value if credential is not None else ""
     has_key = len(key) >= _SHORTEST_KEY and key in value
     return has_key or looks_like_secret(name) or _PASSWORD.search(value) is not None

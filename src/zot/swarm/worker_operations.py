@@ -51,9 +51,9 @@ async def _as_it_is(home: Path, worker: WorkerRecord) -> WorkerRecord:
 
 
 def merge_source(worker: WorkerRecord) -> MergeSource:
-    """ZotError when there is nothing to merge, or not yet."""
+    """ZotError if there is nothing to merge, or the worker still runs."""
     if worker.tree is None:
-        raise ZotError(f"{worker.name} has no tree of its own: what it did is in {worker.spec.cwd}")
+        raise ZotError(f"{worker.name} has no worktree; its changes are in {worker.spec.cwd}")
     if worker.status in AT_WORK:
         raise ZotError(f"{worker.name} is {worker.status}: wait for it, or stop it first")
     return MergeSource(worker=worker.id, name=worker.name, task=worker.spec.task, tree=worker.tree)
@@ -68,7 +68,7 @@ async def merge_workers(
     check: Check | None = None,
     told: Callable[[str], None] = lambda name: None,
 ) -> MergeReport:
-    """All of them, one onto the other; GitFailed when nothing at all could be done. ``told`` hears whose turn it is."""
+    """Merges all in order; GitFailed if none could be merged. ``told`` receives progress."""
     report = await merge([merge_source(worker) for worker in workers], how=how, into=into, check=check, told=told)
     for row in report.rows:
         if row.outcome == "merged":
@@ -88,20 +88,20 @@ async def mergeable(home: Path, cwd: Path) -> tuple[list[WorkerRecord], list[str
             continue
         worker = await _as_it_is(home, worker)
         if worker.status in AT_WORK:
-            told.append(f"{worker.name} is {worker.status} and left out")
+            told.append(f"{worker.name} is {worker.status}; skipped")
             continue
         try:
             if not await has_unmerged(tree):
                 continue
             how = "" if worker.status not in ("failed", "lost") else f"is {worker.status}"
-            if not how and Inbox(places.of(worker.id).inbox).interrupted:  # or its time or its money was up
-                how = "was stopped in the middle of its task"
+            if not how and Inbox(places.of(worker.id).inbox).interrupted:  # or it reached its time or cost limit
+                how = "was stopped during its task"
             if how:
-                told.append(f"{worker.name} {how} and left out; merge it by its name if you want it")
+                told.append(f"{worker.name} {how} and was skipped; merge it by name if you want it")
             else:
                 chosen.append(worker)
         except ZotError as error:
-            told.append(f"{worker.name} is left out: {error}")
+            told.append(f"{worker.name} skipped: {error}")
     return sorted(chosen, key=lambda worker: (worker.ended or worker.created, worker.id)), told
 
 
@@ -130,7 +130,7 @@ async def return_conflict(source: MergeSource, into: str = "") -> tuple[str, ...
             work, base_commit(source.tree), ours, f"{tip}^{{tree}}", source.tree.branch
         )
         if not conflicts:
-            raise GitFailed(f"there is no conflict any more: merge {source.name}")
+            raise GitFailed(f"no conflict left; merge {source.name}")
         now = await snapshot_worktree(work, source.tree)
         words = ("read-tree", "-m", "-u", "--no-recurse-submodules", now.tree, merged)
         await work.git(*words, index=now.index, top=source.tree.path)
@@ -147,7 +147,7 @@ async def return_conflict(source: MergeSource, into: str = "") -> tuple[str, ...
 
 
 async def _beginning(work: ScratchRepository, target: Target, source: MergeSource) -> tuple[str, str]:
-    """What is there: a commit, and its tree."""
+    """The target's commit and tree."""
     tree = await work.line("rev-parse", f"{target.commit}^{{tree}}")
     if not target.top:
         return target.commit, tree
@@ -158,7 +158,7 @@ async def _beginning(work: ScratchRepository, target: Target, source: MergeSourc
 
 
 def repair_prompt(files: tuple[str, ...]) -> str:
-    """What the worker is told."""
+    """The prompt for the worker."""
     return (
         "Your changes conflict with what is in the repository by now. Both are merged into your working tree; these "
         f"files have conflict markers (<<<<<<<, =======, >>>>>>>): {', '.join(files)}. Mend each so that both "
@@ -167,12 +167,12 @@ def repair_prompt(files: tuple[str, ...]) -> str:
 
 
 async def write_patch(worker: WorkerRecord, path: Path) -> bool:
-    """What it changed, for ``git apply``; False when that is nothing. A file that is there is not replaced."""
+    """Writes a patch for ``git apply``; False without changes. Never replaces a file."""
     data = await diff(merge_source(worker).tree, binary=True)
     if not data:
         return False
     if os.path.lexists(path):
-        raise ZotError(f"{path} is there already; name another file with --output")
+        raise ZotError(f"{path} already exists; name another file with --output")
     write_atomic(path, data, 0o644)
     return True
 
@@ -185,7 +185,7 @@ class UnmergedChanges(ZotError):
 
 
 async def remove_worker(home: Path, worker: WorkerRecord, *, force: bool = False) -> tuple[str, ...]:
-    """Record, tree and branch are gone; what could not go is told. ZotError with changes that are nowhere else."""
+    """Deletes record, worktree and branch; returns failures. ZotError with unmerged changes."""
     if worker.status in AT_WORK:
         raise ZotError(f"{worker.name} is {worker.status}: stop it first")
     if worker.tree is not None and not force:
@@ -202,24 +202,24 @@ async def remove_worker(home: Path, worker: WorkerRecord, *, force: bool = False
 async def _check_merged(worker: WorkerRecord) -> None:
     assert worker.tree is not None
     if not os.path.isdir(worker.tree.path):
-        return  # nothing is left of it
+        return  # already deleted
     try:
         unmerged = await has_unmerged(worker.tree)
         left = await left_behind(worker.tree)
     except GitFailed as error:
         raise UnmergedChanges(
-            f"what {worker.name} changed cannot be told ({error}); --force removes it all the same"
+            f"cannot read the changes of {worker.name} ({error}); --force deletes it anyway"
         ) from error
     if unmerged:
-        raise UnmergedChanges(f"{worker.name} has changes that are not merged; --force throws them away")
+        raise UnmergedChanges(f"{worker.name} has unmerged changes; --force deletes them")
     if left:
         raise UnmergedChanges(
-            f"{worker.name} has what no merge takes along ({'; '.join(left)}); --force throws it away"
+            f"{worker.name} contains files a merge would not keep ({'; '.join(left)}); --force deletes them"
         )
 
 
 async def prune(home: Path, *, older_s: float = 0.0, force: bool = False) -> tuple[list[WorkerRecord], list[str]]:
-    """Remove every worker that has ended so long ago and has nothing to lose; who went, and why others did not."""
+    """Removes workers that ended long enough ago without unmerged changes; removed ones, and why others stay."""
     gone: list[WorkerRecord] = []
     told: list[str] = []
     for worker in WorkerStore(home).all(told):

@@ -19,7 +19,7 @@ Mode = Literal["shared", "worktree"]
 LIVE: frozenset[Status] = frozenset({"queued", "running", "waiting", "idle"})  # a supervisor must watch it
 
 TIMEOUT_S = 3600.0
-RETRIES = 2  # of a model call, unless the starter says otherwise
+RETRIES = 2  # default timeout of a model call
 READ_ONLY = ("read", "glob", "grep")  # tools of a worker that shares a directory
 MOST_AT_ONCE = 4
 NOTHING_USED = UsageTotals(input=0, output=0, reasoning=None, cache_read=0, cache_write=0, cost_usd=0.0)
@@ -34,9 +34,9 @@ class WorkerLimits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a worker was started for. ``swarm`` names the budget it shares; ``key`` the item of a fan-out. ``once``: it
-    ends with its first task instead of waiting for more. ``restarts`` is how often it may be continued by itself.
-    ``config`` is its configuration without a key; where its process works and keeps its session is added at launch."""
+    """A worker's task and limits. ``swarm`` names the budget it shares; ``key`` the item of a fan-out. ``once``: it
+    ends after its first task. ``restarts`` limits automatic restarts. ``config`` has no key; directory and session are
+    added at launch."""
 
     task: str
     name: str = ""
@@ -55,9 +55,8 @@ class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class WorktreeRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A tree of a repository: where it is, its branch, and the commit it began from. ``first`` is the commit that
-    holds what was uncommitted in the origin then, when that was taken along; ``objects`` is where the repository keeps
-    its objects, from which the tree borrows."""
+    """A worktree: path, branch and start commit. ``first`` is the commit with the origin's uncommitted changes, if
+    included; ``objects`` is the object directory it borrows from."""
 
     repository: str
     path: str
@@ -69,8 +68,7 @@ class WorktreeRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 class WorkerRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """``pid`` and ``born`` are of the process of attempt number ``attempt``; times are seconds since 1970.
-    ``activity`` is a few words about the present moment, ``reason`` why it ended as it did; ``notes`` say what its tree
-    does not have of the origin."""
+    ``activity`` describes its current action, ``reason`` why it ended; ``notes`` list files its worktree excludes."""
 
     id: str
     name: str
@@ -86,7 +84,7 @@ class WorkerRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     usage: UsageTotals = NOTHING_USED
     steps: int = 0
     activity: str = ""
-    answer: str = ""  # the last thing it said, shortened
+    answer: str = ""  # its last text, truncated
     reason: str = ""
     merged: str = ""  # into which branch
     notes: tuple[str, ...] = ()
@@ -136,7 +134,7 @@ class SupervisorConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The supervisor's input. Workers silent for ``patience_s`` are pinged, idle for ``idle_s`` stopped."""
 
     home: str
-    lent: dict[str, str] = {}  # keys by provider, for workers of the last supervisor that go on
+    lent: dict[str, str] = {}  # keys by provider, for continued workers of the last supervisor
     most: int = MOST_AT_ONCE
     patience_s: float = 120.0
     idle_s: float = 600.0

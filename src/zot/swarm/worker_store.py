@@ -20,13 +20,13 @@ from zot.system.safe_open import read_whole
 from zot.system.temp_files import remove_tree
 from zot.wire.swarm_frames import WorkerInfo
 
-MAKING = "making"  # as long as a worker's tree is being made: of which repository
+MAKING = "making"  # while a worktree is being created: its repository
 _TRACES = ("meta.json", "session.json", "log.txt", "merged.json")
 _SLUG = 24
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,39}")
 _SHOWN = 5
 _LAST = 200  # characters of an answer in a row
-_GONE = ".gone-"  # the beginning of the name under which a place is removed
+_GONE = ".gone-"  # name prefix of a directory being deleted
 
 
 class WorkerDir:
@@ -46,16 +46,16 @@ class WorkerDir:
         return not there.intersection(_TRACES) and (MAKING in there or "tree" not in there)
 
     def load(self) -> WorkerRecord:
-        """ZotError when there is no record, or it is damaged; the text names the file."""
+        """ZotError for a missing or damaged record, with its file."""
         try:
             return decode_record(read_whole(self.meta))
         except OSError as error:
-            raise ZotError(f"the record of worker {self.id} cannot be read: {describe_error(error)}") from error
+            raise ZotError(f"cannot read the record of worker {self.id}: {describe_error(error)}") from error
         except (msgspec.MsgspecError, UnicodeError) as error:
-            raise ZotError(f"{self.meta} is damaged: {error}; its other files are as they were") from error
+            raise ZotError(f"{self.meta} is damaged: {error}; its other files are unchanged") from error
 
     def save(self, worker: WorkerRecord) -> None:
-        """OSError when it cannot be written; the last record stays whole."""
+        """OSError if it cannot be written; the old record stays."""
         write_atomic(self.meta, msgspec.json.format(msgspec.json.encode(worker), indent=2) + b"\n")
 
 
@@ -98,17 +98,17 @@ class WorkerStore:
         except FileNotFoundError:
             return ()
         except OSError as error:
-            return (f"{place} could not be removed: {describe_error(error)}",)
+            return (f"cannot remove {place}: {describe_error(error)}",)
         for left in self.agents.glob(f"{_GONE}*"):
             remove_tree(left)
-        return tuple(f"{left} could not be removed" for left in self.agents.glob(f"{_GONE}{id}-*"))
+        return tuple(f"cannot remove {left}" for left in self.agents.glob(f"{_GONE}{id}-*"))
 
     def unfinished(self) -> list[WorkerDir]:
-        """Of workers that are being made, or were when their maker was killed."""
+        """Directories of workers being created, also by a killed process."""
         return [place for place in map(self.of, self.ids()) if place.is_unfinished]
 
     def all(self, problems: list[str] | None = None) -> list[WorkerRecord]:
-        """Every worker there is a record of, oldest first; what is wrong with others goes into ``problems``."""
+        """All workers with a record, oldest first; unreadable records go into ``problems``."""
         found: list[WorkerRecord] = []
         for id in self.ids():
             try:
@@ -120,7 +120,7 @@ class WorkerStore:
 
 
 def slug(task: str) -> str:
-    """A short name in a-z, 0-9 and dashes; ``agent`` when nothing of the task is left."""
+    """A short name in a-z, 0-9 and dashes; ``agent`` if empty."""
     text = re.sub(r"[^a-z0-9]+", "-", task[:200].lower()).strip("-")
     if len(text) > _SLUG:
         text = text[:_SLUG].rpartition("-")[0] or text[:_SLUG]
@@ -128,7 +128,7 @@ def slug(task: str) -> str:
 
 
 def unique_name(task: str, taken: Collection[str]) -> str:
-    """A name made of the task that no living worker has."""
+    """A name from the task that no active worker has."""
     base, number = slug(task), 2
     name = base
     while name in taken:
@@ -137,11 +137,13 @@ def unique_name(task: str, taken: Collection[str]) -> str:
 
 
 def check_name(name: str, taken: Collection[str]) -> None:
-    """UsageError for a name that cannot be one, or that a living worker has."""
+    """UsageError for an invalid name, or one of an active worker."""
     if not _NAME.fullmatch(name):
-        raise UsageError(f'"{name}" cannot be a name: up to 40 of a-z, 0-9, ".", "_" and "-", the first no sign')
+        raise UsageError(
+            f'"{name}" is not a valid name: expected up to 40 of a-z, 0-9, ".", "_" and "-", not starting with a sign'
+        )
     if name in taken:
-        raise UsageError(f'a worker named "{name}" is at work already; stop it, or take another name')
+        raise UsageError(f'a worker named "{name}" is already running; stop it, or choose another name')
 
 
 def find_worker(typed: str, workers: Iterable[WorkerRecord]) -> WorkerRecord:
@@ -161,11 +163,11 @@ def find_worker(typed: str, workers: Iterable[WorkerRecord]) -> WorkerRecord:
         which = ", ".join(worker.id for worker in found[:_SHOWN]) + ("…" if len(found) > _SHOWN else "")
         raise NotThere(f'"{typed}" could be {len(found)} workers: {which}; give more of the id')
     near = closest(typed, [name for worker in known for name in (worker.id, worker.name)], count=1)
-    hint = f"did you mean {near[0]}?" if near else "`zot swarm list --all` shows every one"
-    raise NotThere(f'there is no worker "{typed}"; {hint}')
+    hint = f"did you mean {near[0]}?" if near else "list all with `zot swarm list --all`"
+    raise NotThere(f'no worker "{typed}"; {hint}')
 
 
-# --- as others see it
+# --- on the wire
 
 
 def worker_info(worker: WorkerRecord) -> WorkerInfo:

@@ -53,7 +53,7 @@ class OutputSchema(Generic[T]):
 
     def read(self, answer: str) -> T:
         """The value in an answer; ValueError says what is wrong with it."""
-        trouble = ValueError("it holds no JSON")
+        trouble = ValueError("it contains no JSON")
         for text in candidates(answer):
             try:
                 json.loads(text)

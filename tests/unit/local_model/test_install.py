@@ -32,5 +32,5 @@ async def test_a_command_that_fails_is_named_with_its_last_complaint() -> None:
 
 
 async def test_an_installer_that_is_not_there_is_named() -> None:
-    with pytest.raises(ZotError, match="there is no pipx-of-nobody on PATH"):
+    with pytest.raises(ZotError, match="pipx-of-nobody is not on PATH"):
         await installed("pipx-of-nobody inject zot xllamacpp")

@@ -69,7 +69,7 @@ async def test_an_answer_that_does_not_fit_is_asked_for_again_with_the_reason(se
     server = serve(Say("It is due soon."), Say('{"number": "A-1", "due": "soon"}'), Say(GOOD))
     async with embed(server) as zot:
         assert await zot.ask("Read it.", returns=Invoice) == INVOICE
-    assert "it holds no JSON" in said(server, 1)
+    assert "it contains no JSON" in said(server, 1)
     assert "$.due" in said(server, 2)
 
 

@@ -67,7 +67,7 @@ async def test_a_tree_replaced_by_a_link_is_not_followed(tmp_path: Path) -> None
     put(private / "secret", "s\n")
     Path(tree.path).rename(tmp_path / "moved")
     os.symlink(private, tree.path)
-    with pytest.raises(GitFailed, match="is gone"):
+    with pytest.raises(GitFailed, match="is missing"):
         await diff(tree)
     await remove(tree)
     assert (private / "secret").read_text() == "s\n"

@@ -26,7 +26,7 @@ from zot.wire.limits import TOOL_REPLY
 
 FORMAT = 2
 _LOG_LINES = 12
-_SKIPS_NAMED = 30  # more than this means that nothing could be tried, and names would bury the failure
+_SKIPS_NAMED = 30  # above this, only the number of skipped checks is printed
 _COUNTED = {"pass": "passed", "fail": "failed", "warn": "warned", "skip": "skipped"}
 _BY_ID = {check.id: check for check in ALL}
 
@@ -67,11 +67,11 @@ def _print(text: str) -> None:
 
 
 def lines(report: ConformanceReport, seconds: float) -> Iterator[str]:
-    """The report as it is read."""
+    """The report as text."""
     yield f"{one_line(report.name)} ({one_line(str(report.directory))})"
     for number, result in enumerate((*report.failures, *report.warnings)):
         if number == 1 and result.status == "fail":
-            yield "  what follows may be a consequence:"
+            yield "  possible consequences:"
         check = _BY_ID[result.id]
         more = f" (and {result.more} more)" if result.more else ""
         yield f"  {result.status.upper()} {check.id}: {one_line(result.evidence)}{more}"
@@ -89,7 +89,7 @@ def lines(report: ConformanceReport, seconds: float) -> Iterator[str]:
         what = ", ".join(skipped) if len(skipped) <= _SKIPS_NAMED else f"{len(skipped)} checks"
         yield f"  SKIP {what}: {one_line(why)}"
     if report.failures and report.log.strip():
-        yield "its stderr ended with:"
+        yield "end of its stderr:"
         yield from (f"  | {exact_line(line)}" for line in report.log.splitlines()[-_LOG_LINES:])
     counts = {told: sum(r.status == status for r in report.results) for status, told in _COUNTED.items()}
     yield f"{', '.join(f'{number} {told}' for told, number in counts.items())} in {seconds:.1f} s"

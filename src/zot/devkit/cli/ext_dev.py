@@ -36,7 +36,7 @@ from zot.tui.sanitize import exact_line
 from zot.wire import limits
 from zot.wire.extension_codec import encode
 
-_HOW = "type /command args or tool {…} to try things, r to start again, ctrl+c to stop"
+_HOW = "type /command args or tool {…} to try it, r to restart, Ctrl+C to stop"
 
 
 def run(argv: list[str]) -> int:
@@ -47,7 +47,7 @@ def run(argv: list[str]) -> int:
         raise UsageError(f"{directory} has no {FILE}")
     prompt = " ".join(typed.words[1:])
     if flags and not prompt:
-        raise UsageError("what follows -- goes to the zot that runs a prompt, and there is none")
+        raise UsageError("arguments after -- need a PROMPT")
     wishes = DevOptions(check=not typed.has("--no-check"), once=typed.has("--once"))
     try:
         with scratch_directory("dev") as scratch:
@@ -57,7 +57,7 @@ def run(argv: list[str]) -> int:
                 _tell(f"watching {directory}; {_HOW}")
             return run_loop(DevLoop(directory, scratch, wishes, _tell, _tell_verdict).run())
     except KeyboardInterrupt:
-        return 0  # the way to end it
+        return 0  # the normal end
 
 
 def _tell(line: str) -> None:
@@ -66,20 +66,20 @@ def _tell(line: str) -> None:
 
 
 def _tell_verdict(report: ConformanceReport, seconds: float) -> None:
-    """One line when all is well; else what is wrong, the cause first."""
+    """One line if all rules pass; else the failures, cause first."""
     passed = sum(result.status == "pass" for result in report.results)
     if report.passed and not report.warnings:
-        _tell(f"✓ check: {passed} rules hold ({seconds:.1f} s)")
+        _tell(f"✓ check: {passed} rules passed ({seconds:.1f} s)")
         return
-    _tell("✓ check: passed, with warnings" if report.passed else "✗ check: it breaks a rule")
+    _tell("✓ check: passed, with warnings" if report.passed else "✗ check: a rule is broken")
     for line in lines(report, seconds):
         if not line.startswith(("  PASS", "  SKIP")):
             _tell(line)
 
 
 # One loop plays the host. Frames and stderr are shown; typed lines become frames, as in `trace`. After every
-# start the rules are checked in processes of their own. If the extension crashes, hangs or loses its manifest, the loop
-# says so and waits for the next change.
+# start the rules are checked in separate processes. If the extension crashes, hangs or loses its manifest, the loop
+# reports it and waits for the next change.
 
 LOOK_S = 0.2
 CHECK_TIMEOUT_S = 10.0
@@ -98,7 +98,7 @@ class Watch:
         self._seen = self._known
 
     def changed(self) -> list[str]:
-        """Names of what is new, gone or different since this was last answered; empty while it goes on changing."""
+        """Names of files changed since the last call; empty while files are still changing."""
         now = self._look()
         at_rest, self._seen = now == self._seen, now
         if not at_rest or now == self._known:
@@ -120,7 +120,7 @@ class Watch:
                         status = path.stat()
                         found[str(path.relative_to(self._directory))] = status.st_mtime_ns, status.st_size
                 except OSError:
-                    continue  # gone in this moment
+                    continue  # deleted meanwhile
             if len(found) > _MOST:
                 break
         return found
@@ -132,7 +132,7 @@ class DevOptions(msgspec.Struct, frozen=True):
 
 
 class DevLoop:
-    """``tell`` prints one line, ``verdict`` what a check found and how long it took."""
+    """``tell`` prints one line, ``verdict`` a check's result and duration."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class DevLoop:
         self._failed = False
 
     async def run(self) -> int:
-        """Until interrupted; with ``once`` after one start and its check, 1 when something was wrong."""
+        """Runs until interrupted; with ``once`` one start and check, 1 on a failure."""
         if not self._wishes.once:
             loop = asyncio.get_running_loop()
 
@@ -172,14 +172,14 @@ class DevLoop:
             while not changed:
                 await asyncio.sleep(LOOK_S)
                 changed = self.look_for_change()
-            self._tell(f"↻ {', '.join(changed[:5])}{' …' if len(changed) > 5 else ''}: starting again")
+            self._tell(f"↻ {', '.join(changed[:5])}{' …' if len(changed) > 5 else ''}: restarting")
 
     async def _one_life(self) -> list[str]:
-        """What changed, if that is why it was ended."""
+        """The changed files, if they caused the restart."""
         try:
             manifest = read_manifest(self._directory)
             if not manifest.has_process:
-                self._tell("it runs nothing: no frames to show")
+                self._tell("it has no program: no frames to show")
                 await self._check()
                 return []
             self._starts += 1
@@ -194,7 +194,7 @@ class DevLoop:
             await self._check()
             return []
 
-    # --- for the life that is running
+    # --- the running process
 
     def look_for_change(self) -> list[str]:
         if self._typed and self._typed[0].strip() in ("r", "restart"):
@@ -202,7 +202,7 @@ class DevLoop:
         return self._watch.changed()
 
     def next_typed(self) -> str:
-        """One line that is not a wish to start again; empty when there is none."""
+        """The next typed line other than ``r``; empty if there is none."""
         if not self._typed or self._typed[0].strip() in ("r", "restart"):
             return ""
         return self._typed.popleft()
@@ -257,12 +257,12 @@ class _Life:
                 checking.cancel()
         finally:
             if self._host.alive and await self._host.end() is None:
-                self._loop.tell(f"✗ {self._name} did not end when it was asked to")
+                self._loop.tell(f"✗ {self._name} did not exit on shutdown")
             self._tell_stderr()
         return changed
 
     async def _serve(self, checking: asyncio.Task[None]) -> list[str]:
-        """Show and pass on, until something changed or it ended. One that ended is still checked."""
+        """Shows and forwards lines until a change or the end. An ended one is still checked."""
         told_end = False
         while True:
             await self._host.until(lambda: False, LOOK_S)
@@ -297,7 +297,7 @@ class _Life:
         self._loop.tell(summary_of(self._frames.frame(at, self._name, line.direction, line.data)))
 
     def _tell_stderr(self) -> None:
-        """What was written since; a line without its end waits for it."""
+        """New complete lines."""
         log = self._host.place.log
         if not log.exists():
             return
@@ -326,7 +326,7 @@ class PromptLoop:
         self._runs = 0
 
     async def run(self) -> int:
-        """Until interrupted; with ``once`` the exit status of one run."""
+        """Runs until interrupted; with ``once`` returns the exit status of one run."""
         while True:
             status, changed = await self._one_run()
             if self._once:

@@ -39,15 +39,15 @@ def run(argv: list[str]) -> int:
     name = arguments.words[0]
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"{name!r} cannot be a name: lower-case letters, digits, - and _, beginning with a letter, at most 40"
+            f"{name!r} is not a valid name: expected a lower-case letter, then up to 39 of a-z, 0-9, - and _"
         )
     language = arguments.values.get("--lang", "")
     if language not in _TRY:
-        raise UsageError(f"--lang is one of {', '.join(_TRY)}")
+        raise UsageError(f"--lang: expected one of {', '.join(_TRY)}")
     directory = Path(os.path.abspath(os.path.expanduser(arguments.values.get("--dir", name))))
     create(directory, name, language, guard=arguments.has("--guard"))
     compile_ahead(read_manifest(directory), zot_home())
-    print_notice(f"created {directory}; in it, try")
+    print_notice(f"created {directory}; try in it:")
     if language == "typescript":
         sys.stderr.write("  npm install             only for Node older than 22.18, unless tsx is on PATH\n")
     sys.stderr.write(f"  {_TRY[language]:24}its tests\n")
@@ -57,7 +57,7 @@ def run(argv: list[str]) -> int:
 
 
 def create(directory: Path, name: str, language: str, *, guard: bool) -> None:
-    """All or nothing: a directory that has something in it is left alone."""
+    """All or nothing; never writes into a directory with files."""
     if directory.exists() and any(directory.iterdir()):
         raise ZotError(f"{directory} already exists and is not empty")
     staging = Path(temporary_name(os.fspath(directory)))
@@ -99,14 +99,14 @@ def _write(path: Path, text: str) -> None:
 
 
 def sdk_root() -> Path:
-    """Those of the installed package, else those of the checkout this module was loaded from."""
+    """The SDKs of the installed package, else of the checkout."""
     package = Path(zot.__file__).parent
     installed = package / "sdks"
     return installed if installed.is_dir() else package.parent.parent / "sdks"
 
 
 def _python_sdk(starter: Path) -> None:
-    """As ``zot_ext``: a package called ``zot`` beside the script would stand in the way of zot itself."""
+    """As ``zot_ext``: a package ``zot`` beside the script would shadow zot itself."""
     source = Path(zot.__file__).parent / "ext"
     copies = {path: starter / "zot_ext" / path.name for path in sorted(source.glob("*.py"))}
     for path, copy in {**copies, starter / "main.py": starter / "main.py"}.items():
@@ -114,7 +114,7 @@ def _python_sdk(starter: Path) -> None:
 
 
 def _typescript_sdk(starter: Path) -> None:
-    """The door and what it leads to. Imports name the .ts files, which Node's own TypeScript needs and tsx accepts."""
+    """The entry module and its imports. Imports name .ts files, which Node needs and tsx accepts."""
     source = sdk_root() / "typescript" / "src"
     waiting, done = ["index"], set[str]()
     while waiting:
@@ -135,7 +135,7 @@ def _go_sdk(starter: Path) -> None:
 
 
 def _no_sdk(_starter: Path) -> None:
-    """Bash and plain Node speak the protocol themselves."""
+    """Bash and Node starters need no SDK."""
 
 
 _SDKS: dict[str, Callable[[Path], None]] = {"python": _python_sdk, "typescript": _typescript_sdk, "go": _go_sdk}

@@ -1,4 +1,4 @@
-"""``zot ext replay FILE PATH``: does the extension still say what it said? Exit 1 at the first difference."""
+"""``zot ext replay FILE PATH``: compares an extension with a recording. Exit 1 at the first difference."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ _TIMES = re.compile(
     r"|\b\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?\b(?: ?[AaPp]\.?[Mm]\b)?"
     r"|\b\d+(?:\.\d+)? ?(?:ns|µs|us|ms|s|sec|seconds|min|minutes)\b"
 )
-_EXTRA_WAIT = 0.3  # for what was not recorded
+_EXTRA_WAIT = 0.3  # seconds to wait for unrecorded frames
 
 
 class FrameDifference(msgspec.Struct, frozen=True):
-    """``line`` is the recording's; ``at`` the key where the frames part; an empty text means nothing came."""
+    """``line`` is the recording's; ``at`` the key that differs; an empty text means no frame."""
 
     line: int
     what: str
@@ -85,13 +85,13 @@ class ReplayOutcome(msgspec.Struct, frozen=True):
 
 
 def frames_of(recorded: list[Recorded], name: str) -> list[Recorded]:
-    """One extension's frames, of its first life; ConfigError when the recording has none."""
+    """The frames of an extension's first process; ConfigError if there are none."""
     names = list(dict.fromkeys(frame.extension for _, frame in recorded))
     if name not in names and len(names) == 1:
         name = names[0]
     found = [item for item in recorded if item[1].extension == name]
     if not found:
-        known = ", ".join(names) or "none at all"
+        known = ", ".join(names) or "none"
         raise ConfigError(f'the recording has no frames of an extension "{name}" (it has: {known})')
     starts = [
         place for place, (_, frame) in enumerate(found) if str((_fields(frame.line) or {}).get("type", "")) == "hello"
@@ -102,7 +102,7 @@ def frames_of(recorded: list[Recorded], name: str) -> list[Recorded]:
 async def replay(
     recorded: list[Recorded], manifest: Manifest, place: RunPaths, *, wait: float = 10.0, exact: bool = False
 ) -> ReplayOutcome:
-    """``wait`` is how long a recorded frame may be missing before that is the difference."""
+    """``wait`` is the time limit for a recorded frame."""
     async with started(manifest, place, "replay") as host:
         player = _Player(host, wait, exact)
         outcome = await player.play(recorded)
@@ -117,7 +117,7 @@ class _Player:
         self._exact = exact
         self._unmatched: list[bytes] = []
         self._seen = 0
-        self._ids: dict[str, str] = {}  # the child's own: recorded -> now
+        self._ids: dict[str, str] = {}  # ids of the child: recorded -> now
         self._paths: dict[str, str] = {}  # recorded -> now
 
     async def play(self, recorded: list[Recorded]) -> ReplayOutcome:
@@ -181,7 +181,7 @@ class _Player:
         self._seen = len(received)
 
     def _take(self, line: bytes) -> list[bytes]:
-        """The line that corresponds to a recorded one, if it is there."""
+        """The line that corresponds to a recorded one, or None."""
         key = _key(line)
         for place, candidate in enumerate(self._unmatched):
             if _key(candidate) == key:
@@ -199,7 +199,7 @@ class _Player:
         return None if parted is None else FrameDifference(number, _name(line), *parted)
 
     def _parting(self, then: Any, now: Any, at: str) -> tuple[str, str, str] | None:
-        """The first key where two values part, and both values there."""
+        """The first key that differs, and both values."""
         if isinstance(then, dict) and isinstance(now, dict):
             old, new = cast("dict[str, Any]", then), cast("dict[str, Any]", now)
             for key in dict.fromkeys((*old, *new)):
@@ -236,7 +236,7 @@ def _fields(line: bytes) -> dict[str, Any] | None:
 
 
 def _key(line: bytes) -> tuple[str, str]:
-    """Answers are found by id; everything else keeps its order, whatever its type."""
+    """Answers are matched by id, everything else by order."""
     frame = _fields(line) or {}
     kind = str(frame.get("type"))
     return (kind, str(frame.get("id"))) if kind in _ANSWERS else ("", "")

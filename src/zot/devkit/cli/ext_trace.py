@@ -31,7 +31,7 @@ def run(argv: list[str]) -> int:
     show = _show_json if typed.has("--json") else _show_text
     word = typed.words[0] if typed.words else ""
     try:
-        if "--follow" in typed.values:  # until interrupted; the file need not be there yet
+        if "--follow" in typed.values:  # until interrupted; the file may not exist yet
             for traced in follow_frames(Path(typed.values["--follow"])):
                 if word in ("", traced.extension):
                     show(traced)
@@ -48,7 +48,7 @@ def run(argv: list[str]) -> int:
 
 
 def _extension(word: str) -> Manifest:
-    """A name means what is installed; only a path, or a word that is no such name, means a directory here."""
+    """A name is an installed extension; a path, or any other word, a directory."""
     if os.sep not in word and (found := [item for item in all_installed() if word in (item.name, item.directory.name)]):
         return _installed(find(word, print_notice) if len(found) > 1 else found[0])
     if (Path(word) / FILE).is_file():
@@ -59,13 +59,13 @@ def _extension(word: str) -> Manifest:
 
 
 def _installed(item: Installed) -> Manifest:
-    """A project's extension is run as it was trusted, or not at all."""
+    """A project's extension runs only as trusted."""
     if item.scope == "project":
         store = ExtensionTrust(zot_home())
         if not store.is_trusted(item.directory):
             raise ZotError(
-                f"{item.directory} is not what you trusted; look at it, then run `zot ext trust {item.directory}`,"
-                f" or trace it by its path"
+                f"{item.directory} has changed since you trusted it; review it, then run"
+                f" `zot ext trust {item.directory}`, or trace it by its path"
             )
         return read_manifest(store.trusted_path(item.directory))
     if item.manifest is None:
@@ -74,7 +74,7 @@ def _installed(item: Installed) -> Manifest:
 
 
 def _show_text(traced: TracedFrame) -> None:
-    """The summary is one line of JSON text already: nothing is folded, or two spaces would be shown as one."""
+    """The summary is one line of JSON; whitespace is not collapsed."""
     _write(exact_line(summary_of(traced)))
 
 

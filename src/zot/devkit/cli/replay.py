@@ -28,11 +28,11 @@ def run(argv: list[str]) -> int:
     if script != (len(typed.words) == 2):
         raise UsageError("--to-script needs a file to write" if script else f'unexpected argument "{typed.words[1]}"')
     if typed.has("--live-tools", "--live-extensions") and not verify:
-        raise UsageError("--live-tools and --live-extensions go with --verify")
+        raise UsageError("--live-tools and --live-extensions need --verify")
     if (verify or script) and typed.has("--speed", "--fast", "--step"):
-        raise UsageError("--speed, --fast and --step are for showing a recording")
+        raise UsageError("--speed, --fast and --step cannot be combined with --verify or --to-script")
     if verify and script:
-        raise UsageError("--verify and --to-script: one of them")
+        raise UsageError("--verify and --to-script cannot be combined")
     path = Path(os.path.abspath(os.path.expanduser(typed.words[0])))
     recording = read_recording(path)
     if typed.has("--to-script"):
@@ -53,19 +53,19 @@ def run(argv: list[str]) -> int:
     return _verify(recording, typed) if typed.has("--verify") else _show(recording, typed)
 
 
-# --- showing
+# --- show
 
 
 def _show(recording: Recording, typed: ParsedArguments) -> int:
     from zot.devkit.replay.player import show
 
     if recording.damage:
-        print_notice(f"{recording.path}: {recording.damage}; what is shown may not be what happened")
+        print_notice(f"{recording.path}: {recording.damage}; the output may be wrong")
     speed = 0.0 if typed.has("--fast", "--step") else _speed(typed.values.get("--speed"))
     strange = show(recording, speed, _step if typed.has("--step") else None)
     if strange:
-        made = "makes no sense and was" if strange == 1 else "make no sense and were"
-        print_notice(f"{recording.path}: {counted(strange, 'line')} {made} left out")
+        made = "is invalid and was" if strange == 1 else "are invalid and were"
+        print_notice(f"{recording.path}: {counted(strange, 'line')} {made} skipped")
     return 1 if recording.damage else 0
 
 
@@ -80,11 +80,11 @@ def _speed(text: str | None) -> float:
 
 
 def _step() -> bool:
-    """Enter goes on; q, or the end of input, ends it."""
+    """Enter continues; q, or the end of input, quits."""
     return (line := sys.stdin.readline()) != "" and line.strip().lower() != "q"
 
 
-# --- verifying
+# --- verify
 
 
 def _verify(recording: Recording, typed: ParsedArguments) -> int:
@@ -92,7 +92,7 @@ def _verify(recording: Recording, typed: ParsedArguments) -> int:
     from zot.system.temp_files import scratch_directory
 
     if recording.damage:
-        print_notice(f"{recording.path}: {recording.damage}; it is not verified")
+        print_notice(f"{recording.path}: {recording.damage}; it cannot be verified")
         return 1
     live = Live(
         tools=typed.has("--live-tools"),

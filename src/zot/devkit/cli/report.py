@@ -45,7 +45,7 @@ def run(argv: list[str]) -> int:
     about = about_this_machine(home, cwd)
     if named := typed.values.get("--recording"):
         if typed.words:
-            raise UsageError("--recording and a SESSION: one of them")
+            raise UsageError("--recording and SESSION cannot be combined")
         recording = read_recording(os.path.abspath(os.path.expanduser(named)))
         if recording.damage:
             print_notice(f"{named}: {recording.damage}")
@@ -83,7 +83,7 @@ def run(argv: list[str]) -> int:
     return 0
 
 
-# The bundle: a conversation as a recording, redacted, and what zot runs on. One made from a session can be shown and
+# The bundle: a conversation as a redacted recording, and the environment. One made from a session can be shown and
 # its answers played; one made from a recording can also be verified.
 
 _Record = tuple[str, float, dict[str, Any]]  # type, time and fields of a line
@@ -99,7 +99,7 @@ def report_lines(records: Iterable[_Record], redaction: Redaction) -> Iterator[b
 
 
 def of_recording(recording: Recording, about: dict[str, Any]) -> Iterator[_Record]:
-    """Its lines as they are, with what is to be said about this machine behind the header."""
+    """Its lines, with the description of this machine after the header."""
     pieces = _Pieces(recording)
     for line in recording.lines:
         fields = {name: value for name, value in line.fields.items() if name not in _SEALS}
@@ -113,7 +113,7 @@ def of_recording(recording: Recording, about: dict[str, Any]) -> Iterator[_Recor
 
 
 class _Pieces:
-    """What was streamed in pieces, told with the first of them: half a secret in each would be recognised in none."""
+    """Joins streamed pieces into the first, since a secret split over two is not recognised."""
 
     def __init__(self, recording: Recording) -> None:
         self._whole: dict[tuple[Any, ...], list[str]] = {}
@@ -130,7 +130,7 @@ class _Pieces:
 
 
 def _piece(fields: dict[str, Any]) -> tuple[tuple[Any, ...], str] | None:
-    """Which stream of text a line adds to, and what."""
+    """The text stream a line adds to, and the text."""
     value, kind = fields.get("value"), fields.get("kind")
     if not isinstance(value, dict) or kind not in ("TextDelta", "ThinkingDelta", "ToolArgs"):
         return None
@@ -141,7 +141,7 @@ def _piece(fields: dict[str, Any]) -> tuple[tuple[Any, ...], str] | None:
 
 
 def of_session(path: Path, summary: Summary, about: dict[str, Any]) -> Iterator[_Record]:
-    """Its messages, as the lines a recording would have of them."""
+    """Its messages as lines of a recording."""
     try:
         with open_buffered(path) as file:
             rows = [line.row for line in read_lines(file)]
@@ -150,7 +150,7 @@ def of_session(path: Path, summary: Summary, about: dict[str, Any]) -> Iterator[
     found = (message_of(row.message) for row in rows if isinstance(row, MessageRow))
     messages = [message for message in found if message is not None]
     if not messages:
-        raise SessionError(f"{path}: nothing has been said yet, so there is nothing to report")
+        raise SessionError(f"{path}: no messages to report")
     began = _seconds(messages[0].time) if messages else time.time()
     clock = {"wall": began, "zone": time.strftime("%z")}
     yield "header", 0.0, {"format": RECORDING_FORMAT, **versions(), "report": True, "cwd": summary.cwd, "clock": clock}
@@ -164,7 +164,7 @@ def of_session(path: Path, summary: Summary, about: dict[str, Any]) -> Iterator[
 
 
 def about_this_machine(home: Path, cwd: Path) -> dict[str, Any]:
-    """Versions, what differs from the default settings, and what ``zot doctor`` says."""
+    """Versions, changed settings and the output of ``zot doctor``."""
     found = doctor_report(home, cwd)
     doctor = [*found.lines, *(item.line for item in found.extensions), *found.notes]
     values: dict[str, Any] = msgspec.to_builtins(Settings(home).values, enc_hook=plain)
@@ -178,7 +178,7 @@ def about_this_machine(home: Path, cwd: Path) -> dict[str, Any]:
 
 
 def counts(records: Iterable[_Record]) -> tuple[int, int]:
-    """How many prompts and how many calls there are in it."""
+    """The number of prompts and calls."""
     prompts = calls = 0
     for type, _, fields in records:
         prompts += type == "input" and fields.get("what") == "prompt"

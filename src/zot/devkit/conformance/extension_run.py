@@ -1,4 +1,4 @@
-"""One run of the extension while it is checked: the host, what was registered, and the questions put to it."""
+"""One checked run of the extension: the host, its registrations and the requests to it."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from zot.wire.extension_frames import (
 
 _LEAST_INTERCEPT = 2.0
 _LEAST_HELLO = 6.0  # a late hello is not a missing one
-_LATE = 5.0  # what a late answer gets before it counts as missing
+_LATE = 5.0  # extra seconds before an answer counts as missing
 
 _numbers = count(1)
 
 
 def new_id(prefix: str = "00") -> str:
-    """Ids are strings: these look like numbers and have zeros a number would lose; others begin with letters."""
+    """String ids: some look like numbers with leading zeros, others begin with letters."""
     return f"{prefix}{next(_numbers)}"
 
 
@@ -48,7 +48,7 @@ class Times(msgspec.Struct, frozen=True):
 
     @classmethod
     def scaled(cls, tool: float) -> Times:
-        """The protocol's limits in proportion to what a tool may take."""
+        """The protocol's limits, scaled with the tool timeout."""
         factor = tool / limits.TOOL_REPLY
         return cls(
             hello=max(limits.HELLO_DEADLINE * factor, _LEAST_HELLO),
@@ -59,7 +59,7 @@ class Times(msgspec.Struct, frozen=True):
 
 
 class ExtensionRun:
-    """``silent`` is shared by all runs: what did not answer once is not asked again, so no fault is told twice."""
+    """``silent`` is shared by all runs: an unanswered request is not repeated."""
 
     def __init__(self, host: ScriptedHost, verdicts: CheckResults, times: Times, silent: set[tuple[Kind, str]]) -> None:
         self._silent = silent
@@ -69,9 +69,9 @@ class ExtensionRun:
         self.usable = False  # greeted, and alive after it
         self.at_start: dict[str, Any] = {}  # its registrations when it was ready; more may follow
         self.offers_call_tool = False
-        self.behind = False  # it reads too slowly; nothing it does later can be judged
+        self.behind = False  # it reads too slowly to be checked further
 
-    # --- what it registered
+    # --- registrations
 
     @property
     def hello(self) -> Hello:
@@ -88,7 +88,7 @@ class ExtensionRun:
 
     @property
     def callable_tools(self) -> list[RegisterTool]:
-        """Without those that wait for a person."""
+        """Without interactive ones."""
         return [tool for tool in self.tools if not tool.interactive]
 
     @property
@@ -104,7 +104,7 @@ class ExtensionRun:
         return self.host.manifest.guard or "guard" in self.hello.capabilities
 
     def registrations(self) -> dict[str, Any]:
-        """What a second start must register again."""
+        """Registrations that a second start must repeat."""
         return {
             "hello": self.hello.name,
             "commands": sorted(command.name for command in self.commands),
@@ -116,10 +116,10 @@ class ExtensionRun:
     def _subscriptions(self) -> list[Subscribe]:
         return [f for f in self.host.transcript.frames(Subscribe) if isinstance(f, Subscribe)]
 
-    # --- asking
+    # --- requests
 
     async def answered(self, asked: Asking, check: str, within: float, **extra: object) -> Question | None:
-        """Put a question; None, and a failure of ``check``, when there is no answer in time."""
+        """Sends a request; None, and a failure of ``check``, without an answer in time."""
         if not self.host.alive or self.is_silent(asked):
             return None
         question = self.host.ask(asked, **extra)
@@ -130,25 +130,25 @@ class ExtensionRun:
             return question
         self._silent.add((question.kind, question.name))
         if question.spoiled:
-            return None  # told as what is wrong with that line
+            return None  # reported as a fault of that line
         sent = next((x.data for x in reversed(self.host.transcript.lines) if x.direction == "out"), b"")
         began = time.monotonic()
         # a little longer: an answer that comes without more input was slow, not buffered
         if within and self.host.alive and await self.host.answer(question, min(within, _LATE)):
-            why = f"the answer took {question.answered - question.asked:.1f} s, and may take {within:g} s"
+            why = f"the answer took {question.answered - question.asked:.1f} s, expected at most {within:g} s"
         else:
             why = await self.why_silent(within)
         self.verdicts.failed(check, f"{_what(question)}: {why}", sent, began)
         return None
 
     async def why_silent(self, within: float) -> str:
-        """Why nothing came, with the line of its stderr that says so."""
+        """Why there is no answer, with a line of its stderr."""
         await self.host.fate()
         if self.host.exit_code is not None:
             code = self.host.exit_code
             return f"the process ended ({f'signal {-code}' if code < 0 else f'status {code}'}){self.last_words}"
         if self.host.stdout_closed:
-            return "it sends lines without end" if self.host.flooded else "it closed its stdout"
+            return "it sends too many lines" if self.host.flooded else "it closed its stdout"
         if self.host.unfinished:
             evidence = "output without a line feed at its end"
             self.verdicts.failed("framing-newline", evidence, self.host.unfinished, self.host.last_read)
@@ -161,7 +161,7 @@ class ExtensionRun:
         return f": {line}" if line else ""
 
     async def well(self, id: str, line: bytes = b"") -> bool:
-        """Whether it answers, where it answers anything at all, and otherwise runs; the verdict of ``id``."""
+        """Whether it still answers (or at least runs); the verdict of ``id``."""
         if not self.host.alive:
             self.verdicts.failed(id, await self.why_silent(0), line.rstrip())
             return False
@@ -172,7 +172,7 @@ class ExtensionRun:
         return True
 
     def probe(self) -> Asking | None:
-        """A harmless question: one it has to answer if it is well."""
+        """A harmless request that it must answer."""
         asked: list[Asking] = [intercept(event) for event in self.intercepts if event in INTERCEPTS]
         asked += [tool_call(tool) for tool in self.callable_tools]
         asked += [CommandInvoked(id="", name=command.name) for command in self.commands]
@@ -199,7 +199,7 @@ def tool_call(tool: RegisterTool, text: str = "zot") -> ToolCall:
 
 
 def intercept(event: str, text: str = "a plain message", args: Any = None) -> EventIntercept:
-    """A question about ``event`` as the host puts it."""
+    """An interception request for ``event``."""
     match event:
         case "tool_call":
             args = {"path": "notes.txt"} if args is None else args

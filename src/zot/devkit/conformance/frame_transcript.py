@@ -31,7 +31,7 @@ Answer = CommandResponse | ToolResult | EventInterceptResponse
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """What is wrong with a line, the check it concerns, and since when, if that is not the time of the line."""
+    """A fault of a line: its check, and its start if earlier than the line."""
 
     check: str
     reason: str
@@ -57,7 +57,7 @@ class Question(msgspec.Struct):
     answer_line: bytes = b""
     answered: float = 0.0
     cancelled: bool = False
-    spoiled: bool = False  # there was an answer, and it could not be read
+    spoiled: bool = False  # answered with an invalid frame
 
     @property
     def is_open(self) -> bool:
@@ -69,7 +69,7 @@ class Question(msgspec.Struct):
 
 
 def kind_of(frame: object) -> Kind | None:
-    """Which kind of question a frame puts or answers."""
+    """The kind of request a frame sends or answers."""
     match frame:
         case CommandInvoked() | CommandResponse():
             return "command"
@@ -82,7 +82,7 @@ def kind_of(frame: object) -> Kind | None:
 
 
 def name_of(frame: Asking) -> str:
-    """Which command, tool or event a question is about."""
+    """The command, tool or event of a request."""
     return frame.event if isinstance(frame, EventIntercept) else frame.name
 
 
@@ -110,9 +110,11 @@ class FrameTranscript:
         return question
 
     def receive(self, t: float, data: bytes | None, *, complete: bool = True) -> TranscriptLine:
-        """Keep a line; None is one that was too long. The last one of a stream may lack its line feed."""
+        """Records a line; None for a too long one. The last one may lack its line feed."""
         if data is None:
-            since = next((line.t for line in reversed(self.lines) if line.direction == "in"), 0.0)  # it took its time
+            since = next(
+                (line.t for line in reversed(self.lines) if line.direction == "in"), 0.0
+            )  # it arrived over some time
             line = TranscriptLine(t, "in", b"", None, Fault("framing-size", "a line longer than 8 MiB", since))
         else:
             frame, fault = read_line(data)
@@ -143,17 +145,17 @@ class FrameTranscript:
         elif question.answer is not None:
             return Fault("answers-once", f"a second answer to {frame.id!r}")
         elif self.ending:
-            reason = f"the answer to {frame.id!r} came only when the process was told to end"
+            reason = f"the answer to {frame.id!r} came only at shutdown"
             fault = Fault("framing-flush", reason, question.asked)
         question.answer, question.answer_line, question.answered = frame, data, t
         return fault
 
 
-# --- what is wrong with a line by itself
+# --- faults of a single line
 
 
 def read_line(line: bytes) -> tuple[ChildFrame | None, Fault | None]:
-    """The frame in a line, what is wrong with it, or both: a number as id still tells which question is meant."""
+    """The frame of a line, its fault, or both: a numeric id still identifies the request."""
     if line.endswith(b"\r"):
         line = line[:-1]
     try:
@@ -196,7 +198,7 @@ def _not_json(line: bytes, reason: str) -> Fault | None:
 
 
 def _is_lenient_json(line: bytes) -> bool:
-    import json  # the standard reader accepts NaN, huge integers and duplicate keys, which is the question here
+    import json  # the standard reader accepts NaN, huge integers and duplicate keys
 
     try:
         json.loads(line)

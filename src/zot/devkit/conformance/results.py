@@ -130,6 +130,6 @@ def _add(found: dict[str, CheckResult], result: CheckResult) -> None:
 
 
 def shown(line: bytes) -> str:
-    """A line as evidence: cut, and readable whatever its bytes are."""
+    """A line as evidence: truncated and printable."""
     text = line[:_SHOWN].decode("utf-8", "backslashreplace")
     return f"{text}… ({len(line)} bytes)" if len(line) > _SHOWN else text

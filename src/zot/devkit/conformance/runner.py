@@ -36,7 +36,7 @@ _BEFORE_ALL = (
     "exec",
     "start",
     "handshake",
-)  # what fails there leaves nothing to look at, whatever was asked
+)  # always run: the other checks depend on these
 
 
 async def check_extension(
@@ -44,7 +44,7 @@ async def check_extension(
 ) -> ConformanceReport:
     """Check the extension in ``directory``; ``scratch`` is an empty directory for its state and its logs.
 
-    ``timeout`` is what a tool may take, the other limits go with it; ``only`` names checks or groups of them.
+    ``timeout`` is the limit of a tool; other limits scale with it; ``only`` names checks or groups of them.
     """
     wanted = selected(only)
     verdicts = CheckResults(ALL)
@@ -53,7 +53,7 @@ async def check_extension(
         there = any(check.group == "exec" and verdicts.has_failed(check.id) for check in ALL)
         verdicts.skip_rest("the program cannot be started" if there else "the manifest cannot be used")
     elif not declared.has_process:
-        verdicts.skip_rest("it has no process: nothing to talk to")
+        verdicts.skip_rest("it has no program")
     elif any(check.group not in ("manifest", "exec") for check in ALL if check.id in wanted):
         await _Checking(declared, scratch, verdicts, Times.scaled(timeout)).run()
     wanted |= {check.id for check in ALL if check.group in _BEFORE_ALL and verdicts.has_failed(check.id)}
@@ -63,12 +63,12 @@ async def check_extension(
 
 
 def selected(only: Collection[str]) -> set[str]:
-    """The ids meant by names of checks or groups; none means all."""
+    """Resolves names of checks or groups to ids; none means all."""
     known = {check.id for check in ALL}
-    only = [name.replace(".", "-") for name in only]  # as they were written once
+    only = [name.replace(".", "-") for name in only]  # the older spelling
     for name in only:
         if name not in known and not any(check.group == name for check in ALL):
-            raise UsageError(f'there is no check "{name}"; `zot ext check --list` shows them')
+            raise UsageError(f'unknown check "{name}"; list them with `zot ext check --list`')
     return {check.id for check in ALL if not only or check.id in only or check.group in only}
 
 
@@ -103,7 +103,7 @@ class _Checking:
         if self._runs:
             lifecycle.check_directory(before, self._manifest.directory, self._verdicts)
         usable = self._runs and self._runs[0].usable
-        self._verdicts.skip_rest("it has nothing of the kind" if usable else "it did not get that far")
+        self._verdicts.skip_rest("not used by this extension" if usable else "the run ended before")
 
     def _start(self, label: str) -> AbstractAsyncContextManager[ScriptedHost]:
         return started(self._manifest, RunPaths.below(self._scratch / label), f"{label} run")

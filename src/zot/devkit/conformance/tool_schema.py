@@ -1,4 +1,4 @@
-"""JSON Schema as far as a tool's author needs it: what is wrong with a schema, and an example of what it describes."""
+"""JSON Schema of tools: faults of a schema, and an example value."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _resolve(ref: str, root: dict[str, Any]) -> Any:
 
 
 def example(schema: Any, text: str = "zot") -> Any:
-    """A value the schema allows, every property filled in; ``text`` stands wherever any words would do."""
+    """A value the schema allows, with every property; ``text`` is used for free text."""
     return _example(schema, cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}, text, 0)
 
 

@@ -1,1 +1,1 @@
-"""Recorded runs again: shown as they were, or re-run with what was recorded in the place of the world and compared."""
+"""Shows recorded runs, or runs them again with recorded inputs and compares."""

@@ -12,8 +12,8 @@ import msgspec
 
 from zot.features.recording.reader import RecordedLine
 
-_CLOCK = frozenset({"t", "sum", "latency", "pending"})  # of a line
-_FLEETING = frozenset({"time", "zot_version"})  # anywhere in it
+_CLOCK = frozenset({"t", "sum", "latency", "pending"})  # keys of a line
+_FLEETING = frozenset({"time", "zot_version"})  # keys at any depth
 _IDS = frozenset({"id", "parent_id", "agent_run_id", "compaction_id"})
 _MADE_UP = re.compile(r"[0-9a-f]{16}")
 _DURATIONS = re.compile(r"\b\d+(?:\.\d+)? ?(?:ms|s|m|min)\b")
@@ -21,7 +21,7 @@ _EXCERPT = 60
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """``line`` is the recording's; ``at`` the key where they part; an empty text means that nothing came."""
+    """``line`` is the recording's; ``at`` the key that differs; an empty text means no line."""
 
     line: int
     what: str
@@ -31,7 +31,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class Comparison:
-    """``here`` are directories of this run and what they were; ``live``: something runs for real."""
+    """``here`` maps directories of this run to recorded ones; ``live``: real tools or extensions run."""
 
     def __init__(self, *, live: bool = False) -> None:
         self.here: dict[str, str] = {}
@@ -40,7 +40,7 @@ class Comparison:
         self._live = live
 
     def difference(self, line: RecordedLine, got: dict[str, Any]) -> Difference | None:
-        """None when it is the same."""
+        """None if equal."""
         if line.type != got["type"] or name_of(line.fields) != name_of(got):
             return Difference(line.number, name_of(line.fields), "", preview(line.fields), preview(got))
         try:
@@ -50,7 +50,7 @@ class Comparison:
         return None if parted is None else Difference(line.number, name_of(line.fields), *parted)
 
     def now(self, id: Any) -> Any:
-        """A recorded id as it is in this run."""
+        """The id of this run for a recorded id."""
         return self.ids.get(id, id) if isinstance(id, str) else id
 
     def _parting(self, old: Any, new: Any, at: str, key: str) -> tuple[str, str, str] | None:
@@ -94,7 +94,7 @@ class Comparison:
 
 
 def name_of(fields: dict[str, Any]) -> str:
-    """What a line is, in a few words: ``request 2``, ``event tool_result``, ``frame out event_intercept``."""
+    """A short name of a line: ``request 2``, ``event tool_result``, ``frame out event_intercept``."""
     match fields.get("type"):
         case "event" | "told":
             inner = fields.get("event")
@@ -121,13 +121,13 @@ def name_of(fields: dict[str, Any]) -> str:
 
 
 def preview(fields: dict[str, Any]) -> str:
-    """The beginning of a line, for a person."""
+    """The beginning of a line as text."""
     rest = {key: value for key, value in _body(fields).items() if key not in ("type", "messages", "model", "tools")}
     return f"{name_of(fields)} {_json(rest)}"
 
 
 def excerpts(old: str, new: str) -> tuple[str, str]:
-    """Both texts around the place where they part.
+    """Both texts around the first difference.
 
     >>> excerpts("one two", "one too")
     ('"one two"', '"one too"')

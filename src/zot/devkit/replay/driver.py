@@ -17,7 +17,7 @@ from zot.features.recording.journal_file import encoded
 from zot.features.recording.reader import RecordedLine
 from zot.wire import limits
 
-# What is done to a line when the cursor comes to it: True when that is done with, and the cursor has moved on.
+# Handles the line at the cursor; True if done, with the cursor advanced.
 Trigger = Callable[[RecordedLine], bool]
 
 _LOOK_S = 0.05
@@ -43,11 +43,11 @@ class ReplayDriver:
         self.last_request = 0
         self.over: asyncio.Future[Difference | None] = asyncio.get_running_loop().create_future()
 
-    # --- where it is
+    # --- position
 
     @property
     def line(self) -> RecordedLine | None:
-        """The one under the cursor."""
+        """The line at the cursor."""
         return self._lines[self._at] if self._at < len(self._lines) and not self.over.done() else None
 
     @property
@@ -55,12 +55,12 @@ class ReplayDriver:
         return self._at
 
     def at(self, type: str, **fields: Any) -> RecordedLine | None:
-        """The line under the cursor if it is of this kind."""
+        """The line at the cursor if it is of this kind."""
         line = self.line
         fits = line is not None and line.type == type and all(line.fields.get(k) == v for k, v in fields.items())
         return line if fits else None
 
-    # --- what the run produces
+    # --- output of the run
 
     def now(self) -> float:
         return 0.0
@@ -90,10 +90,10 @@ class ReplayDriver:
         if not self.over.done():
             self.over.set_result(difference)
 
-    # --- what it is given
+    # --- input of the run
 
     def advance(self) -> None:
-        """See to the line under the cursor, and to those after it that can be done with at once."""
+        """Handles the line at the cursor, and following ones that need no waiting."""
         if self._advancing:
             return
         self._advancing = True
@@ -112,20 +112,20 @@ class ReplayDriver:
             self.over.set_result(None)
 
     def advance_soon(self) -> None:
-        """A new waiter: the line under the cursor may be for it."""
+        """Registers a waiter; the line at the cursor may be for it."""
         asyncio.get_running_loop().call_soon(self.advance)
 
     def skip_line(self) -> bool:
-        """The line needs no doing and nothing to be compared with."""
+        """Skips a line that is neither run nor compared."""
         self._at += 1
         return True
 
     def soon(self, action: Callable[[], None]) -> bool:
-        """Do it in a turn of its own, once for the line under the cursor; ``caught_up`` waits for it."""
+        """Runs it in its own turn of the loop, once per line; ``caught_up`` waits for it."""
         return self.once(lambda: _next_turn(action))
 
     def once(self, action: Callable[[], object], *, holds: bool = True) -> bool:
-        """The same for what begins a task, which has its first turn then; not every one ``holds`` up the others."""
+        """The same for a task, which then gets its first turn; ``holds``: others wait for it."""
         if self._scheduled != self._at:
             self._scheduled = self._at
             self._held = self._at if holds else -1
@@ -147,7 +147,7 @@ class ReplayDriver:
             self.advance()
             return await waiter
         except asyncio.CancelledError:
-            await self.caught_up()  # what others did before the cancellation was felt
+            await self.caught_up()  # done by others before the cancellation took effect
             raise
         finally:
             if self._waiting.get(key) is waiter:
@@ -166,7 +166,7 @@ class ReplayDriver:
     # --- the end
 
     async def watch(self, idle: Callable[[], bool]) -> None:
-        """A run that makes no progress differs. Counted in looks, since the machine may be busy."""
+        """No progress counts as a difference; measured in polls, since the machine may be busy."""
         still, before = 0, -1
         while not self.over.done():
             await asyncio.sleep(_LOOK_S)
@@ -177,7 +177,7 @@ class ReplayDriver:
                 self.fail(Difference(line.number, name_of(line.fields), "", preview(line.fields), got))
 
     def _patience_with(self, line: RecordedLine, idle: bool) -> float:
-        if line.type in ("frame", "gone", "exit"):  # one that crashed is started again after a while
+        if line.type in ("frame", "gone", "exit"):  # a crashed one is restarted after a delay
             return max(self.patience, _RESTART_S)
         return _IDLE_S if idle else self.patience
 

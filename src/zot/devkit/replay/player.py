@@ -30,8 +30,8 @@ _ROWS = 24
 _PLAIN_COLUMNS = 100
 _LONGEST_S = 3600.0
 _LONGEST_TOLD_S = 1e9
-_LONGEST_IDLE_S = 2.0  # while nothing runs: the user was typing
-# What a line that makes no sense ends in.
+_LONGEST_IDLE_S = 2.0  # longest pause while idle: the user was typing
+# Errors of an invalid line.
 STRANGE = (msgspec.ValidationError, TypeError, ValueError, KeyError, AttributeError, OverflowError)
 _Known = events.ShownEvent | events.RecordedEvent | events.LifecycleEvent
 _DELTAS: dict[Any, Callable[[dict[str, Any]], AgentEvent]] = {
@@ -43,14 +43,14 @@ _DELTAS: dict[Any, Callable[[dict[str, Any]], AgentEvent]] = {
 
 
 class RecordingRenderer:
-    """Turns lines into rows; ``rows`` are those that are finished and were not taken yet."""
+    """Turns lines into rows; ``rows`` are finished and not yet printed."""
 
     def __init__(self, columns: int, *, colours: bool) -> None:
         self._desk = _PrintingDesk(columns, colours=colours)
         self._transcript = Transcript(cast("ScreenServices", self._desk), Notes(), Activity(), lambda: False)
         self._held = False  # an interceptor sees the text before it is shown
         self._others: set[int] = set()
-        self._stopped = ""  # by whom the run was stopped, until it has ended
+        self._stopped = ""  # who stopped the run, until it has ended
 
     def rows(self) -> list[str]:
         self._transcript.advance(self._desk.columns)
@@ -128,10 +128,10 @@ class RecordingRenderer:
             self._held |= fields.get("type") == "subscribe" and "assistant_message" in (intercepts or ())
 
     def _beside(self, line: RecordedLine) -> None:
-        """Another agent: its answers alone."""
+        """Another agent: only its answers."""
         if line.agent not in self._others:
             self._others.add(line.agent)
-            self.mark(f"agent {line.agent} begins beside this one")
+            self.mark(f"agent {line.agent} starts")
         inner = line.fields.get("event")
         if line.type == "event" and isinstance(inner, dict):
             event = msgspec.convert(inner, _Known)
@@ -140,7 +140,7 @@ class RecordingRenderer:
 
 
 class _PrintingDesk:
-    """What a transcript needs of the terminal's desk, where rows are only ever printed."""
+    """Screen services for a transcript that is only printed."""
 
     def __init__(self, columns: int, *, colours: bool) -> None:
         self.settled = SettledBlocks()
@@ -154,10 +154,10 @@ class _PrintingDesk:
 
 
 class PlaybackSpeed:
-    """How long to wait before a line: as long as it was, in a fraction of the time, or not at all."""
+    """The wait before a line: recorded, scaled, or none."""
 
     def __init__(self, speed: float) -> None:
-        self._speed = speed  # 0 waits for nothing
+        self._speed = speed  # 0: no waiting
         self._before: float | None = None
         self._idle = True
 
@@ -173,7 +173,7 @@ class PlaybackSpeed:
 
 
 def show(recording: Recording, speed: float, step: Callable[[], bool] | None) -> int:
-    """Print it; ``step`` waits after each block and says whether to go on. How many lines made no sense."""
+    """Prints it; ``step`` waits after each block and returns whether to continue. The number of invalid lines."""
     terminal = sys.stdout.isatty()
     columns = shutil.get_terminal_size().columns if terminal else _PLAIN_COLUMNS
     shown, pace, strange = RecordingRenderer(columns, colours=terminal), PlaybackSpeed(speed), 0
@@ -185,7 +185,7 @@ def show(recording: Recording, speed: float, step: Callable[[], bool] | None) ->
     kind = "report" if header.get("report") else "recording"
     shown.mark(f"a {kind}{when}, zot {header.get('zot', '?')}, in {header.get('cwd', '?')}")
     if step is not None and terminal:
-        shown.mark("enter shows the next step; q and enter end it")
+        shown.mark("enter: next step; q and enter: quit")
     for line in recording.lines:
         pace.wait(line)
         try:
@@ -201,7 +201,7 @@ def show(recording: Recording, speed: float, step: Callable[[], bool] | None) ->
     requests = counted(sum(line.type == "request" for line in lines), "model call")
     calls = counted(sum(line.type == "tool" for line in lines), "tool call")
     what = ", ".join(filter(None, (duration(min(lines[-1].t, _LONGEST_TOLD_S)), requests, calls)))
-    shown.mark(f"the end: {what}" if recording.ended else f"the recording breaks off here: {what}")
+    shown.mark(f"the end: {what}" if recording.ended else f"the recording ends here (incomplete): {what}")
     _print(shown.rows())
     return strange
 

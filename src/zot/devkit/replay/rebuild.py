@@ -56,7 +56,7 @@ from zot.wire import extension_frames
 
 
 class _Manifest(msgspec.Struct, frozen=True):
-    """What of a manifest matters to a process that is not started."""
+    """The parts of a manifest that matter without a process."""
 
     name: str
     directory: str
@@ -80,34 +80,34 @@ class RecordedEntry(msgspec.Struct, frozen=True):
         return Path(self.manifest.directory)
 
     def made(self) -> DiscoveredExtension:
-        """With a program that is everywhere: it is looked for and not run."""
+        """With a program that always exists: it is looked up, not run."""
         fields = msgspec.structs.asdict(self.manifest)
         fields |= {"directory": self.directory, "exec": "sh" if self.manifest.exec else ""}
         return DiscoveredExtension(Manifest(**fields), self.scope, Path(self.data_dir), self.was_guard)
 
 
 def _why_not(recording: Recording) -> str:
-    """Why it does not say what the run began with."""
+    """Why it has no initial state."""
     if recording.format < 2:
-        return f"it is of format {recording.format}, which does not say what the run began with"
+        return f"format {recording.format} has no initial state"
     if recording.header.get("report"):
-        return "it is a report made from a session, which does not say what the run began with"
-    return "it breaks off before the run began" if not recording.ended else "it does not say what the run began with"
+        return "a report of a session has no initial state"
+    return "it ends before the run starts" if not recording.ended else "it has no initial state"
 
 
 class RecordedSetup:
-    """The line of a recording that says what the run began with."""
+    """The line with the run's initial state."""
 
     def __init__(self, recording: Recording) -> None:
         line = recording.setup
         if recording.format < 2 or line is None:
-            raise ConfigError(f"{recording.path}: cannot be verified: {_why_not(recording)}; `zot replay` shows it")
+            raise ConfigError(f"{recording.path}: cannot be verified: {_why_not(recording)}; show it with `zot replay`")
         self.number = line.number
         self.fields = line.fields
         self.cwd, self.home = str(recording.header.get("cwd", "")), str(recording.header.get("home", ""))
 
     def get(self, name: str, type: Any, default: Any = None) -> Any:
-        """A field as what it is; ConfigError names it."""
+        """A typed field; ConfigError names an invalid one."""
         value = self.fields.get(name, default)
         try:
             return msgspec.convert(value, type, dec_hook=_hook)
@@ -123,7 +123,7 @@ def _hook(type: Any, value: Any) -> Any:
 
 
 class _ReplayedRun(Run):
-    """Where the loop lets others have their turn, it lets everything in that came then, cancelled or not."""
+    """At each yield of the loop, applies all inputs recorded there, cancelled or not."""
 
     def __init__(self, readers: EventBus, conductor: ReplayDriver) -> None:
         super().__init__(readers)
@@ -139,7 +139,7 @@ class _ReplayedRun(Run):
 
 
 class ReplayBoundary(RecordingBoundary):
-    """Before the agent reaches out it lets everything in that came before that then."""
+    """Applies all inputs recorded before a call of the agent."""
 
     def __init__(self, conductor: ReplayDriver, recorder: Recorder) -> None:
         super().__init__(recorder)
@@ -204,7 +204,7 @@ def rebuilt_agent(
 
 
 def apply_state(agent: Agent, state: dict[str, Any], people: RecordedApprovals) -> None:
-    """What others changed on the agent then."""
+    """Applies recorded changes of the agent."""
     for name, value in state.items():
         if name == "model":
             agent.model = msgspec.convert(value, Model)
@@ -221,13 +221,13 @@ def apply_state(agent: Agent, state: dict[str, Any], people: RecordedApprovals) 
 
 
 class _ReplayedPrompt(SystemPrompt):
-    """Its jail notice and its short prompt are what the recording says."""
+    """Jail notice and short prompt come from the recording."""
 
     told_of_jail = told_in_brief = ""
 
     @property
     def told(self) -> tuple[str, str]:
-        """As it was, briefly before the model changes for which it is short."""
+        """The recorded prompt, also before a model change."""
         return self.told_of_jail, self.told_in_brief
 
 
@@ -282,7 +282,7 @@ def made_tools(
     specs["bash"] = bash_spec(str(shell["shell"]), limits)
     tools: list[Tool] = []
     for spec in recorded:
-        if own := specs.get(str(spec["name"])):  # as this zot tells a model of it, so that a change of that is noticed
+        if own := specs.get(str(spec["name"])):  # this zot's description, so that a change is found
             spec = spec | {"description": own.description, "schema": own.schema, "read_only": own.read_only}
         tools.append(RecordedTool(conductor, spec, real.get(str(spec["name"]))))
     return tools
@@ -318,7 +318,7 @@ class RecordedHost(ExtensionHost):
             surface=surface,
             zot_version=__version__,
             present=lambda: _present(setup, agent),
-            on_fault=lambda text: None,  # what was told then is told by the recording
+            on_fault=lambda text: None,  # notices come from the recording
             environment=dict,
             removed_credentials=(),
             explicit=(),
@@ -357,7 +357,7 @@ class RecordedHost(ExtensionHost):
         return msgspec.structs.replace(ack, **places)
 
     def send_line(self, name: str, line: bytes) -> None:
-        """A frame that began with a person."""
+        """A frame caused by the user."""
         if child := self._children.find(name):
             child.send_line(line)
 

@@ -25,7 +25,7 @@ _KINDS: dict[str, Any] = {kind.__name__: kind for kind in StreamEvent.__args__}
 
 
 def stream_event(line: RecordedLine) -> StreamEvent:
-    """What a model sent; ConfigError for a line that does not say."""
+    """A model's stream item; ConfigError for an invalid line."""
     fields = line.fields
     try:
         kind, value = _KINDS[fields["kind"]], fields["value"]
@@ -47,14 +47,14 @@ class _Finished(msgspec.Struct):
 
 
 class RecordedModel:
-    """A ``Client``: answers with what was streamed then, whatever the request; the conductor compares requests."""
+    """A ``Client``: replays the recorded stream for any request; the driver compares requests."""
 
     def __init__(self, name: str, conductor: ReplayDriver) -> None:
         self.name = name
         self._conductor = conductor
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
         n = self._conductor.last_request
@@ -70,7 +70,7 @@ class RecordedModel:
 
 
 class RecordedTool:
-    """Gives the recorded result. With a ``live`` tool that one runs, and its result is given where it was recorded."""
+    """Gives the recorded result. A ``live`` tool really runs; its result is given at the recorded position."""
 
     def __init__(self, conductor: ReplayDriver, spec: dict[str, Any], live: Tool | None = None) -> None:
         self.name = str(spec["name"])
@@ -100,7 +100,7 @@ class RecordedTool:
                 return msgspec.convert(fields.get("result"), ToolResult)
 
     async def _line(self, context: ToolContext) -> RecordedLine:
-        """The next line of this call. A cancellation does not end the wait: when the call ended was recorded, too."""
+        """The next line of this call. A cancellation does not end the wait: the end of the call was recorded."""
         while True:
             try:
                 return await self._conductor.next_for("tool", context.call_id)
@@ -109,7 +109,7 @@ class RecordedTool:
                     raise
 
 
-# --- people and their settings
+# --- users and their settings
 
 
 class RecordedApprovals:
@@ -121,7 +121,7 @@ class RecordedApprovals:
     def nature(self, call: ToolCallBlock) -> CallClass:
         line = self._conductor.at("nature", id=call.id)
         if line is None:
-            raise LookupError(call.id)  # it could not be told then either; the gate takes the strictest
+            raise LookupError(call.id)  # unknown in the recording; the gate uses the strictest
         return msgspec.convert(line.fields["nature"], CallClass)
 
     def kept(self) -> list[Rule]:
@@ -134,7 +134,7 @@ class RecordedApprovals:
 
 
 class RecordedInterceptor(Interceptor):
-    """One of the front end's: what it said when it did not just allow."""
+    """An interceptor of the front end: replays its answers other than allow."""
 
     def __init__(self, conductor: ReplayDriver, place: int, watches_text: bool) -> None:
         self._conductor = conductor
@@ -191,7 +191,7 @@ class _Tree:
 
 
 class RecordedProcess:
-    """Takes the place of an ``JsonLineProcess``: says what it said then, hears everything and does nothing."""
+    """Takes the place of an ``JsonLineProcess``: replays recorded output and ignores input."""
 
     def __init__(self, name: str, receive: Callable[[bytes | None], None], conductor: ReplayDriver) -> None:
         self._name = name

@@ -36,8 +36,8 @@ from zot.wire import limits
 _Told = Diagnostic | Done | Error | ModelChanged | Notice | SessionEnded | SessionFault | SessionStarted
 _OF_EXTENSIONS = frozenset({"frame", "gone", "exit"})
 _SILENT = frozenset({"header", "setup", "command", "about"})
-_OF_PEOPLE = ("panel_key", "panel_close")  # frames that begin with a key press
-_WITH_EXTENSIONS_S = limits.INTERCEPT_REPLY + limits.READY_GRACE + 4.0  # nothing of theirs takes longer unseen
+_OF_PEOPLE = ("panel_key", "panel_close")  # frames caused by a key press
+_WITH_EXTENSIONS_S = limits.INTERCEPT_REPLY + limits.READY_GRACE + 4.0  # limit for live extensions
 
 
 class Live(msgspec.Struct, frozen=True):
@@ -51,20 +51,18 @@ class Live(msgspec.Struct, frozen=True):
 
 
 class Verified(msgspec.Struct, frozen=True):
-    """How many lines were compared, and the first difference if there is one."""
+    """The number of compared lines, and the first difference, if any."""
 
     compared: int
     difference: Difference | None = None
 
 
 async def verify(recording: Recording, scratch: Path, live: Live) -> Verified:
-    """ConfigError when the recording does not say enough to be run again."""
+    """ConfigError if the recording cannot be run again."""
     try:
         run = _SecondRun(recording, scratch, live)
     except (KeyError, TypeError, ValueError, AttributeError, msgspec.ValidationError) as error:
-        raise ConfigError(
-            f"{recording.path}: cannot be verified: what it says the run began with makes no sense ({error!r})"
-        ) from error
+        raise ConfigError(f"{recording.path}: cannot be verified: its initial state is invalid ({error!r})") from error
     try:
         return await run.outcome()
     finally:
@@ -135,7 +133,7 @@ class _SecondRun:
         return Verified(self.conductor.compared, difference)
 
     async def close(self) -> None:
-        """Nothing of it is left."""
+        """Stops everything."""
         tasks = [*self._tasks, *self._work.values()]
         for task in tasks:
             task.cancel()
@@ -148,11 +146,11 @@ class _SecondRun:
 
     def _begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = self._tasks.start(self._guarded(work))
-        task.add_done_callback(lambda _: work.close())  # one that was cancelled before it began
+        task.add_done_callback(lambda _: work.close())  # cancelled before it started
         return task
 
     async def _guarded(self, work: Coroutine[Any, Any, Any]) -> None:
-        """A failure of the second run is a difference; one the first run had as well is in its events."""
+        """An error of this run is a difference; recorded errors are events."""
         try:
             await work
         except ZotError:
@@ -231,7 +229,7 @@ class _SecondRun:
             self.conductor.soon(lambda: process.disconnect(str(line.fields.get("reason", ""))))
         return False
 
-    # --- what others did
+    # --- changes by others
 
     def _tell(self, line: RecordedLine) -> bool:
         event = _converted(line, "event", _Told)
@@ -249,7 +247,7 @@ class _SecondRun:
     def _agent_of(self, line: RecordedLine) -> Agent:
         agent = self._agents.get(line.agent)
         if agent is None:
-            raise ConfigError(f"line {line.number} is about agent {line.agent}, which was not made")
+            raise ConfigError(f"line {line.number} refers to agent {line.agent}, which does not exist")
         return agent
 
     async def _fallback(self, error: Exception) -> bool:
@@ -317,11 +315,11 @@ class _SecondRun:
             case "reload":
                 return self._work_on(agent, self._reload)
             case what:
-                raise ConfigError(f"line {line.number}: an input that this zot does not know: {what}")
+                raise ConfigError(f"line {line.number}: unknown input: {what}")
         return True
 
     def _work_on(self, agent: Agent, work: Callable[[], Awaitable[Any]]) -> bool:
-        """As soon as the work before it is over."""
+        """Runs when earlier work is over."""
 
         async def begin(before: asyncio.Task[Any] | None) -> None:
             if before is not None:
@@ -394,7 +392,7 @@ def live_host(
 
 
 def _done(result: object) -> None:
-    """For what is done, and not for what it gives back."""
+    """Awaits only the effect, not the result."""
 
 
 async def _at_once(action: Callable[[Any], None], value: Any) -> None:

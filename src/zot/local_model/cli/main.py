@@ -55,14 +55,14 @@ def _install(arguments: ParsedArguments) -> int:
     if not word:
         free = free_memory()
         word = "medium" if free >= ENOUGH_FOR_MEDIUM else "small"
-        print_notice(f"{format_bytes(free)} of memory are free: {word}" if free >= 0 else word)
+        print_notice(f"{format_bytes(free)} of memory free: choosing {word}" if free >= 0 else word)
     if is_path(word):
         name = _install_file(Path(word).expanduser())
     elif (weights := known().get(word)) is not None:
         name = _install_known(weights)
     else:
         names = ", ".join(known())
-        raise NotThere(f'there is no model "{word}" to install; there are {names}, and any GGUF file by its path')
+        raise NotThere(f'unknown model "{word}": expected {names}, or the path of a GGUF file')
     print_result(f"{name} is installed: {place_of(name)}")
     from zot.local_model.server_manager import missing_runtime
 
@@ -85,21 +85,20 @@ def _install_known(weights: Weights) -> str:
     free = free_memory()
     if 0 <= free < weights.memory:
         print_notice(
-            f"zot: {weights.name} takes about {format_bytes(weights.memory)} of memory,"
-            f" and {format_bytes(free)} are free now"
+            f"zot: {weights.name} needs about {format_bytes(weights.memory)} of memory; {format_bytes(free)} are free"
         )
     print_notice(f"{weights.title} by {weights.by}, {format_bytes(weights.bytes)}, licence {weights.licence}")
     proxy = Settings(zot_home()).values.http_proxy
     try:
         run_loop(download(weights, place, tell=lambda text: print_notice(f"zot: {text}"), proxy=proxy))
     except KeyboardInterrupt:
-        print_notice(f"zot: interrupted; zot local install {weights.name} goes on from here")
+        print_notice(f"zot: interrupted; continue with `zot local install {weights.name}`")
         raise
     return weights.name
 
 
 def _install_file(path: Path) -> str:
-    """Under the name of the weights they are, or else of the file."""
+    """Installed under the name of matching weights, else of the file."""
     from zot.local_model.download import DownloadProgress, PartialDownload, SourceFailed, copy
     from zot.local_model.weights import read_header
 
@@ -111,7 +110,7 @@ def _install_file(path: Path) -> str:
     own = Weights(name=name_for(path), title=header.name, bytes=size, sha256=found, memory=0)
     weights = next((row for row in known().values() if (row.bytes, row.sha256) == (size, found)), own)
     if weights.name in known() and weights is own:
-        raise ZotError(f"{path}: {own.name} is the name of other weights; rename the file")
+        raise ZotError(f"{path}: {own.name} is already the name of another model; rename the file")
     with PartialDownload(place_of(weights.name), weights) as partial:
         partial.cut(0)
         partial.check_room()
@@ -119,7 +118,7 @@ def _install_file(path: Path) -> str:
         try:
             copy(path, weights, partial, progress)
             if not partial.is_complete():
-                raise SourceFailed("changed while it was copied")
+                raise SourceFailed("changed during the copy")
         except SourceFailed as error:
             partial.cut(0)
             raise ZotError(f"{path}: {error}") from error
@@ -132,7 +131,7 @@ def _install_file(path: Path) -> str:
 def _is_pinned(place: Path, weights: Weights) -> bool:
     if place.stat().st_size == weights.bytes and digest_of(place) == weights.sha256:
         return True
-    print_notice(f"zot: {place} is damaged and is fetched again")
+    print_notice(f"zot: {place} is damaged; downloading it again")
     return False
 
 
@@ -140,7 +139,7 @@ def _is_pinned(place: Path, weights: Weights) -> bool:
 
 
 class _Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """``path`` is empty for what is not installed; ``bytes`` and ``memory`` are what it takes."""
+    """``path`` is empty if not installed; ``bytes`` on disk, ``memory`` in use."""
 
     name: str
     title: str
@@ -163,7 +162,7 @@ def _list(arguments: ParsedArguments) -> int:
         words = (f"{name:<8}", f"{state:<13}", f"{format_bytes(facts.bytes):>7}", facts.title, facts.path)
         print_result("  ".join(words).rstrip())
     if not here:
-        print_notice("zot: zot local install small fetches one; any GGUF file can be used by its path: --model PATH")
+        print_notice("zot: install one with `zot local install small`, or use a GGUF file with --model PATH")
     return 0
 
 
@@ -182,13 +181,13 @@ def _facts(name: str, table: dict[str, Weights], here: dict[str, ModelFile]) -> 
 def _remove(arguments: ParsedArguments) -> int:
     for word in arguments.words:
         if is_path(word):
-            raise NotThere(f"{word} is your own file, and zot does not delete it; name a model of zot local list")
+            raise NotThere(f"{word} is your own file and is not deleted; name a model of `zot local list`")
         part = place_of(word).with_name(f".{place_of(word).name}.part")
         begun = word in known() and part.is_file()
         path = part if begun and not place_of(word).is_file() else find_model_file(word).path
         path.unlink()
         part.unlink(missing_ok=True)
-        print_result(f"{word} is removed")
+        print_result(f"removed {word}")
     return 0
 
 
@@ -205,7 +204,7 @@ def _status(arguments: ParsedArguments) -> int:
     return status(as_json=arguments.has("--json"))
 
 
-_VERBS: dict[str, tuple[Callable[[ParsedArguments], int], int, int | None]] = {  # what it does; least and most words
+_VERBS: dict[str, tuple[Callable[[ParsedArguments], int], int, int | None]] = {  # function, least and most words
     "install": (_install, 0, 1),
     "list": (_list, 0, 0),
     "remove": (_remove, 1, None),
@@ -220,7 +219,7 @@ _LOOK_S = 0.5
 
 
 class _Server(msgspec.Struct, frozen=True, kw_only=True):
-    """One that runs. ``users`` are the processes of zot that hold it; ``memory`` is what it takes now, in bytes."""
+    """A running server. ``users`` are zot processes; ``memory`` is in bytes."""
 
     model: str
     path: str
@@ -233,15 +232,15 @@ class _Server(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def serve(word: str | None) -> int:
-    """Until a signal comes, or the server ends."""
+    """Runs until a signal, or until the server ends."""
     model = find_model_file(word) if word else default()
     if model is None:
-        raise NotThere("no local model is installed: zot local install small")
+        raise NotThere("no local model is installed; run `zot local install small`")
     return run_loop(_hold(LocalServerManager(model)))
 
 
 async def _hold(runtime: LocalServerManager) -> int:
-    """As one more of its users."""
+    """Registers as a user of the server."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[int | ZotError] = loop.create_future()
     for number, code in EXIT_CODES.items():
@@ -271,11 +270,11 @@ async def _serving(runtime: LocalServerManager, ended: asyncio.Future[int | ZotE
     print_result(f"{running.model} at {running.address} (process {running.pid})")
     print_result(f"key: {runtime.room.key_file}")
     sys.stdout.flush()
-    print_notice("zot: it stays until you stop this (ctrl-c)")
+    print_notice("zot: running until you press Ctrl+C")
     while runtime.room.is_alive():
         runtime.note_use()
         await asyncio.sleep(_LOOK_S)
-    _end(ended, ZotError(f"the server has ended; what it said is in {runtime.room.log}"))
+    _end(ended, ZotError(f"the server has ended; see {runtime.room.log}"))
 
 
 def status(*, as_json: bool) -> int:
@@ -287,7 +286,7 @@ def status(*, as_json: bool) -> int:
     if not found:
         print_result("no local model is running")
     for server in found:
-        users = ", ".join(map(str, server.users)) or "nobody"
+        users = ", ".join(map(str, server.users)) or "no process"
         memory = format_bytes(server.memory) if server.memory else ""
         words = (
             server.model,
@@ -317,7 +316,7 @@ def _servers() -> Iterator[_Server]:
 
 
 def _memory(pid: int) -> int:
-    """What the process holds, in bytes; 0 where the system does not tell."""
+    """Memory of the process in bytes; 0 if unknown."""
     try:
         return int(read_prefix(f"/proc/{pid}/statm", 200).split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):

@@ -17,10 +17,10 @@ from zot.provider.dialects.grammar.turn_advice import Advice, Choices, FreshProm
 from zot.provider.model_call import Request
 
 MOST_STEPS = 20  # of one prompt
-PATIENCE = 8  # turns in which a failed command must be mended before the model may give up
-MOST_CHANGES = 4  # of one file, where a task speaks of several places
-IDLE = 5  # turns in which a task that asks for a change must have led to one
-WARMER = 0.5  # the temperature of a model that repeats itself
+PATIENCE = 8  # turns to fix a failed command before the model may give up
+MOST_CHANGES = 4  # changes of one file if the task names several places
+IDLE = 5  # turns within which a task must lead to a change
+WARMER = 0.5  # temperature after a repeated call
 _CHANGING = ("edit", "write")
 _LOOKING = ("read", "glob", "grep")
 _LONGEST_COMMAND = 200
@@ -50,7 +50,7 @@ def advise(request: Request) -> Advice:
 
 
 class _Watch:
-    """Follows the steps of one prompt: ``note`` takes them in order, ``advice`` is for the turn behind the last."""
+    """Follows the steps of one prompt: call ``note`` in order, then ``advice`` for the next turn."""
 
     def __init__(self, task: CoachingTask, listed: Sequence[str], tools: frozenset[str]) -> None:
         self._task = task
@@ -59,23 +59,23 @@ class _Watch:
         self._seen: dict[str, int] = {}
         self._count = 0
         self._repeats = 0
-        self._failed = ""  # the command that failed last, while it did not succeed since
+        self._failed = ""  # the last failed command that has not succeeded since
         self._failed_at = 0
         self._changed = False  # a file, since the last command
         self._changes = 0
-        self._mended = False  # what failed works, or what was changed was checked
+        self._mended = False  # the failed command works, or the change was checked
         self._changed_files: dict[str, int] = {}
-        self._new: list[str] = []  # lines that were put in
+        self._new: list[str] = []  # inserted lines
         self._read: set[str] = set()
         self._withheld: set[str] = set()
-        self._stuck = 0  # how often in a row nothing came of it
+        self._stuck = 0  # steps in a row without effect
         self._ran_well = False
-        self._single = False  # a whole block was copied: now it is one line
+        self._single = False  # a whole block was copied: limit edits to one line
 
-    # --- what is said
+    # --- notes
 
     def note(self, step: Step) -> str:
-        """What is said behind the result of this step."""
+        """The note after the result of this step."""
         self._count += 1
         self._withheld = set()
         if step.call.name in _CHANGING and not step.result.is_error:
@@ -102,7 +102,7 @@ class _Watch:
 
     @property
     def _is_changed(self) -> bool:
-        """What the task asks for was changed, once in each file it names, and nothing is left to check."""
+        """Whether each named file was changed and nothing is left to check."""
         if not self._changes or self._failed or self._wants_check:
             return False
         if self._task.several:
@@ -141,7 +141,7 @@ class _Watch:
         return self._asked()
 
     def _asked(self) -> str:
-        """The task is said again: what was read last is what such a model thinks of."""
+        """Repeats the task: small models weight the last text most."""
         if len(self._task.text) > _LONGEST_QUESTION:
             return ""
         if self._task.only_asks:
@@ -169,7 +169,7 @@ class _Watch:
             return "The command failed. Find the mistake in the code and correct it."
         return ""
 
-    # --- what is allowed
+    # --- allowed calls
 
     def advice(self, files: Mapping[str, str], notes: tuple[str, ...]) -> Advice:
         if not self._failed:
@@ -208,7 +208,7 @@ class _Watch:
         return self._count > 0 or not self._listed
 
     def _plan(self, files: Mapping[str, str]) -> tuple[tuple[str, ...] | None, Choices]:
-        """The tools of the next turn and what they may be given; None is all of them."""
+        """The tools of the next turn and their allowed arguments; None for all."""
         if self._failed:
             if self._changed:
                 return ("bash",), {"bash": {"command": (self._failed,)}}
@@ -228,12 +228,12 @@ class _Watch:
             return (("read",), {"read": {"path": unread}}) if unread else (("edit",), {})
         if self._changes and self._task.several:
             return ("edit",), {}
-        others = tuple(sorted(self._tools - BUILT_IN))  # one of them may be what the question is for
+        others = tuple(sorted(self._tools - BUILT_IN))  # the question may be about one of them
         looked = (*_LOOKING, *others, *(("bash",) if self._count else ()))
         return (looked if self._task.only_asks else None), self._unread_paths()
 
     def _unread_paths(self) -> Choices:
-        """What was read whole is not read again; where the list of files is complete, nothing else is either."""
+        """Paths to read: not those read whole, and only listed ones if the list is complete."""
         if not self._read or not self._listed or any(name.endswith(("/", "…")) for name in self._listed):
             return {}
         unread = [path for path in self._listed if path not in self._read]

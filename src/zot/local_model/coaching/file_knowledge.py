@@ -15,13 +15,13 @@ from zot.provider.messages import Message, TextBlock, ToolCallBlock, ToolResultB
 # The parts of the brief system prompt that are not the user's own.
 OPENING = "You are a coding agent named zot."
 RULES = "Look at files before you change them."
-LISTED = "Files: "  # how the line of a system prompt begins that names them, with commas between
-_CUT = "... ["  # how the read tool marks what it left out
+LISTED = "Files: "  # prefix of the system prompt's line of file names
+_CUT = "... ["  # the read tool's mark for truncation
 _EMPTY = "[the file is empty]\n"
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One action and what came of it."""
+    """One action and its result."""
 
     call: ToolCallBlock
     result: ToolResultBlock
@@ -36,7 +36,7 @@ class Step(msgspec.Struct, frozen=True):
 
     @property
     def new_lines(self) -> list[str]:
-        """The lines an edit puts in."""
+        """The lines an edit inserts."""
         edits = self.args.get("edits")
         texts = [edit.get("newText") for edit in edits if isinstance(edit, dict)] if isinstance(edits, list) else []  # pyright: ignore
         return [line for text in texts if isinstance(text, str) for line in text.split("\n")]  # pyright: ignore
@@ -65,7 +65,7 @@ def listed_files(system: str) -> list[str]:
 
 
 def is_test(path: str) -> bool:
-    """By its name, as most languages have it."""
+    """Whether a file is a test, by its name."""
     *folders, name = path.lower().split("/")
     stem = name.partition(".")[0]
     named = (
@@ -150,15 +150,14 @@ class RunHistory(msgspec.Struct, frozen=True):
 
     @property
     def says_nothing(self) -> bool:
-        """It could not tell anything: there is no such program, or no test."""
+        """The run has no meaning: no such program, or no test."""
         missing = "[exit 127]" in self.output[-200:] or "No module named pytest" in self.output[-500:]
         return missing or any(said in self.output[-500:] for said in ("Ran 0 tests", "no tests ran", "NO TESTS RAN"))
 
 
 class TaskHistory(msgspec.Struct):
-    """``files`` hold what is known of files now, ``before`` what they held when they were first seen in this prompt,
-    ``tries`` how often each was written or edited, ``refused`` the calls that a guard or the user did not
-    allow or that could not be carried out."""
+    """``files`` are the known contents now, ``before`` those first seen in this prompt, ``tries`` the number of changes
+    per file, ``refused`` the calls that were denied or failed."""
 
     prompt: str = ""
     earlier: tuple[str, str] = ("", "")
@@ -173,7 +172,7 @@ class TaskHistory(msgspec.Struct):
     refused: list[Step] = []
 
     def is_changed(self, path: str) -> bool:
-        """More than its empty lines and the space in it, that is."""
+        """Compared without empty lines and whitespace."""
         now, before = self.files.get(path), self.before.get(path, "")
         return path in self.tries and now is not None and now.split() != before.split()
 
@@ -216,7 +215,7 @@ def history_of(messages: Sequence[Message]) -> TaskHistory:
 
 
 def _exchange(messages: Sequence[Message]) -> tuple[str, str]:
-    """What was asked before, and the answer."""
+    """The previous prompt and its answer."""
     said = [message.text() for message in messages if message.role == "assistant" and not message.tool_calls()]
     return messages[0].text(), said[-1] if said else ""
 

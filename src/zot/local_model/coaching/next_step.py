@@ -19,12 +19,12 @@ from zot.provider.dialects.grammar.turn_advice import FreshPrompt
 BUILT_IN = frozenset({"read", "write", "edit", "bash", "glob", "grep"})
 MOST_STEPS = 30
 MOST_READ = 6  # files for one question
-MOST_TRIES = 9  # of a file while a command fails
-BY_LINE = 0  # the try in which what fails is changed by the line
-MOST_UNCHECKED = 4  # of a file that nothing tries
+MOST_TRIES = 9  # attempts at a file while a command fails
+BY_LINE = 0  # the attempt that changes single lines
+MOST_UNCHECKED = 4  # attempts at a file without tests
 MOST_COMMANDS = 4
 WARMTH = (0.0, 0.2, 0.7, 0.5, 0.9, 0.7, 1.0)
-LARGEST = 4000  # characters of a file that is written whole
+LARGEST = 4000  # characters of a file written whole
 LONGEST = 120  # lines
 _RUNNERS = {"py": "python3", "sh": "bash", "js": "node", "mjs": "node", "rb": "ruby", "pl": "perl"}
 _CODE = frozenset(
@@ -35,14 +35,14 @@ _TEST_COMMANDS = (("package.json", "npm test"), ("Cargo.toml", "cargo test"), ("
 
 
 class NextCall(msgspec.Struct, frozen=True):
-    """A call of this tool, with one of these values for each argument that is named."""
+    """A call of this tool, with one of these values per argument."""
 
     tool: str
     choices: dict[str, tuple[str, ...]] = {}
 
 
 class NextEdit(msgspec.Struct, frozen=True):
-    """A line of this file, with what is indented below it, is replaced, in sight of all that was done."""
+    """Replaces one line and its indented block, with the transcript in the prompt."""
 
     path: str
 
@@ -95,7 +95,7 @@ class _Lead:
     # --- running
 
     def _to_run(self) -> str:
-        """The command the task speaks of."""
+        """The command named in the task."""
         if self._task.commands:
             return self._task.commands[0]
         scripts = [path for path in self._named if self._runner(path)]
@@ -128,7 +128,7 @@ class _Lead:
         return for_answer(self._task.text, {**contents, **_matches(history)})
 
     def _search(self) -> Move:
-        """For words that stand in the files as they do in the question; then the files where they were found."""
+        """Searches the question's words, then reads the files with matches."""
         if "grep" not in self._tools:
             return None
         searched = {str(step.args.get("pattern")) for step in self._history.found}
@@ -156,7 +156,7 @@ class _Lead:
         runs = [run for run in self._history.runs_of(check) if not run.says_nothing] if check else []
         if check and self._wants_run(check, runs):
             return self._once(NextCall("bash", {"command": (check,)}))
-        if unread := self._unread(targets, also=targets):  # last: what was read last is what such a model thinks of
+        if unread := self._unread(targets, also=targets):  # last, since small models weight the last text most
             return self._once(NextCall("read", {"path": unread[:1]}))
         last = runs[-1] if runs else None
         if last is not None and not last.failed and last.changes == self._history.changes > 0:
@@ -164,10 +164,10 @@ class _Lead:
         return self._next_write(targets, last)
 
     def _wants_run(self, check: str, runs: list[RunHistory]) -> bool:
-        """Before the first change, to see what fails; and after each."""
+        """Runs tests before the first change and after each."""
         tried = self._history.runs_of(check)
         if tried and not runs:
-            return False  # it tells nothing
+            return False  # it has no meaning
         before = self._task.mends and not tried
         changed = [path for path in self._history.tries if self._history.is_changed(path)]
         return before or bool(changed and (not tried or tried[-1].changes < self._history.changes))
@@ -184,10 +184,10 @@ class _Lead:
             return self._report(failing)
         text = self._history.before.get(path, "")
         if path in self._history.read and path not in self._history.before:
-            return None  # there is more in it than was seen
+            return None  # the file is longer than what was read
         fenced = not path.endswith((".md", ".markdown")) and any(line.startswith("`") for line in text.split("\n"))
         if len(text) > LARGEST or text.count("\n") > LONGEST or fenced:
-            return None  # piece by piece, by the model itself
+            return None  # too large: left to the model
         if tries == BY_LINE and failing is not None and "edit" in self._tools and not self._history.is_changed(path):
             return NextEdit(path)
         return self._write(path, tries, failing)
@@ -211,14 +211,14 @@ class _Lead:
         return not self._history.is_changed(path) or bool(broken(path, text)) or not self._has_names(path, text)
 
     def _has_names(self, path: str, text: str) -> bool:
-        """Names that the task quotes must be in the file, unless it mends, removes or has several targets."""
+        """Quoted names must be in the file, unless the task fixes, removes or has several targets."""
         if self._task.mends or self._task.removes or len(self._targets()) > 1:
             return True
         names = [word for word in self._task.literal_words if word not in path]
         return all(name in text for name in names)
 
     def _targets(self) -> list[str]:
-        """The files that are to be changed, or made."""
+        """The files to change or create."""
         new = [
             name
             for name in self._task.file_names
@@ -236,13 +236,13 @@ class _Lead:
         return self._listed if len(self._listed) == 1 and self._complete else []
 
     def _tests(self, targets: Sequence[str]) -> list[str]:
-        """Of these files, where something is to be mended."""
+        """The file among these that needs the fix."""
         tests = [path for path in self._listed if is_test(path)] if self._task.mends else []
         stems = [path.rpartition("/")[2].partition(".")[0] for path in targets]
         return [path for path in tests if any(stem in path for stem in stems)] or tests[:1]
 
     def _check(self, targets: Sequence[str]) -> str:
-        """What tells whether it works."""
+        """The command that tests the result."""
         for command in self._task.commands:
             words = command.split()
             if "test" in command or any(path in words for path in targets):
@@ -278,17 +278,17 @@ class _Lead:
         opening = (made if changed else "I ran ") if good else "It is not done: "
         return for_report(self._task.text, "\n\n".join(done) or "Nothing was changed.", opening)
 
-    # --- what is known
+    # --- knowledge
 
     def _unread(self, paths: Sequence[str], *, also: Sequence[str] = ()) -> tuple[str, ...]:
-        """Those of the list, and ``also`` these: not all files are listed, and none is written that was not read."""
+        """Listed files, and ``also`` these: no file is written that was not read."""
         history = self._history
         seen = {*history.read, *history.unreadable, *history.before, *history.tries}
         found = dict.fromkeys(path for path in paths if path not in seen and (path in self._listed or path in also))
         return tuple(found)
 
     def _once(self, call: NextCall) -> Move:
-        """Unless it was made again and again: then the model goes on by itself."""
+        """None after repeated calls: then the model continues by itself."""
         same = [
             step
             for step in self._history.steps
@@ -303,7 +303,7 @@ def _outputs(runs: Sequence[RunHistory]) -> dict[str, str]:
 
 
 def _matches(history: TaskHistory) -> dict[str, str]:
-    """What searches found, by what they looked for."""
+    """Search results by pattern."""
     return {
         f"Lines with {step.args.get('pattern')}": step.text.strip()
         for step in history.found

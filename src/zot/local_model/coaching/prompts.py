@@ -13,8 +13,7 @@ from zot.local_model.coaching.file_knowledge import LISTED, OPENING, RULES
 from zot.provider.dialects.grammar.actions import FENCE
 from zot.provider.dialects.grammar.turn_advice import FreshPrompt, cut
 
-# The lines of some texts that share the rarest words of a question: a small model that is shown the right lines again
-# answers from those.
+# Lines that share the rarest words of a question: a small model answers from lines that are shown again.
 
 MOST_LINES = 3
 _STEM = 5  # letters: licence and license are the same
@@ -30,7 +29,7 @@ _COMMON = frozenset(
 
 
 def relevant_lines(question: str, texts: Mapping[str, str]) -> list[str]:
-    """Each with the line below it, which often is what a heading or a name stands for; best first."""
+    """Each with the line below it, which often has the value of a heading; best first."""
     asked = _stems(question[:_MOST_SEARCHED])
     lines = [line for text in texts.values() for line in [*text.split("\n", _MOST_SEARCHED)[:_MOST_SEARCHED], ""]]
     shared = [_stems(line[:_LONGEST]) & asked for line in lines]
@@ -79,7 +78,7 @@ def own_instructions(system: str) -> tuple[str, ...]:
     return tuple(part for part in system.split("\n\n") if part and not part.startswith((OPENING, RULES, LISTED)))
 
 
-# --- what is asked
+# --- prompts
 
 
 def for_answer(question: str, known: Mapping[str, str]) -> FreshPrompt:
@@ -89,7 +88,7 @@ def for_answer(question: str, known: Mapping[str, str]) -> FreshPrompt:
 
 
 def for_file(task: str, path: str, known: Mapping[str, str], *, opening: str = "", warmth: float = 0.0) -> FreshPrompt:
-    """With an ``opening`` the model writes a sentence that begins so first. A text with fences gets none."""
+    """With an ``opening`` the model first writes a sentence that begins with it. Text with fences gets no block."""
     bare = path.endswith((".md", ".markdown")) and FENCE in known.get(path, FENCE)
     then = f"Write the whole new content of {path}{'' if bare else ' in a code block'}"
     opening = "" if bare else opening
@@ -109,7 +108,7 @@ def _listed(names: str, task: str) -> str:
 
 
 def for_step(task: str, tool: str, values: Sequence[str]) -> FreshPrompt:
-    """A call that is settled, or one of few: no more than its grammar asks for needs to be said."""
+    """A fixed call, or one of few: only what its grammar needs."""
     return FreshPrompt(_STEPS, f"{task.strip()}\n\nThe next step: {tool} {' or '.join(values)}")
 
 
@@ -119,7 +118,7 @@ def for_report(task: str, done: str, opening: str) -> FreshPrompt:
 
 
 def _shown(known: Mapping[str, str]) -> str:
-    """Each under its name, in a block; those that come last keep most when there is too much."""
+    """Each under its name in a block; earlier ones are truncated first."""
     left, parts = _ALL, list[str]()
     for name, text in reversed(list(known.items())):
         kept = cut(text.rstrip("\n"), max(left, 300))
@@ -129,7 +128,7 @@ def _shown(known: Mapping[str, str]) -> str:
 
 
 def shown_output(text: str) -> str:
-    """What a command said, as far as it matters: its end, without how long it took."""
+    """The end of a command's output, without its duration."""
     lines = [line.partition("  Took ")[0] for line in text.strip().split("\n")]
     body = [line for line in lines if not line.startswith("$ ") and not line.startswith("[exit ")]
     kept = "\n".join(body).strip()[-_OUTPUT:]

@@ -55,9 +55,8 @@ _FILE_NAME = re.compile(
 
 
 class CoachingTask(msgspec.Struct, frozen=True):
-    """``asks``: it can be answered in words; ``mends``: something is wrong; ``several``: more than one place is to be
-    changed; ``counts``: what it asks for stands nowhere and must be found out by a command; ``handles``: files are
-    moved, renamed or filled by a command."""
+    """``asks``: a question; ``mends``: a fix; ``several``: several places to change; ``counts``: a command must find
+    the answer; ``handles``: a command moves, renames or fills files."""
 
     text: str
     asks: bool = False
@@ -75,7 +74,7 @@ class CoachingTask(msgspec.Struct, frozen=True):
 
     @property
     def is_long(self) -> bool:
-        """More than was looked at."""
+        """Whether the prompt was truncated."""
         return len(self.text) >= _READ_AT_MOST
 
     @property
@@ -89,7 +88,7 @@ class CoachingTask(msgspec.Struct, frozen=True):
 
     @property
     def commands(self) -> list[str]:
-        """Commands it spells out: between backticks, or bare, and then without the sentence around them."""
+        """Commands in the text, in backticks or bare."""
         marked = [found[1].strip() for found in _MARKED.finditer(self.text)]
         bare = [found[1] for found in _BARE.finditer(re.sub(r"`[^`\n]{0,200}`", " ", self.text))]
         return list(dict.fromkeys([*marked, *bare]))
@@ -97,18 +96,18 @@ class CoachingTask(msgspec.Struct, frozen=True):
     @property
     def file_names(self) -> list[str]:
         """Names of files, whether they exist or not."""
-        without = re.sub(r"`[^`\n]* [^`\n]*`", " ", self.text)  # a command names others in passing
+        without = re.sub(r"`[^`\n]* [^`\n]*`", " ", self.text)  # a command may name other files
         return list(dict.fromkeys(found[1] for found in _FILE_NAME.finditer(without)))
 
     @property
     def search_words(self) -> list[str]:
-        """What one would search for: quoted text first, then names as programs have them."""
+        """Search terms: quoted text first, then identifiers."""
         return self._words(self.text)
 
     @property
     def literal_words(self) -> list[str]:
-        """What it spells as it should stand in a file: quoted text, names of programs, hidden folders."""
-        without = re.sub(r"`[^`\n]{0,200}`", " ", self.text)  # an example of how it is used, or of what it prints
+        """Text that must be in a file: quoted text, identifiers, hidden folders."""
+        without = re.sub(r"`[^`\n]{0,200}`", " ", self.text)  # an example of use or output
         return [*self._words(without), *(found[1] for found in _HIDDEN.finditer(without))]
 
     def _words(self, text: str) -> list[str]:
@@ -141,7 +140,7 @@ def read_task(text: str) -> CoachingTask:
 
 
 def _names(text: str, name: str) -> bool:
-    """As a word of its own: ``a.py`` is not named by ``data.py``."""
+    """As a whole word: ``data.py`` does not name ``a.py``."""
     place = text.find(name)
     while place >= 0:
         before, behind = text[place - 1 : place], text[place + len(name) :][:1]

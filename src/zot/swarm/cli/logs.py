@@ -1,4 +1,4 @@
-"""``zot swarm logs`` and ``zot swarm attach``: print what a worker says; attached, typed lines go to it."""
+"""``zot swarm logs`` and ``zot swarm attach``: print a worker's events; ``attach`` also sends typed lines to it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _print(event: dict[str, Any], as_json: bool = False) -> None:
 
 
 def said(event: dict[str, Any]) -> list[str]:
-    """An event in a line or a few; nothing for those that only programs need."""
+    """An event as printable lines; empty for events that only programs need."""
     match event.get("type"):
         case "user_message":
             return [f"> {line}" for line in text_of(event).splitlines()]
@@ -81,7 +81,7 @@ def said(event: dict[str, Any]) -> list[str]:
             more = f" (and {len(lines) - 1} more lines)" if len(lines) > 1 else ""
             return [_short(f"  {'✗ ' * bool(event.get('is_error'))}{lines[0]}") + more] if lines else []
         case "approval_request":
-            return [_short(f"? may it run: {event.get('preview')}  (y, n)")]
+            return [_short(f"? approve: {event.get('preview')}  (y, n)")]
         case "retry_wait":
             return [f"… {event.get('reason')}, next try in {event.get('wait_s')} s"]
         case "error":
@@ -103,15 +103,15 @@ def _short(text: str) -> str:
 
 
 async def _attach(typed: str) -> int:
-    """Events as they come; a line that is typed is sent. The end of input, or ctrl+c, leaves the worker at work."""
+    """Prints events and sends typed lines. The end of input, or Ctrl+C, detaches."""
     home = zot_home()
     worker = client.load_worker(home, typed)
     async with client.connect_if_running(home) as swarm:
         if swarm is None:
-            raise ZotError(f"{worker.name} is {worker.status}: `zot swarm resume {worker.id}` continues it")
+            raise ZotError(f"{worker.name} is {worker.status}; continue it with `zot swarm resume {worker.id}`")
         await swarm.subscribe(worker.id, past=True)
         asked: list[str] = []
-        print_notice(f"attached to {worker.name}: what you type is sent to it; ctrl+d leaves it at work")
+        print_notice(f"attached to {worker.name}; typed lines are sent to it, Ctrl+D detaches")
         typing = asyncio.create_task(_type(swarm, worker.id, asked))
         showing = asyncio.create_task(_show_events(swarm, worker.id, asked))
         try:
@@ -138,7 +138,7 @@ async def _show_events(swarm: client.SupervisorClient, id: str, asked: list[str]
 
 
 async def _type(swarm: client.SupervisorClient, id: str, asked: list[str]) -> None:
-    """Lines of stdin, read without holding up anything."""
+    """Lines of stdin, read without blocking."""
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)

@@ -72,7 +72,7 @@ def _start(arguments: ParsedArguments) -> int:
 
 
 async def _started(arguments: ParsedArguments, task: str) -> int:
-    from zot.swarm.worker_config import prepare_worker  # only who starts needs a provider
+    from zot.swarm.worker_config import prepare_worker  # only starting needs a provider
 
     spec, credential = prepare_worker(starter(arguments), request(arguments, task))
     async with client.connect_or_start(zot_home()) as swarm:
@@ -94,9 +94,9 @@ def starter(arguments: ParsedArguments) -> RunConfig:
 
 
 def request(arguments: ParsedArguments, task: str) -> SwarmStart:
-    """What the switches of ``start`` ask for."""
+    """The request that the switches of ``start`` describe."""
     if arguments.has("--worktree") and arguments.has("--shared"):
-        raise UsageError("--worktree and --shared exclude each other")
+        raise UsageError("--worktree and --shared cannot be combined")
     values = arguments.values
     tools = values.get("--tools")
     timeout = values.get("--timeout")
@@ -138,7 +138,7 @@ def amount(arguments: ParsedArguments, switch: str, *, whole: bool = False) -> f
     except ValueError:
         number = 0.0
     if not 0 < number <= 1e9:
-        hint = "; with nothing to spend no worker is started, and without the switch there is no limit"
+        hint = "; omit it for no limit"
         raise UsageError(f'{switch} "{typed}": expected a {"whole " * whole}number above 0{hint}')
     return number
 
@@ -159,12 +159,12 @@ def _show_started(info: WorkerInfo, arguments: ParsedArguments) -> None:
         print_result(info.id)
         print_notes(info)
         print_notice(
-            f"{_what_now(info)}; zot swarm attach {info.name} watches it, zot swarm wait {info.name} waits for it"
+            f"{_what_now(info)}; watch it: `zot swarm attach {info.name}`, wait for it: `zot swarm wait {info.name}`"
         )
 
 
 def print_notes(info: WorkerInfo) -> None:
-    """What its tree does not have, in one line."""
+    """The files its worktree excludes, in one line."""
     if info.notes:
         print_notice(f"note: {'; '.join(info.notes)}")
 
@@ -178,7 +178,7 @@ def _what_now(info: WorkerInfo) -> str:
 
 
 async def wait_and_print(swarm: client.SupervisorClient, id: str, arguments: ParsedArguments) -> int:
-    """Until it has done what it was told: its last words on stdout, and 0 when it got that far."""
+    """Waits until it is done and prints its last answer; 0 if it succeeded."""
     info = await _watched(swarm, id)
     found = await swarm.get(id)
     if arguments.has("--json"):
@@ -192,7 +192,7 @@ async def wait_and_print(swarm: client.SupervisorClient, id: str, arguments: Par
 
 
 async def _watched(swarm: client.SupervisorClient, id: str) -> WorkerInfo:
-    """What it is doing is told as it changes."""
+    """Prints its activity as it changes."""
     await swarm.subscribe()
     info, told = (await swarm.get(id)).worker, ""
     if client.is_over(info):
@@ -206,7 +206,7 @@ async def _watched(swarm: client.SupervisorClient, id: str) -> WorkerInfo:
         if sys.stderr.isatty() and info.activity != told:
             told = info.activity
             print_notice(f"{info.name}: {told} (${info.usage.cost_usd:.2f})")
-    raise ZotError("the swarm's supervisor has ended; `zot swarm list --all` says what became of its workers")
+    raise ZotError("the swarm's supervisor has ended; see its workers with `zot swarm list --all`")
 
 
 def _wait(arguments: ParsedArguments) -> int:
@@ -223,7 +223,7 @@ def _wait(arguments: ParsedArguments) -> int:
                     async with asyncio.timeout(duration("--timeout", typed) if typed else None):
                         codes.append(await wait_and_print(swarm, worker.id, arguments))
                 except TimeoutError:
-                    print_notice(f"zot: {worker.name} is not done after {typed}; it goes on")
+                    print_notice(f"zot: {worker.name} is not done after {typed}; it continues")
                     codes.append(1)
         return max(codes)
 
@@ -266,7 +266,7 @@ def _continue(typed: str, arguments: ParsedArguments) -> int:
     return run_loop(go_on())
 
 
-# --- looking
+# --- inspecting
 
 
 def _list(arguments: ParsedArguments) -> int:
@@ -278,9 +278,7 @@ def _list(arguments: ParsedArguments) -> int:
         print_escaped(json.dumps({"workers": [as_json(info) for info in rows], "problems": problems}))
         return 0
     if not rows:
-        print_notice(
-            "no worker lives" + ("" if arguments.has("--all") else "; `zot swarm list --all` shows those that ended")
-        )
+        print_notice("no active workers" + ("" if arguments.has("--all") else "; ended ones: `zot swarm list --all`"))
         return 0
     width, names = max(len(info.id) for info in rows), max(len(info.name) for info in rows)
     try:
@@ -323,13 +321,13 @@ def _show(arguments: ParsedArguments) -> int:
 
 
 async def worker_details(home: Path, typed: str) -> SwarmWorker:
-    """A worker with its last words and what it changed."""
+    """A worker with its last answer and its changes."""
     worker = client.load_worker(home, typed)
     async with client.connect_if_running(home) as swarm:
         found = recorded(home, worker.id) if swarm is None else await swarm.get(worker.id)
     if worker.tree is None:
         return found
-    from zot.swarm.git import worktrees  # those who only read have no tree
+    from zot.swarm.git import worktrees  # read-only workers have no worktree
 
     try:
         stat = await worktrees.diffstat(worker.tree)
@@ -352,7 +350,7 @@ def age(info: WorkerInfo) -> str:
 
 
 def show_text(text: str) -> None:
-    """What a model said: made safe on a terminal, as it is for a program."""
+    """A model's text: sanitized for a terminal, unchanged for a program."""
     from zot.frontends.console import Stdout, TextOutput
 
     sys.stdout.flush()
@@ -361,21 +359,21 @@ def show_text(text: str) -> None:
     out.close()
 
 
-# --- telling and ending
+# --- sending and stopping
 
 
 def _send(arguments: ParsedArguments) -> int:
     worker, *words = arguments.words
     text = sys.stdin.read() if words == ["-"] else " ".join(words)
     if not text.strip():
-        raise UsageError("what to say is missing")
+        raise UsageError("the message is missing")
 
     async def send() -> int:
         home = zot_home()
         found = client.load_worker(home, worker)
         async with client.connect_if_running(home) as swarm:
             if swarm is None:
-                raise ZotError(f"{found.name} is {found.status}: `zot swarm resume {found.id}` continues it")
+                raise ZotError(f"{found.name} is {found.status}; continue it with `zot swarm resume {found.id}`")
             await swarm.send(found.id, text)
         return 0
 
@@ -385,7 +383,7 @@ def _send(arguments: ParsedArguments) -> int:
 def _stop(arguments: ParsedArguments) -> int:
     every = arguments.has("--all")
     if every == bool(arguments.words):
-        raise UsageError("name a worker, or --all")
+        raise UsageError("name a worker, or pass --all")
 
     async def stop() -> int:
         home = zot_home()
@@ -393,7 +391,7 @@ def _stop(arguments: ParsedArguments) -> int:
         async with client.connect_if_running(home) as swarm:
             if swarm is None:
                 for found in names:
-                    raise ZotError(f"{found.name} runs no more: it is {found.status}")
+                    raise ZotError(f"{found.name} is not running: it is {found.status}")
                 return 0
             for found in names:
                 await swarm.stop(found.id)

@@ -55,19 +55,19 @@ def run(verb: str, argv: list[str]) -> int:
     except KeyboardInterrupt:
         line.end()
         print_notice(f"zot: interrupted; {_words(work.progress, plan)}")
-        print_notice(
-            f"zot: {_how_to_go_on(arguments)} goes on; workers at work go on meanwhile, zot swarm stop --all ends them"
-        )
+        print_notice(f"zot: {_resume_command(arguments)} continues it; running workers are not stopped")
         return 130
     line.end()
     print_notice(_words(work.progress, plan))
     if work.stopped:
-        print_notice(f"zot: stopped: {work.stopped}; {_how_to_go_on(arguments)} --max-cost USD goes on")
+        print_notice(
+            f"zot: stopped: {work.stopped}; continue with {_resume_command(arguments)} and a higher --max-cost"
+        )
     show_path(output)
     return 0 if work.progress.done == len(plan.items) else 1
 
 
-def _how_to_go_on(arguments: ParsedArguments) -> str:
+def _resume_command(arguments: ParsedArguments) -> str:
     output = arguments.values.get("--output")
     words = ["zot", "swarm", "map", "--resume", *(("--output", output) if output else ()), arguments.words[0]]
     import shlex
@@ -75,7 +75,7 @@ def _how_to_go_on(arguments: ParsedArguments) -> str:
     return f"`{shlex.join(words)}`"
 
 
-# --- what is asked for
+# --- arguments
 
 
 def _plan(home: Path, arguments: ParsedArguments, output: Path, *, again: bool) -> tuple[MapPlan, Any]:
@@ -90,7 +90,7 @@ def _plan(home: Path, arguments: ParsedArguments, output: Path, *, again: bool) 
     check_task(task)
     items = _items(arguments.words[0], old)
     if not items:
-        raise UsageError(f"{arguments.words[0]} has no lines: nothing to do")
+        raise UsageError(f"{arguments.words[0]} is empty; expected one item per line")
     most = int(amount(arguments, "--max-agents", whole=True)) or (old.max_agents if old else 0)
     if old is not None:
         given = msgspec.structs.replace(starter(arguments), provider=old.order.provider)
@@ -126,7 +126,7 @@ def _items(list_: str, old: MapPlan | None) -> tuple[str, ...]:
     except FileNotFoundError as error:
         if old is not None:
             return old.items
-        raise NotThere(f"there is no file {list_}") from error
+        raise NotThere(f"no file {list_}") from error
     except OSError as error:
         raise NotThere(describe_error(error)) from error
 
@@ -139,15 +139,15 @@ def _schema(typed: str) -> dict[str, Any]:
         raise NotThere(f"--schema: {describe_error(error)}") from error
     schema = decode_object(path, data)
     if not schema:
-        raise UsageError(f"--schema {typed}: it asks for nothing")
+        raise UsageError(f"--schema {typed}: the schema is empty")
     return schema
 
 
-# --- how far it is
+# --- progress
 
 
 class _Line:
-    """On a terminal one line that is written over; else a line for each item."""
+    """On a terminal one line that is redrawn; else one line per item."""
 
     def __init__(self, plan: MapPlan) -> None:
         self._plan = plan
@@ -182,7 +182,7 @@ def _words(progress: MapProgress, plan: MapPlan) -> str:
     if progress.failed:
         parts.append(f"{progress.failed} failed")
     if progress.running:
-        parts.append(f"{progress.running} at work")
+        parts.append(f"{progress.running} running")
     parts.append(f"${progress.cost:.2f}" + (f" of ${plan.max_cost:.2f}" if plan.max_cost else ""))
     if progress.left_s is not None and progress.done + progress.failed < progress.total:
         parts.append(f"about {_time(progress.left_s)} left")

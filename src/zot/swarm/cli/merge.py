@@ -37,14 +37,14 @@ def run(verb: str, argv: list[str]) -> int:
     return command(parse(argv, options(f"swarm {verb}"), least=least, most=most, what="WORKER"))
 
 
-# --- looking
+# --- inspecting
 
 
 def _diff(arguments: ParsedArguments) -> int:
     async def look() -> int:
         worker = await worker_operations.get_worker(zot_home(), arguments.words[0])
         if worker.tree is None:
-            raise ZotError(f"{worker.name} has no tree of its own: what it did is in {worker.spec.cwd}")
+            raise ZotError(f"{worker.name} has no worktree; its changes are in {worker.spec.cwd}")
         if arguments.has("--stat"):
             print_result(str(await diffstat(worker.tree)))
         else:
@@ -66,10 +66,10 @@ def _tell_left(name: str, left: tuple[str, ...]) -> None:
 def _merge(arguments: ParsedArguments) -> int:
     every = arguments.has("--all")
     if every == bool(arguments.words):
-        raise UsageError("name a worker, or --all")
+        raise UsageError("name a worker, or pass --all")
     ways = [switch for switch in ("--squash", "--no-ff", "--patch") if arguments.has(switch)]
     if len(ways) > 1:
-        raise UsageError(f"{ways[0]} and {ways[1]} exclude each other")
+        raise UsageError(f"{ways[0]} and {ways[1]} cannot be combined")
     if arguments.has("--patch"):
         return run_loop(_patched(arguments))
     return run_loop(_merged(arguments, every))
@@ -81,7 +81,7 @@ async def _patched(arguments: ParsedArguments) -> int:
     worker = await worker_operations.get_worker(zot_home(), arguments.words[0])
     path = Path(os.path.abspath(arguments.values.get("--output", f"{worker.name}.patch")))
     if not await worker_operations.write_patch(worker, path):
-        print_notice(f"{worker.name} has changed nothing")
+        print_notice(f"{worker.name} has no changes")
         return 0
     if worker.tree is not None:
         _tell_left(worker.name, await left_behind(worker.tree))
@@ -106,7 +106,7 @@ async def _merged(arguments: ParsedArguments, every: bool) -> int:
     else:
         workers = [await worker_operations.get_worker(home, word) for word in arguments.words]
         if len({worker.tree.repository for worker in workers if worker.tree is not None}) > 1:
-            raise UsageError("these workers are of several repositories; merge those of one at a time")
+            raise UsageError("these workers belong to several repositories; merge one repository at a time")
     values = arguments.values
     seconds = duration("--check-timeout", values["--check-timeout"]) if "--check-timeout" in values else TIMEOUT_S
     check = CommandCheck(values["--check"], seconds) if "--check" in values else None
@@ -125,7 +125,7 @@ async def _merged(arguments: ParsedArguments, every: bool) -> int:
         for row in report.rows:
             if row.outcome == "conflict":
                 files = await worker_operations.repair(home, by_id[row.worker], values.get("--into", ""))
-                print_notice(f"{row.name} was told to mend {named(files)}; merge it again when it is done")
+                print_notice(f"{row.name} is resolving conflicts in {named(files)}; merge it again when it is done")
     outcomes = {row.outcome for row in report.rows}
     if "conflict" in outcomes:
         return CONFLICT
@@ -133,7 +133,7 @@ async def _merged(arguments: ParsedArguments, every: bool) -> int:
 
 
 class _MergeLine:
-    """Who is being merged, where a person waits for several."""
+    """Shows which of several workers is being merged."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -186,7 +186,7 @@ def _indented(text: str) -> None:
         print_result(f"    {line}")
 
 
-# --- clearing up
+# --- removing
 
 
 def _rm(arguments: ParsedArguments) -> int:

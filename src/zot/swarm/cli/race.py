@@ -28,11 +28,11 @@ def run(verb: str, argv: list[str]) -> int:
     arguments = parse(argv, options(f"swarm {verb}"), least=2, what="N or TASK")
     typed, *words = arguments.words
     if not typed.isdecimal() or not 1 <= int(typed) <= _MOST:
-        raise UsageError(f'"{typed}": expected how many tries, 1 to {_MOST}')
+        raise UsageError(f'"{typed}": expected the number of attempts, 1 to {_MOST}')
     try:
         tries = run_loop(_raced(arguments, int(typed), " ".join(words)))
     except KeyboardInterrupt:
-        print_notice("zot: interrupted; the tries go on, zot swarm list shows them, zot swarm stop --all ends them")
+        print_notice("zot: interrupted; the attempts continue: `zot swarm list`, stop them: `zot swarm stop --all`")
         return 130
     if arguments.has("--json"):
         print_escaped(json.dumps({"tries": [msgspec.to_builtins(one) for one in tries]}))

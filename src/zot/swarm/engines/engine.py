@@ -26,7 +26,7 @@ class WorkerKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LaunchSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What an attempt needs. With ``tree``, ``config.cwd`` is in it; ``environment`` is the starter's, without keys."""
+    """Input of an attempt. With ``tree``, ``config.cwd`` is in it; ``environment`` is the starter's, without keys."""
 
     worker: str
     attempt: int
@@ -34,13 +34,13 @@ class LaunchSpec(msgspec.Struct, frozen=True, kw_only=True):
     directory: Path
     tree: WorktreeRecord | None = None
     credential: WorkerKey | None = None
-    swarm: str = ""  # whose budget it shares
+    swarm: str = ""  # the swarm whose budget it shares
     steps_left: int = -1  # model calls it may still make; -1 is any number
     environment: Mapping[str, str] = {}
 
 
 class AttemptStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """``code`` is None while it runs; ``reason`` is its last words, or what the engine knows."""
+    """``code`` is None while it runs; ``reason`` is its last output or the engine's reason."""
 
     pid: int = 0
     born: int = 0
@@ -49,18 +49,18 @@ class AttemptStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Attempt(Protocol):
-    """One process of a worker, wherever it is."""
+    """One process of a worker, local or remote."""
 
     def events(self) -> AsyncIterator[bytes]:
-        """The lines it says, as they come. Read once, by one reader."""
+        """Its output lines, for one reader."""
         ...
 
     async def send(self, line: bytes) -> None:
-        """One line for it; EngineFault when it is gone."""
+        """Sends it one line; EngineFault if it has ended."""
         ...
 
     async def stop(self, grace: float) -> None:
-        """End it, politely for so many seconds. Everything it started is gone when this returns."""
+        """Stops it, with a grace period in seconds. All its processes have ended when this returns."""
         ...
 
     def status(self) -> AttemptStatus: ...
@@ -72,9 +72,9 @@ class Attempt(Protocol):
 
 class Engine(Protocol):
     async def start(self, job: LaunchSpec) -> Attempt:
-        """Begin an attempt; EngineFault when that is not possible, with one line that says why."""
+        """Starts an attempt; EngineFault with the reason if that fails."""
         ...
 
     async def close(self) -> None:
-        """Let go of whatever the engine itself holds. Attempts are stopped before."""
+        """Releases the engine's own resources. Attempts are stopped before."""
         ...

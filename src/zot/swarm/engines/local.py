@@ -26,8 +26,8 @@ from zot.wire.line_splitter import LineSplitter
 from zot.wire.rpc_frames import MAX_LINE
 
 _CHUNK = 64 * 1024
-_SAID = 64 * 1024  # of its last words
-_UNREAD = 32 * 1024 * 1024  # of what it was sent and does not take
+_SAID = 64 * 1024  # bytes of its last output
+_UNREAD = 32 * 1024 * 1024  # bytes of unread input
 _LONGEST_LINE = 4 * MAX_LINE
 
 
@@ -67,14 +67,14 @@ class LocalEngine:
             environment = worker_environment(job.worker, job.environment)
             return LocalAttempt(job, *await spawn_worker(job.config, job.credential, job.directory, environment, log))
         except OSError as error:
-            raise EngineFault(f"the worker cannot be started: {describe_error(error)}") from error
+            raise EngineFault(f"cannot start the worker: {describe_error(error)}") from error
 
     async def close(self) -> None:
-        """It holds nothing."""
+        """Nothing to release."""
 
 
 class LocalAttempt:
-    """What it says on stderr goes into the worker's ``log.txt``."""
+    """Its stderr goes to the worker's ``log.txt``."""
 
     def __init__(
         self, job: LaunchSpec, tree: ProcessTree, stdin: asyncio.WriteTransport, stdout: asyncio.StreamReader
@@ -97,7 +97,7 @@ class LocalAttempt:
         if self._stdin.is_closing() or self._tree.exit_code is not None:
             raise EngineFault("the worker's process has ended")
         if self._stdin.get_write_buffer_size() > _UNREAD:
-            raise EngineFault("the worker does not read what it is sent")
+            raise EngineFault("the worker does not read its input")
         self._stdin.write(line + b"\n")
 
     async def stop(self, grace: float) -> None:
@@ -112,7 +112,7 @@ class LocalAttempt:
         )
 
     async def collect(self) -> None:
-        """It worked where it belongs."""
+        """Nothing to copy: it worked in place."""
 
     def _last_words(self, code: int) -> str:
         if code < 0:
@@ -131,7 +131,7 @@ _POLITE = 20  # rounds before processes are killed: the watching shell does it f
 
 
 async def kill_orphans(workers: Sequence[WorkerRecord]) -> None:
-    """Returns when none of them runs any more."""
+    """Returns when none of them is running."""
     if not workers:
         return
     for round in range(_ROUNDS):

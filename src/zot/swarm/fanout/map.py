@@ -31,7 +31,7 @@ _LARGEST = 1 << 30
 
 
 class ItemResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """``value`` is what a schema asked for; ``files`` how many files its worker changed on ``branch``."""
+    """``value`` matches the schema; ``files`` is the number of changed files on ``branch``."""
 
     item: str
     status: Literal["done", "failed"]
@@ -52,10 +52,12 @@ class Results:
         self.rows: dict[str, ItemResult] = {}
 
     def begin(self, *, again: bool) -> None:
-        """A new file; or with ``again`` one that is there, without what failed."""
+        """A new file; with ``again`` the existing one without failed items."""
         if not again:
             if os.path.lexists(self.path):
-                raise ZotError(f"{self.path} is there already; --resume goes on with it, --output names another file")
+                raise ZotError(
+                    f"{self.path} already exists; continue it with --resume, or name another file with --output"
+                )
             write_atomic(self.path, b"")
             return
         self._read()
@@ -68,20 +70,20 @@ class Results:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise ZotError(f"the results cannot be read: {describe_error(error)}") from error
+            raise ZotError(f"cannot read the results: {describe_error(error)}") from error
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
             try:
                 row = msgspec.json.decode(line, type=ItemResult)
             except (msgspec.MsgspecError, UnicodeError) as error:
-                if number == len(lines):  # it was being written
+                if number == len(lines):  # an incomplete last line
                     continue
-                raise ZotError(f"{self.path}, line {number}: {error}; mend it, or name another --output") from error
+                raise ZotError(f"{self.path}, line {number}: {error}; fix it, or name another --output") from error
             self.rows.setdefault(row.item, row)
 
     def add(self, row: ItemResult) -> None:
-        """On disk when this returns; an item that is there is not added again."""
+        """Appends a result durably, once per item."""
         if row.item in self.rows:
             return
         try:
@@ -92,14 +94,14 @@ class Results:
             finally:
                 os.close(fd)
         except OSError as error:
-            raise ZotError(f"the results cannot be written: {describe_error(error)}; --resume goes on") from error
+            raise ZotError(f"cannot write the results: {describe_error(error)}; continue with --resume") from error
         self.rows[row.item] = row
 
 
 PLACE = "{item}"
 RECONNECTIONS = 5
 RESTARTS = 2
-KILLED = "the swarm's supervisor was killed; its workers go on under a new one"
+KILLED = "the swarm's supervisor was killed; its workers continue under a new one"
 
 
 class MapPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,7 +132,7 @@ def items_of(text: str) -> tuple[str, ...]:
 
 def check_task(task: str) -> None:
     if PLACE not in task:
-        raise UsageError(f"the task says nowhere what it is about: put {PLACE} where a line of the list belongs")
+        raise UsageError(f"the task has no {PLACE}; put it where the item belongs")
 
 
 def _terms(schema: dict[str, Any]) -> str:
@@ -139,8 +141,8 @@ def _terms(schema: dict[str, Any]) -> str:
 
 
 def read_answer(schema: dict[str, Any], answer: str) -> Any:
-    """The value in an answer; ValueError says why there is none that fits."""
-    trouble = "it holds no JSON"
+    """The value in an answer; ValueError with the reason if none matches."""
+    trouble = "it contains no JSON"
     for text in candidates(answer):
         try:
             value = json.loads(text)
@@ -153,7 +155,7 @@ def read_answer(schema: dict[str, Any], answer: str) -> Any:
 
 
 class MapProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """``left_s`` is None while nothing can be said about it."""
+    """``left_s`` is None while unknown."""
 
     total: int
     done: int
@@ -171,7 +173,7 @@ class _Job(msgspec.Struct):
 
 
 class MapRun:
-    """``told`` hears how far it is, ``finished`` each result as it is written, ``noted`` what else is to be told."""
+    """``told`` receives progress, ``finished`` each written result, ``noted`` notices."""
 
     def __init__(
         self,
@@ -195,10 +197,10 @@ class MapRun:
         self._jobs: dict[str, _Job] = {}
         self._begun = time.monotonic()
         self._ended_now = 0
-        self.stopped = ""  # why nothing more is started
+        self.stopped = ""  # reason to start no more workers
 
     async def run(self) -> None:
-        """Until every item is finished, or the budget is spent. A supervisor that is killed meanwhile is replaced."""
+        """Runs until every item is finished or the budget is spent; replaces a killed supervisor."""
         for _ in range(RECONNECTIONS):
             try:
                 async with client.connect_or_start(self._home, self._credential) as swarm:
@@ -206,7 +208,7 @@ class MapRun:
                     return
             except EngineFault:
                 self._noted(KILLED)
-        raise ZotError("the swarm's supervisor was killed again and again; --resume goes on")
+        raise ZotError("the swarm's supervisor was killed repeatedly; continue with --resume")
 
     async def _run(self, swarm: client.SupervisorClient) -> None:
         plan = self._plan
@@ -248,7 +250,7 @@ class MapRun:
                 raise
             except ZotError as error:
                 if not self._results.rows and not self._jobs:
-                    raise  # so it would be with every item
+                    raise  # every other item would fail the same way
                 if tries <= self._plan.retries:
                     self._waiting.append((item, tries + 1))
                     continue
@@ -277,7 +279,7 @@ class MapRun:
                     job.asked_again = True
                     await swarm.send(info.id, f"That does not fit: {error}. {_terms(self._plan.schema)}")
                     return
-                self._failed(job, info, f"its answer does not fit: {error}")
+                self._failed(job, info, f"its answer does not match: {error}")
                 await self._dismiss(swarm, info)
                 return
         files, branch = await self._changed(info)
@@ -303,7 +305,7 @@ class MapRun:
             await swarm.stop(info.id)
 
     async def _changed(self, info: WorkerInfo) -> tuple[int, str]:
-        """How many files it changed, and where they are; a tree in which nothing changed goes."""
+        """The number of changed files and their branch; deletes an unchanged worktree."""
         tree = client.load_worker(self._home, info.id).tree
         if tree is None:
             return 0, ""
@@ -351,7 +353,7 @@ class MapRun:
         )
 
 
-# --- kept, so that it can be gone on with
+# --- the plan, saved for --resume
 
 
 def plan_file(home: Path, output: Path) -> Path:
@@ -367,12 +369,12 @@ def keep_plan(home: Path, output: Path, plan: MapPlan) -> None:
 
 
 def load_plan(home: Path, output: Path) -> MapPlan:
-    """ZotError when there is none to go on with."""
+    """ZotError if there is none."""
     from zot.system.safe_open import read_whole
 
     try:
         return msgspec.json.decode(read_whole(plan_file(home, output), 1 << 28), type=MapPlan)
     except FileNotFoundError as error:
-        raise ZotError(f"there is nothing to go on with: no fan-out wrote {output}") from error
+        raise ZotError(f"nothing to continue: no `zot swarm map` wrote {output}") from error
     except (OSError, msgspec.MsgspecError) as error:
         raise ZotError(f"{plan_file(home, output)}: {error}") from error

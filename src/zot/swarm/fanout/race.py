@@ -20,7 +20,7 @@ from zot.wire.swarm_frames import SwarmBudget, SwarmUpdate, WorkerInfo
 
 
 class RaceAttempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """``why`` says what is wrong with one that has not ``passed``; ``said`` is by the check."""
+    """``why`` is the reason of a failed attempt; ``said`` is the check's output."""
 
     worker: str
     name: str
@@ -71,7 +71,7 @@ class _Race:
         self._notes: set[str] = set()
 
     async def run(self, swarm: client.SupervisorClient, credential: WorkerKey | None) -> list[WorkerInfo]:
-        """Until all have ended; EngineFault when the supervisor is gone before."""
+        """Waits until all have ended; EngineFault if the supervisor ends before."""
         await swarm.subscribe()
         there = {info.key: info for info in await swarm.list(all=True, swarm=self._order.swarm)}
         for number in range(1, self._count + 1):
@@ -92,10 +92,10 @@ class _Race:
         return any(not client.is_over(info) for info in self._known.values())
 
     def _take(self, info: WorkerInfo) -> None:
-        """What is new about it is told."""
+        """Reports a status change."""
         before = self._known.get(info.id)
         if before is not None and client.is_over(before):
-            return  # an update that was under way
+            return  # a late update
         self._known[info.id] = info
         if before is None:
             self._told(f"{info.name}: {info.id}")

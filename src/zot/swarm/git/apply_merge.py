@@ -27,7 +27,7 @@ _GONE = ""
 
 
 class MergeChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """``before`` and ``after`` are what ``state`` says of the file; empty when there is none."""
+    """``before`` and ``after`` are results of ``state``; empty for a missing file."""
 
     path: str
     before: str = _GONE
@@ -46,15 +46,15 @@ class MergeJournal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class FileChanged(GitFailed):
-    """A file is not what it was a moment ago."""
+    """A file changed during the merge."""
 
 
 class PartiallyApplied(GitFailed):
-    """Some files have their new content and could not be given the old one again."""
+    """Some files have new content that cannot be rolled back."""
 
 
 def state(path: str) -> str:
-    """What stands there: its kind, whether it can be run, and what is in it."""
+    """A file's kind, executable bit and content hash."""
     try:
         info = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -72,7 +72,7 @@ def state(path: str) -> str:
 
 
 def check_path(path: str) -> str:
-    """A path inside a working tree, and not of git's; GitFailed for what a commit made by hand could hold."""
+    """A path inside a working tree and outside .git; GitFailed for crafted paths."""
     parts = path.split("/")
     if os.path.isabs(path) or any(part in ("", ".", "..") or part.lower() == ".git" for part in parts):
         raise GitFailed(f"{path!r} is not a path a merge may write to")
@@ -80,7 +80,7 @@ def check_path(path: str) -> str:
 
 
 def obstacle(top: str, path: str) -> str:
-    """What is in the way of a file that is to be made: a link or a file where a directory has to be."""
+    """A link or file in place of a directory that the path needs; empty if none."""
     place = top
     for part in path.split("/")[:-1]:
         place = os.path.join(place, part)
@@ -94,7 +94,7 @@ def obstacle(top: str, path: str) -> str:
 
 
 def prepare(directory: Path, journal: MergeJournal, fresh: Path) -> None:
-    """Lay out what ``carry_out`` needs: old and new content of every file. ``fresh`` has the new ones by path."""
+    """Stores old and new content of every file for ``carry_out``. ``fresh`` has new ones by path."""
     place = directory / PLACE
     remove_tree(place)
     for name in ("old", "new"):
@@ -122,7 +122,7 @@ def prepare(directory: Path, journal: MergeJournal, fresh: Path) -> None:
 
 
 def apply_files(directory: Path, journal: MergeJournal) -> None:
-    """Every file becomes what the journal says. When one cannot, those before it go back, and nothing has changed."""
+    """Applies the journal to all files; on a failure rolls back those already changed."""
     done: list[tuple[int, MergeChange]] = []
     try:
         for number, change in _ordered(journal.changes):
@@ -132,7 +132,7 @@ def apply_files(directory: Path, journal: MergeJournal) -> None:
         stuck = [change.path for number, change in reversed(done) if not _taken_back(directory, journal, number)]
         if stuck:
             raise PartiallyApplied(
-                f"{describe_error(error)}; {', '.join(stuck)} could not be taken back: merge again to finish"
+                f"{describe_error(error)}; {', '.join(stuck)} cannot be restored; merge again to finish"
             ) from error
         raise GitFailed(f"nothing was merged: {describe_error(error)}") from error
 
@@ -148,7 +148,7 @@ def _taken_back(directory: Path, journal: MergeJournal, number: int) -> bool:
 
 
 def finish(directory: Path) -> None:
-    """Nothing is left to be done again."""
+    """Deletes the journal."""
     with suppress(OSError):
         (directory / PLACE / JOURNAL).unlink()
     remove_tree(directory / PLACE)
@@ -166,7 +166,7 @@ def resume(directory: Path, journal: MergeJournal) -> tuple[str, ...]:
 
 
 def pending_journals(agents: Path, top: str) -> list[tuple[Path, MergeJournal]]:
-    """Journals of merges into this working tree that were killed; asked for by one who holds the lock of merges."""
+    """Journals of merges into this working tree that were killed; call it with the merge lock."""
     found: list[tuple[Path, MergeJournal]] = []
     for path in sorted(agents.glob(f"*/{PLACE}/{JOURNAL}")):
         with suppress(OSError, msgspec.DecodeError, msgspec.ValidationError):
@@ -177,24 +177,24 @@ def pending_journals(agents: Path, top: str) -> list[tuple[Path, MergeJournal]]:
 
 
 def _ordered(changes: Sequence[MergeChange]) -> list[tuple[int, MergeChange]]:
-    """What goes makes room first: a file may become a directory, and the other way round."""
+    """Deletions come first: a file may become a directory and vice versa."""
     numbered = list(enumerate(changes))
     gone = [pair for pair in numbered if not pair[1].after]
     return [*sorted(gone, key=lambda pair: pair[1].path, reverse=True), *(pair for pair in numbered if pair[1].after)]
 
 
 def _change(top: str, change: MergeChange, content: Path) -> bool:
-    """Whether there was something to do."""
+    """Whether something changed."""
     target = os.path.join(top, check_path(change.path))
     if blocked := obstacle(top, change.path):
         if change.after:
-            raise FileChanged(f"{blocked} is in the way of {change.path}")
+            raise FileChanged(f"{blocked} blocks {change.path}")
         return False
     now = state(target)
     if now == change.after:
         return False
     if now != change.before:
-        raise FileChanged(f"{change.path} was changed meanwhile")
+        raise FileChanged(f"{change.path} changed during the merge")
     if not change.after:
         os.unlink(target)
         _prune(top, os.path.dirname(target))
@@ -228,7 +228,7 @@ def _put_file(target: str, change: MergeChange, data: bytes) -> None:
 
 
 def _prune(top: str, directory: str) -> None:
-    """git keeps no empty directories; the user's own files in one keep it."""
+    """Deletes empty directories, as git does."""
     while directory != top and directory.startswith(f"{top}/"):
         try:
             os.rmdir(directory)

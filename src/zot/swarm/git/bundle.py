@@ -23,13 +23,12 @@ from zot.system.files import make_private_dir, write_atomic
 
 _REFS = "refs/zot/carried"
 _UNCOMMITTED = "What was not committed"
-_PARTIAL = "{} is a partial clone, and what it lacks cannot travel: `git fetch --refetch --no-filter` brings it here"
+_PARTIAL = "{} is a partial clone and cannot be sent; complete it with `git fetch --refetch --no-filter`"
 
 
 class TreeBundle(msgspec.Struct, frozen=True, kw_only=True):
-    """A tree as it stood: the commit it stands on, and one of all that is in it, the same when nothing is
-    uncommitted. ``bundle`` holds what the other side has not; ``shallow`` names the commits at which its history was
-    cut off, as git does in a file of that name."""
+    """A snapshot of a worktree: its commit, and a commit of all its files (the same if nothing is
+    uncommitted). ``bundle`` has the objects missing on the other side; ``shallow`` lists boundary commits."""
 
     branch: str
     head: str
@@ -39,7 +38,7 @@ class TreeBundle(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """The same for every worker that begins from the same commits, and as much of their history."""
+        """Equal for workers that start from the same commits and history."""
         cut = f"-{hashlib.sha256(self.shallow).hexdigest()[:16]}" if self.shallow else ""
         return f"{self.head[:16]}-{self.whole[:16]}{cut}"
 
@@ -52,18 +51,18 @@ class TreeBundle(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def seen_from(tree: WorktreeRecord) -> TreeBundle:
-    """What a worker's tree holds now, without the bundle."""
+    """The current state of a worktree, without the bundle."""
     async with scratch_repository(await find_repository(tree.repository), _beside(tree)) as work:
         head = await work.tip(f"refs/heads/{tree.branch}")
         if not head:
-            raise GitFailed(f"the branch {tree.branch} is gone")
+            raise GitFailed(f"the branch {tree.branch} is missing")
         content = (await snapshot_worktree(work, tree)).tree
         whole = await _whole(work, head, content)
         return TreeBundle(branch=tree.branch, head=head, whole=whole, shallow=work.shallow())
 
 
 async def bundled(tree: WorktreeRecord, carried: TreeBundle) -> TreeBundle:
-    """With everything another machine needs to have it too, its history included, as far as that is here."""
+    """With a bundle of everything another machine needs, including the available history."""
     repository = await find_repository(tree.repository)
     async with scratch_repository(repository, _beside(tree)) as work:
         try:
@@ -75,7 +74,7 @@ async def bundled(tree: WorktreeRecord, carried: TreeBundle) -> TreeBundle:
 
 
 async def receive(tree: WorktreeRecord, worker: str, carried: TreeBundle) -> None:
-    """Take in what came from a node: its objects, under names that keep them. The tree itself stays as it is."""
+    """Stores objects from a node under references that keep them; the worktree does not change."""
     async with scratch_repository(await find_repository(tree.repository), _beside(tree)) as work:
         if carried.bundle:
             file = work.place / "bundle"
@@ -85,11 +84,11 @@ async def receive(tree: WorktreeRecord, worker: str, carried: TreeBundle) -> Non
         for name, commit in (("head", carried.head), ("whole", carried.whole)):
             reference = f"{_kept(worker)}/{name}"
             if not await work.update_branch(reference, commit, await work.tip(reference), "zot swarm: from a node"):
-                raise GitFailed(f"{reference} could not be moved")
+                raise GitFailed(f"{reference} cannot be moved")
 
 
 async def apply_received(tree: WorktreeRecord, worker: str) -> bool:
-    """What was received last becomes what the tree holds; False when nothing was."""
+    """Sets the worktree to the last received state; False if there is none."""
     async with scratch_repository(await find_repository(tree.repository), _beside(tree)) as work:
         head, whole = [await work.tip(f"{_kept(worker)}/{name}") for name in ("head", "whole")]
         if not head or not whole:
@@ -124,7 +123,7 @@ class NodeTree:
         self._branch = ""
 
     async def unpack(self, carried: TreeBundle) -> None:
-        """Make the checkout: its branch, its commit, and what was uncommitted."""
+        """Creates the checkout: branch, commit and uncommitted changes."""
         own = self.path / ".git"
         repository = _laid(own, carried)
         filling = ScratchRepository(repository, self._room("filling"), looks=False)
@@ -142,7 +141,7 @@ class NodeTree:
         self._last = (carried.head, await self._work.line("rev-parse", "--verify", f"{carried.whole}^{{tree}}"))
 
     async def look(self) -> TreeBundle | None:
-        """What changed since the last look, as a bundle on top of what it began from; None when nothing did."""
+        """Changes since the last snapshot, as a bundle on top of the start; None if unchanged."""
         head = head_of(self.path / ".git") or self._base[0]
         content = (await snapshot(self._work, self._index, os.fspath(self.path))).tree
         if (head, content) == self._last:
@@ -159,7 +158,7 @@ class NodeTree:
 
 
 def _laid(own: Path, carried: TreeBundle) -> Repository:
-    """A directory of git with nothing in it but the branch: like ``git init`` without templates."""
+    """A git directory with only the branch: ``git init`` without templates."""
     for name in ("objects", "info", f"refs/heads/{os.path.dirname(carried.branch)}"):
         make_private_dir(own / name)
     wide = len(carried.head) == 64
@@ -182,14 +181,14 @@ def _laid(own: Path, carried: TreeBundle) -> Repository:
 
 
 async def _whole(work: ScratchRepository, head: str, content: str) -> str:
-    """A commit with that content on top of ``head``; itself, when that is its content."""
+    """A commit with that content on top of ``head``, or ``head`` if unchanged."""
     if content == await work.line("rev-parse", "--verify", f"{head}^{{tree}}"):
         return head
     return await work.commit(content, (head,), _UNCOMMITTED)
 
 
 async def _bundle(work: ScratchRepository, carried: TreeBundle, known: tuple[str, ...]) -> bytes:
-    """Empty when the other side knows it all. A bundle carries names, so the commits get some, at the desk."""
+    """Empty if the other side has everything. Bundles carry references, so the commits get temporary ones."""
     if known and not await work.line("rev-list", "--max-count=1", *carried.commits, "--not", *known):
         return b""
     names = (f"{_REFS}/head", f"{_REFS}/whole")

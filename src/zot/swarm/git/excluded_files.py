@@ -12,27 +12,27 @@ import msgspec
 from zot.swarm.git.safe_git import ScratchRepository
 
 SUBMODULE, LINK = "160000", "120000"
-_NAMED = 8  # of a list that is told
+_NAMED = 8  # entries of a list in a message
 
 
 class Entries(msgspec.Struct, frozen=True):
-    """Of the files of a tree or an index, those that matter here."""
+    """Submodules and LFS pointers among the files of a tree or index."""
 
     submodules: tuple[str, ...]
     uses_lfs: bool
 
 
 async def missing_from_worktree(work: ScratchRepository, commit: str, repositories: Iterable[str]) -> tuple[str, ...]:
-    """What a tree of ``commit`` does not have; ``repositories`` lie inside the origin."""
+    """Notes on files a worktree of ``commit`` excludes; ``repositories`` are nested in the origin."""
     rows = ((mode, blob, name) for name, (mode, blob) in (await work.entries(commit)).items())
     found = await _looked_at(work, rows)
     notes: list[str] = []
     if found.submodules:
         notes.append(f"submodules are not checked out: {named(found.submodules)}")
     if found.uses_lfs:
-        notes.append("files in Git LFS are not fetched: the tree has their pointers")
+        notes.append("Git LFS files are not fetched: the worktree has their pointers")
     if inner := [name.rstrip("/") for name in repositories]:
-        notes.append(f"repositories inside this one are left out: {named(inner)}")
+        notes.append(f"nested repositories are excluded: {named(inner)}")
     return tuple(notes)
 
 
@@ -53,12 +53,12 @@ async def excluded_from_merge(
     notes: list[str] = []
     if repositories:
         own = named(name.rstrip("/") for name in repositories)
-        notes.append(f"a repository of its own is not part of it: {own}")
+        notes.append(f"a nested repository is excluded: {own}")
     found = await _looked_at(work, _staged(await work.git("ls-files", "-z", "--stage", index=index, top=top)))
     if filled := [name for name in found.submodules if _has_files(os.path.join(top, name))]:
-        notes.append(f"what is in a submodule is not part of it: {named(filled)}")
+        notes.append(f"changes in submodules are excluded: {named(filled)}")
     if found.uses_lfs and change is not None and (pointers := await _in_lfs(work, index, top, change)):
-        notes.append(f"Git LFS is not asked, so these come as they lie in its tree: {named(pointers)}")
+        notes.append(f"Git LFS is not run, so these files are taken as they are: {named(pointers)}")
     return tuple(notes)
 
 
@@ -98,7 +98,7 @@ def _has_files(directory: str) -> bool:
 
 
 def named(paths: Iterable[str]) -> str:
-    """A list for a line: the first few, and how many more."""
+    """The first names of a list, and how many more."""
     every = sorted(paths)
     more = f" and {len(every) - _NAMED} more" if len(every) > _NAMED else ""
     return ", ".join(every[:_NAMED]) + more

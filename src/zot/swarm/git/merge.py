@@ -49,7 +49,7 @@ _LINE = re.compile(r"\s+")
 
 
 class MergeSource(msgspec.Struct, frozen=True, kw_only=True):
-    """A worker's work: ``name`` is how it is called in conflicts, ``task`` becomes the message of commits."""
+    """A worker's changes: ``name`` labels conflicts, ``task`` is the commit message."""
 
     worker: str
     name: str
@@ -62,7 +62,7 @@ class MergeSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MergeResult(msgspec.Struct, frozen=True, kw_only=True):
-    """``files`` changed or were in the way; ``said`` is the check's output; ``left`` is not part of the merge."""
+    """``files`` changed or conflict; ``said`` is the check's output; ``left`` is excluded."""
 
     worker: str
     name: str
@@ -84,7 +84,7 @@ class MergeReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MergedRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Kept with a worker: which of its trees went into which branch."""
+    """A worker's last merge: which tree went into which branch."""
 
     into: str
     tree: str
@@ -129,7 +129,7 @@ async def merge(
 async def _tips(
     work: ScratchRepository, sources: Sequence[MergeSource]
 ) -> tuple[dict[str, str], dict[str, tuple[str, ...]], dict[str, MergeResult]]:
-    """The commit with each worker's work, and what it lacks; workers without a usable tree are skipped."""
+    """Each worker's commit and excluded files; workers without a usable worktree are skipped."""
     tips: dict[str, str] = {}
     left: dict[str, tuple[str, ...]] = {}
     refused: dict[str, MergeResult] = {}
@@ -145,7 +145,7 @@ async def _tips(
 
 
 class _Course:
-    """A merge under way: ``tree`` is what has been merged so far, ``commit`` its commit when commits are made."""
+    """A running merge: ``tree`` is the result so far, ``commit`` its commit when commits are made."""
 
     def __init__(
         self, work: ScratchRepository, target: Target, how: How, tips: dict[str, str], check: Check | None
@@ -207,7 +207,7 @@ class _Course:
 
     async def _merged(self, source: MergeSource, tip: str, theirs: str) -> tuple[str, tuple[Conflict, ...]]:
         work, name = self._work, source.tree.branch
-        if self._how != "no-ff":  # what the diff shows, whatever the worker's commits say they go back to
+        if self._how != "no-ff":  # exactly what the diff shows, regardless of the worker's commit parents
             return await changes_merged(work, base_commit(source.tree), self.tree, theirs, name)
         await work.git("update-ref", f"refs/heads/{YOURS}", self.commit or self._target.commit)
         await work.git("update-ref", f"refs/heads/{name}", tip)
@@ -216,7 +216,7 @@ class _Course:
     async def _compared(
         self, source: MergeSource, files: Sequence[str], result: str
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Those that are not yet as they are to become, and of them those with changes of the user's in them."""
+        """Files that still differ from the result, and those of them with uncommitted changes."""
         dirty = await uncommitted(self._work, self._target, files)
         if not dirty:
             return tuple(files), ()
@@ -229,7 +229,7 @@ class _Course:
         return new, tuple(path for path in dirty if path not in there | taken)
 
     async def land(self, directory: Path) -> tuple[str, ...]:
-        """The visible step."""
+        """Applies the result to the working tree or branch."""
         files = await changed(self._work, self._start, self.tree)
         if not files:
             return ()
@@ -244,11 +244,11 @@ class _Course:
         elif not await self._work.update_branch(
             self._target.reference, self.commit, self._target.commit, "zot swarm: merge"
         ):
-            raise GitFailed(f"nothing was merged: the branch {self._target.name} moved meanwhile; try again")
+            raise GitFailed(f"nothing was merged: the branch {self._target.name} moved during the merge; try again")
         return files
 
 
-_UNMENDED = "it was given back to the worker with conflict markers, and still has them"
+_UNMENDED = "it still has the conflict markers that the worker was to resolve"
 
 
 def _row(
@@ -263,7 +263,7 @@ def _row(
     )
 
 
-# --- making it visible
+# --- applying
 
 
 async def _land_files(
@@ -276,7 +276,7 @@ async def _land_files(
     now = await target.now(work, doubtful) if doubtful else {}
     there = {path for path in doubtful if now[path] == work.row(entries.get(path))}
     if moved := [path for path in doubtful if path not in there]:
-        raise GitFailed(f"nothing was merged: {named(moved)} changed meanwhile; try again")
+        raise GitFailed(f"nothing was merged: {named(moved)} changed during the merge; try again")
     fresh = work.place / "fresh"
     index = work.place / "index-of-fresh"
     await work.git("read-tree", new, index=index)
@@ -297,7 +297,7 @@ async def _land_files(
     apply_merge.prepare(directory, journal, fresh)
     if commit and not await work.update_branch(reference, commit, target.commit, "zot swarm: merge"):
         apply_merge.finish(directory)
-        raise GitFailed(f"nothing was merged: the branch {target.name} moved meanwhile; try again")
+        raise GitFailed(f"nothing was merged: the branch {target.name} moved during the merge; try again")
     try:
         apply_merge.apply_files(directory, journal)
     except apply_merge.PartiallyApplied:
@@ -312,7 +312,7 @@ async def _land_files(
 
 
 async def _update_index(work: ScratchRepository, journal: apply_merge.MergeJournal) -> None:
-    """After a commit the user's index knows it too, in the files it changed and nowhere else."""
+    """Updates the user's index after a commit, only for the changed files."""
     if journal.entries:
         index = Path(work.repository.own) / "index"
         given = journal.entries.encode(errors="surrogateescape")
@@ -325,35 +325,35 @@ async def _finish_killed(repository: Repository, agents: Path) -> tuple[str, ...
     for directory, journal in apply_merge.pending_journals(agents, repository.top):
         async with scratch_repository(repository, directory) as work:
             if journal.reference and await work.tip(journal.reference) == journal.old:
-                apply_merge.finish(directory)  # killed before anything was visible
+                apply_merge.finish(directory)  # killed before anything changed
                 continue
             left = apply_merge.resume(directory, journal)
             await _update_index(work, journal)
         apply_merge.finish(directory)
-        but = f", but for {named(left)}, changed since" if left else ""
-        told.append(f"a merge of {directory.name} that was killed has been finished{but}")
+        but = f", except {named(left)}, changed since" if left else ""
+        told.append(f"finished an interrupted merge of {directory.name}{but}")
     return tuple(told)
 
 
 @asynccontextmanager
 async def merge_lock(agents: Path) -> AsyncGenerator[None]:
-    """One merge at a time; the lock goes with the process that holds it."""
+    """One merge at a time; the lock is released when its process ends."""
     make_private_dir(agents)
     fd = open_to_append(agents.parent / ".merge.lock", os.O_RDWR)
     try:
         if not try_lock(fd):
-            raise GitFailed("another merge is under way; try again when it is over")
+            raise GitFailed("another merge is running; try again later")
         yield
         fcntl.flock(fd, fcntl.LOCK_UN)
     finally:
         os.close(fd)
 
 
-# --- what is known of merges
+# --- merge records
 
 
 def merged_record(directory: Path) -> MergedRecord | None:
-    """What of a worker was merged last."""
+    """A worker's last merge."""
     try:
         return msgspec.json.decode(read_whole(directory / MERGED, 4096), type=MergedRecord)
     except (OSError, msgspec.DecodeError, msgspec.ValidationError):
@@ -361,7 +361,7 @@ def merged_record(directory: Path) -> MergedRecord | None:
 
 
 async def has_unmerged(tree: WorktreeRecord) -> bool:
-    """Whether removing it would lose something: changes that are in no merge."""
+    """Whether it has unmerged changes."""
     repository = await find_repository(tree.repository)
     async with scratch_repository(repository, Path(tree.path).parent, looks=True) as work:
         now = (await snapshot_worktree(work, tree)).tree

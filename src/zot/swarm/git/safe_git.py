@@ -23,7 +23,7 @@ from zot.system.temp_files import locked_temp_dir, temporary_name
 OLDEST = (2, 38)  # which can merge without a working tree
 _LARGEST_INDEX = 256 << 20
 _PATIENCE_S = 600.0
-# How files lie in a working tree: none of these names a program.
+# Settings of the working tree; none of them names a program.
 _TAKEN_OVER = ("autocrlf", "eol", "filemode", "ignorecase", "symlinks", "precomposeunicode")
 _OTHERS = r"user\.(name|email)|extensions\.(refstorage|partialclone)|remote\..*\.promisor"
 _ASKED = rf"^(core\.({'|'.join(_TAKEN_OVER)}|excludesfile)|{_OTHERS})$"
@@ -45,8 +45,8 @@ SWARM_NAME, SWARM_ADDRESS = "zot swarm", "swarm@zot.invalid"
 
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True):
-    """The one a directory lies in. ``own`` is the directory of git of this working tree, ``common`` what it shares with
-    others of the same repository; ``settings`` has what was taken from its configuration."""
+    """The repository of a directory. ``own`` is the git directory of this working tree, ``common`` what it shares with
+    others of the same repository; ``settings`` are the settings copied from its configuration."""
 
     top: str
     own: str
@@ -60,12 +60,12 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_partial(self) -> bool:
-        """Whether it fetches objects when it needs them, and so has not all of them."""
+        """Whether it is a partial clone."""
         return any(name == "extensions.partialclone" or name.endswith(".promisor") for name in self.settings)
 
     @property
     def author(self) -> tuple[str, str]:
-        """The user, as git knows them here."""
+        """The user's name and address for commits."""
         name, address = self.settings.get("user.name", ""), self.settings.get("user.email", "")
         return (name, address) if name and address else (SWARM_NAME, SWARM_ADDRESS)
 
@@ -77,13 +77,13 @@ class GitResult(msgspec.Struct, frozen=True):
 
 
 def git_program() -> str:
-    if (git := find_program("git")) is None:  # never the one of the directory we are in
+    if (git := find_program("git")) is None:  # never one in the current directory
         raise GitFailed("git is not on PATH; install it, or start the worker with --shared")
     return git
 
 
 async def find_repository(directory: str | os.PathLike[str]) -> Repository:
-    """The repository of a directory; GitFailed, with a hint, where there is none to make a worktree of."""
+    """The repository of a directory; GitFailed with a hint if a worktree cannot be made of it."""
     where = os.fspath(directory)
     if not os.path.isdir(where):
         raise GitFailed(f"{where} is not a directory")
@@ -97,7 +97,7 @@ async def find_repository(directory: str | os.PathLike[str]) -> Repository:
     pairs = (os.fsdecode(entry).partition("\n") for entry in listed.out.split(b"\0") if entry)
     settings = {name: value for name, _, value in pairs}
     if settings.get("extensions.refstorage", "files") != "files":
-        raise GitFailed(f"{top} keeps its branches in the format {settings['extensions.refstorage']}, unknown to zot")
+        raise GitFailed(f"{top} stores its branches in the format {settings['extensions.refstorage']}, unknown to zot")
     return Repository(top=top, own=own, common=common, format=form, settings=settings)
 
 
@@ -106,11 +106,11 @@ def _no_repository(where: str, said: str) -> str:
         return f"{where} is not in a git repository; make one with `git init`, or start the worker with --shared"
     if "must be run in a work tree" in said:
         return f"{where} is a bare repository, without files to work on"
-    return f"git refuses {where}: {one_line(said) or 'it did not say where the repository is'}"
+    return f"git refuses {where}: {one_line(said) or 'it did not name the repository'}"
 
 
 def _outside() -> dict[str, str]:
-    """For looking at a repository with the user's own settings: who owns it counts, as git wants it."""
+    """For reading a repository with the user's settings; git checks its owner."""
     return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _QUIET
 
 
@@ -149,7 +149,7 @@ class ScratchRepository:
         codes: Iterable[int] = (0,),
         author: tuple[str, str] = (SWARM_NAME, SWARM_ADDRESS),
     ) -> bytes:
-        """What a command of git prints; GitFailed when it ends otherwise than with ``codes``."""
+        """The output of a git command; GitFailed for an exit code not in ``codes``."""
         done = await self.try_git(*words, given=given, index=index, top=top, author=author)
         if done.code not in codes:
             raise GitFailed(f"git {words[0]}: {one_line(done.said) or f'ended with {done.code}'}")
@@ -194,7 +194,7 @@ class ScratchRepository:
         return found
 
     def row(self, entry: tuple[str, str] | None) -> str:
-        """Mode and object as ``update-index --index-info`` wants them; one that is missing is removed by it."""
+        """Mode and object as ``update-index --index-info`` expects; a missing one is removed."""
         return f"{entry[0]} {entry[1]}" if entry is not None else f"0 {'0' * (64 if self._is_long else 40)}"
 
     async def commit(self, tree: str, parents: Iterable[str], message: str, author: tuple[str, str] = ("", "")) -> str:
@@ -214,7 +214,7 @@ class ScratchRepository:
         return (await self.try_git("unpack-objects", "-q", "--strict", given=packed.out)).code == 0
 
     def shallow(self) -> bytes:
-        """The commits at which the history is cut off here, as git notes them; empty when all of it is here."""
+        """The boundary commits of a shallow clone; empty for a full one."""
         try:
             return read_whole(self.place / "shallow")
         except FileNotFoundError:
@@ -223,7 +223,7 @@ class ScratchRepository:
     # References, in the repository itself.
 
     async def tip(self, reference: str) -> str:
-        """The commit a branch is at; empty when there is none, and when it only stands for another one."""
+        """The commit of a branch; empty if missing or symbolic."""
         linked = await self._real("symbolic-ref", "-q", reference, codes=(0, 1, 128))
         if linked.code == 0:
             return ""
@@ -234,12 +234,12 @@ class ScratchRepository:
         """The commit that is checked out, and its branch as ``refs/heads/NAME``, empty for a detached HEAD."""
         done = await self._real("rev-parse", "-q", "--verify", "HEAD^{commit}", codes=(0, 1, 128), own=True)
         if done.code:
-            raise GitFailed(f"{self.repository.top} has no commit yet; make one, so that a worktree can begin from it")
+            raise GitFailed(f"{self.repository.top} has no commit yet; commit something first")
         branch = await self._real("symbolic-ref", "-q", "HEAD", codes=(0, 1, 128), own=True)
         return done.out.decode().strip(), os.fsdecode(branch.out).strip() if branch.code == 0 else ""
 
     async def update_branch(self, reference: str, new: str, old: str, why: str) -> bool:
-        """Let a branch be at ``new``, if it is at ``old`` (empty: if there is none); False when it is not."""
+        """Moves a branch from ``old`` (empty: missing) to ``new``; False if it is elsewhere."""
         was = old or "0" * len(new)
         done = await self._real("update-ref", "--no-deref", "-m", why, reference, new, was, codes=(0, 1, 128))
         return done.code == 0
@@ -248,7 +248,7 @@ class ScratchRepository:
         await self._real("update-ref", "--no-deref", "-d", reference, codes=(0, 1, 128))
 
     async def branches(self) -> dict[str, str]:
-        """Every branch, with the working tree it is checked out in, or nothing."""
+        """Every branch with the working tree it is checked out in, if any."""
         done = await self._real("for-each-ref", "--format=%(refname)%00%(worktreepath)", "refs/heads/")
         rows = (os.fsdecode(row).partition("\0") for row in done.out.splitlines())
         return {name: where for name, _, where in rows}
@@ -308,7 +308,7 @@ def _lay(place: Path, repository: Repository) -> None:
 
 
 def own_config(repository: Repository) -> bytes:
-    """Of a repository that a worker gets: how files lie there as in the user's, the user's name, and nothing else."""
+    """Configuration of a worker's repository: file settings and user name, nothing else."""
     sha1 = repository.format == "sha1"
     core = {"repositoryformatversion": "0" if sha1 else "1", "bare": "false", "logAllRefUpdates": "true"}
     core |= {name: value for name in _TAKEN_OVER if (value := repository.settings.get(f"core.{name}", ""))}
@@ -342,19 +342,19 @@ def _signed(author: tuple[str, str]) -> dict[str, str]:
 async def _run(
     argv: Sequence[str], environment: Mapping[str, str], cwd: str | os.PathLike[str], given: bytes = b""
 ) -> GitResult:
-    """One git process, ended on cancellation; its own group, but our session, so that it is no orphan."""
+    """One git process, killed on cancellation; in its own group and our session."""
     pipe = asyncio.subprocess.PIPE
     try:
         child = await asyncio.create_subprocess_exec(
             *argv, cwd=cwd, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, process_group=0
         )
     except OSError as error:
-        raise GitFailed(f"git cannot be started: {error.strerror or error}") from error
+        raise GitFailed(f"cannot start git: {error.strerror or error}") from error
     try:
         async with asyncio.timeout(_PATIENCE_S):
             out, said = await child.communicate(given)
     except TimeoutError as error:
-        raise GitFailed(f"git took longer than {_PATIENCE_S:.0f} s in {os.fspath(cwd)} and was stopped") from error
+        raise GitFailed(f"git was stopped after {_PATIENCE_S:.0f} s in {os.fspath(cwd)}") from error
     finally:
         if child.returncode is None:
             with suppress(ProcessLookupError):
@@ -364,7 +364,7 @@ async def _run(
 
 
 def one_line(said: str) -> str:
-    """Of what git says, the line that tells most: its error, and the first one of several."""
+    """The most useful line of git's stderr: its first error."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     telling = [line for line in lines if re.match(r"(?i)(error|fatal):", line)] or lines
     full = [line for line in lines if "No space left" in line or "quota" in line.lower()]
@@ -377,7 +377,7 @@ def write_new(path: Path, data: bytes, mode: int = 0o600) -> None:
 
 
 def copy_with_time(source: Path, target: Path) -> None:
-    """An index is only to be believed about files that are older than it: the copy is as old as the original."""
+    """An index is valid only for files older than it, so the copy keeps the original's time."""
     info = os.stat(source)
     write_new(target, read_whole(source, _LARGEST_INDEX))
     os.utime(target, ns=(info.st_atime_ns, info.st_mtime_ns))
@@ -387,4 +387,4 @@ async def check_version() -> None:
     done = await _run([git_program(), "--version"], _outside(), "/")
     found = re.search(rb"(\d+)\.(\d+)", done.out)
     if found is None or (int(found[1]), int(found[2])) < OLDEST:
-        raise GitFailed(f"git {'.'.join(map(str, OLDEST))} or newer is needed; this one is {done.out.decode().strip()}")
+        raise GitFailed(f"git {'.'.join(map(str, OLDEST))} or newer is required, found {done.out.decode().strip()}")

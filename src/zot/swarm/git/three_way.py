@@ -1,4 +1,4 @@
-"""Changes put together by git's own three-way merge, on trees alone: no working tree, index or branch is touched."""
+"""Three-way merges on trees; no working tree, index or branch is touched."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     top: str = ""
 
     async def now(self, work: ScratchRepository, paths: Sequence[str]) -> dict[str, str]:
-        """What git would keep of these files as they are: ``MODE OBJECT``, in which 0 is for a missing one."""
+        """The files as git would store them: ``MODE OBJECT``, 0 for a missing one."""
         index = await _own_index(work, self)
         present = [path for path in paths if not apply_merge.obstacle(self.top, path)]
         if present:
@@ -49,7 +49,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def find_target(work: ScratchRepository, into: str) -> Target:
-    """GitFailed when nothing can be merged there."""
+    """The merge target; GitFailed if it cannot be used."""
     commit, branch = await work.head()
     top = work.repository.top
     if not into and not branch:
@@ -61,27 +61,27 @@ async def find_target(work: ScratchRepository, into: str) -> Target:
         return Target(name=name, reference=reference, commit=commit, top=top)
     branches = await work.branches()
     if reference not in branches:
-        raise GitFailed(f"there is no branch {name} in {top}")
+        raise GitFailed(f"no branch {name} in {top}")
     if where := branches[reference]:
         raise GitFailed(f"the branch {name} is checked out in {where}; merge it there")
     tip = await work.tip(reference)
     if not tip:
-        raise GitFailed(f"the branch {name} only stands for another one; name that")
+        raise GitFailed(f"the branch {name} is a symbolic reference; name its target")
     return Target(name=name, reference=reference, commit=tip)
 
 
 def _check_quiet(work: ScratchRepository) -> None:
-    """Nothing of git's is under way there."""
+    """GitFailed if a git operation is in progress there."""
     own = work.repository.own
     if os.path.lexists(os.path.join(own, "index.lock")):
-        raise GitFailed(f"git is at work in {work.repository.top} (index.lock); try again when it is done")
+        raise GitFailed(f"git is running in {work.repository.top} (index.lock); try again later")
     for name, what in (("MERGE_HEAD", "merge"), ("rebase-merge", "rebase"), ("rebase-apply", "rebase")):
         if os.path.lexists(os.path.join(own, name)):
-            raise GitFailed(f"a {what} of yours is under way in {work.repository.top}; finish it first")
+            raise GitFailed(f"a {what} is in progress in {work.repository.top}; finish it first")
 
 
 async def uncommitted(work: ScratchRepository, target: Target, files: Iterable[str]) -> list[str]:
-    """Which of these files have changes of the user's in them, staged or not, or stand where none is known to git."""
+    """Files with uncommitted changes, staged or not, or untracked ones."""
     index = await _own_index(work, target)
     out = await work.git(
         *("diff-index", "--cached", "-z", "--name-only", "--ignore-submodules=all", target.commit), index=index
@@ -100,7 +100,7 @@ async def uncommitted(work: ScratchRepository, target: Target, files: Iterable[s
 
 
 async def _own_index(work: ScratchRepository, target: Target) -> Path:
-    """A copy of the user's index in which every file counts, whatever was to be overlooked."""
+    """A copy of the user's index without assume-unchanged and skip-worktree flags."""
     index = work.place / "index-of-target"
     index.unlink(missing_ok=True)
     await work.copy_index(Path(work.repository.own) / "index", index, target.commit)
@@ -124,12 +124,12 @@ async def _listed(work: ScratchRepository, index: Path) -> dict[str, str]:
     return {os.fsdecode(name): about.decode().rpartition(" ")[0] for about, _, name in rows}
 
 
-YOURS = "yours"  # how conflict markers call the user's side
+YOURS = "yours"  # label of the user's side in conflict markers
 _MOST_SHOWN = 40  # lines of a conflict
 
 
 class Conflict(msgspec.Struct, frozen=True, kw_only=True):
-    """``why`` is git's sentence; ``sides`` are the lines of both between the usual markers, if there are any."""
+    """``why`` is git's message; ``sides`` are the lines of both sides with markers, if any."""
 
     path: str
     why: str
@@ -147,7 +147,7 @@ async def changes_merged(
 
 
 async def three_way(work: ScratchRepository, ours: str, theirs: str) -> tuple[str, tuple[Conflict, ...]]:
-    """The merged tree, with markers in it where there are conflicts; the names are what the markers say."""
+    """The merged tree, with labelled markers at conflicts."""
     done = await work.try_git("merge-tree", "--write-tree", "-z", "--messages", ours, theirs)
     if done.code not in (0, 1):
         raise GitFailed(f"git cannot merge {theirs}: {done.said.strip().splitlines()[:1]}")
@@ -162,7 +162,7 @@ async def three_way(work: ScratchRepository, ours: str, theirs: str) -> tuple[st
 
 
 def _messages(fields: list[bytes]) -> list[tuple[list[str], str]]:
-    """Of each: the paths it is about, and what it says."""
+    """The paths and the message of each conflict."""
     found: list[tuple[list[str], str]] = []
     rest = iter(fields)
     for count in rest:
@@ -186,8 +186,7 @@ def _between_markers(text: str) -> str:
     lines: list[str] = []
     inside = False
     for line in text.splitlines():
-        inside = inside or line.startswith("<<<<<<< ")
-        if inside:
+        inside = inside or line.startswith("        if inside:
             lines.append(line)
         inside = inside and not line.startswith(">>>>>>> ")
     more = [f"… {len(lines) - _MOST_SHOWN} more lines"] if len(lines) > _MOST_SHOWN else []
@@ -221,6 +220,7 @@ async def unchanged_edits(
 
 @asynccontextmanager
 async def export_tree(work: ScratchRepository, tree: str) -> AsyncGenerator[Path]:
+<<<<<<< HEAD
     """The files of a tree in a temporary directory, without git.
 
     They are one level below the locked directory: a jail takes its own lock on its root."""

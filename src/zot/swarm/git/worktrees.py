@@ -42,7 +42,7 @@ _DIRTY = "What was uncommitted when the worker began"
 
 
 class CreatedWorktree(msgspec.Struct, frozen=True, kw_only=True):
-    """``cwd`` is where in the tree the worker works; ``notes`` are for a person, a line each."""
+    """``cwd`` is the worker's directory in the worktree; ``notes`` are messages for the user."""
 
     tree: WorktreeRecord
     cwd: Path
@@ -59,14 +59,14 @@ class Diffstat(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """``tree`` holds the files of a directory as they were; ``index`` belongs to them. ``left`` was not taken."""
+    """``tree`` is a snapshot of a directory with its ``index``; ``left`` files are excluded."""
 
     tree: str
     index: Path
     left: tuple[str, ...] = ()
 
 
-# --- making one
+# --- creating
 
 
 async def create(cwd: Path, directory: Path, name: str, worker: str, *, include_dirty: bool = False) -> CreatedWorktree:
@@ -84,7 +84,7 @@ async def create(cwd: Path, directory: Path, name: str, worker: str, *, include_
         inner = await excluded_files.nested_repositories(work, directory.parent)
         notes = await excluded_files.missing_from_worktree(work, base_commit, inner)
         if not branch:
-            notes = (*notes, "HEAD is detached: merging will need --into BRANCH")
+            notes = (*notes, "HEAD is detached: merging needs --into BRANCH")
         own = worker if worker.startswith(f"{name}-") else f"{name}-{worker.rpartition('-')[2]}"  # with its number
         with _announced(directory, repository, _plain(own)):
             reference = await _new_branch(work, _plain(own), base_commit)
@@ -97,7 +97,7 @@ async def create(cwd: Path, directory: Path, name: str, worker: str, *, include_
             except (OSError, GitFailed) as error:
                 why = "No space left on device" if _is_full(directory) else describe_error(error)
                 await _clear(work, tree)
-                raise GitFailed(f"the tree of {worker} could not be made: {why}") from error
+                raise GitFailed(f"the worktree of {worker} cannot be created: {why}") from error
             except BaseException:
                 await _clear(work, tree)
                 raise
@@ -116,12 +116,12 @@ def _announced(directory: Path, repository: Repository, branch: str) -> Generato
     except BaseException as error:
         making.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise GitFailed(f"no tree can be made in {directory}: {describe_error(error)}") from error
+            raise GitFailed(f"cannot create a worktree in {directory}: {describe_error(error)}") from error
         raise
 
 
 def _is_full(directory: Path) -> bool:
-    """git only says which file it could not write."""
+    """git names only the file it could not write."""
     with suppress(OSError):
         info = os.statvfs(directory)
         return info.f_bavail * info.f_frsize < _FULL or (info.f_files > 0 and info.f_favail == 0)
@@ -129,12 +129,12 @@ def _is_full(directory: Path) -> bool:
 
 
 def _plain(text: str) -> str:
-    """What a branch may be called."""
+    """A valid branch name."""
     return re.sub(r"\.lock$|^[.-]+|[.-]+$", "", re.sub(r"[^A-Za-z0-9_.-]+|\.\.+", "-", text)) or "worker"
 
 
 async def _new_branch(work: ScratchRepository, wanted: str, base_commit: str) -> str:
-    """``zot/WANTED``, with a number when that is taken; where a branch called ``zot`` is in the way, beside it."""
+    """``zot/WANTED``, with a number if it exists; another prefix if a branch ``zot`` exists."""
     taken = await work.branches()
     room = "zot/" if "refs/heads/zot" not in taken else "zot-"
     for number in range(1, _MOST_NAMES):
@@ -143,18 +143,18 @@ async def _new_branch(work: ScratchRepository, wanted: str, base_commit: str) ->
             continue
         if await work.update_branch(f"refs/heads/{branch}", base_commit, "", "zot swarm: start"):
             return branch
-        if number == 3:  # not a matter of the name
+        if number == 3:  # another name would not help
             break
     raise GitFailed(f"no branch {room}{wanted} could be made in {work.repository.common}")
 
 
 def own_git(tree: WorktreeRecord) -> Path:
-    """The worker's own directory of git. It may have put anything there."""
+    """The worker's git directory; its content is untrusted."""
     return Path(tree.path) / ".git"
 
 
 def init_git_dir(repository: Repository, tree: WorktreeRecord, commit: str) -> None:
-    """A directory of git with nothing in it but the branch: no hooks, remotes or templates."""
+    """A git directory with only the branch: no hooks, remotes or templates."""
     own = own_git(tree)
     own.mkdir()
     for name in ("objects/info", "objects/pack", "info", f"refs/heads/{os.path.dirname(tree.branch)}"):
@@ -173,7 +173,7 @@ def _borrows(repository: Repository) -> bytes:
 
 
 def reset_git_dir(work: ScratchRepository, tree: WorktreeRecord, commit: str, index: Path) -> None:
-    """A new one in the place of what is there: it stands on ``commit`` and knows ``index``."""
+    """Replaces the git directory with a new one on ``commit`` with ``index``."""
     if os.path.lexists(own_git(tree)):
         os.rename(own_git(tree), work.place / f"git-{os.urandom(4).hex()}")
     init_git_dir(work.repository, tree, commit)
@@ -181,7 +181,7 @@ def reset_git_dir(work: ScratchRepository, tree: WorktreeRecord, commit: str, in
 
 
 async def _fill(work: ScratchRepository, tree: WorktreeRecord, commit: str) -> None:
-    """The files, and an index that knows them: one for the worker, the other to compare with later."""
+    """Writes the files and two indexes: one for the worker, one to compare with later."""
     index = work.place / "index-of-tree"
     await work.git("read-tree", "-m", "-u", "--no-recurse-submodules", commit, index=index, top=tree.path)
     own = Path(tree.path).parent / INDEX
@@ -200,13 +200,12 @@ async def _taken_along(work: ScratchRepository, base: str) -> str:
     return await work.commit(taken.tree, (base,), _DIRTY)
 
 
-# --- looking at one
+# --- reading
 
 
 async def snapshot(work: ScratchRepository, index: Path, top: str) -> Snapshot:
-    """The files below ``top``, tracked or new and not ignored, as a tree. ``index`` is where it starts from, and is
-    changed. Repositories inside are passed over, and submodules stay what they were: git would ask them, and they
-    could answer by running something."""
+    """The files below ``top``, tracked or new and not ignored, as a tree. ``index`` is the start and is updated.
+    Nested repositories are skipped and submodules unchanged: running git in them could run their programs."""
     await work.git("update-index", "-q", "--ignore-submodules", "--really-refresh", index=index, top=top, codes=(0, 1))
     tracked = await work.git("diff-files", "-z", "--name-only", "--ignore-submodules=all", index=index, top=top)
     others = await work.git("ls-files", "-z", "--others", "--exclude-standard", index=index, top=top)
@@ -221,20 +220,20 @@ async def snapshot(work: ScratchRepository, index: Path, top: str) -> Snapshot:
 
 
 class Onto(msgspec.Struct, frozen=True):
-    """What was merged into a tree so that its worker mends the conflicts: from there on its work is counted."""
+    """A merge into the worktree for conflict repair; later changes count from it."""
 
     commit: str
     files: tuple[str, ...]
 
 
 def base_commit(tree: WorktreeRecord) -> str:
-    """The commit its work is counted from: what it began with, or what was merged into it since."""
+    """The base of its changes: its start, or the last merge into it."""
     onto = _onto(tree)
     return onto.commit if onto is not None else tree.first or tree.base
 
 
 def repair_files(tree: WorktreeRecord) -> tuple[str, ...]:
-    """Those its worker was asked to mend."""
+    """Files its worker was asked to repair."""
     onto = _onto(tree)
     return onto.files if onto is not None else ()
 
@@ -247,9 +246,9 @@ def _onto(tree: WorktreeRecord) -> Onto | None:
 
 
 async def snapshot_worktree(work: ScratchRepository, tree: WorktreeRecord) -> Snapshot:
-    """What is in a worker's tree now."""
+    """A snapshot of a worker's worktree."""
     if not os.path.isdir(tree.path) or os.path.islink(tree.path):
-        raise GitFailed(f"the tree {tree.path} is gone")
+        raise GitFailed(f"the worktree {tree.path} is missing")
     await asyncio.to_thread(_check_rules, tree.path)
     index = work.place / "index"
     index.unlink(missing_ok=True)
@@ -258,7 +257,7 @@ async def snapshot_worktree(work: ScratchRepository, tree: WorktreeRecord) -> Sn
 
 
 def _check_rules(top: str) -> None:
-    """git opens these files in every directory, and would block on a named pipe."""
+    """Refuses pipes under names that git opens in every directory."""
     waiting = [top]
     while waiting:
         with suppress(OSError), os.scandir(waiting.pop()) as entries:
@@ -270,14 +269,14 @@ def _check_rules(top: str) -> None:
 
 
 async def left_behind(tree: WorktreeRecord) -> tuple[str, ...]:
-    """What is in a worker's tree and in no diff and no merge of it, a line each."""
+    """Notes on files in the worktree that diffs and merges exclude."""
     async with scratch_repository(await find_repository(tree.repository), Path(tree.path).parent, looks=True) as work:
         now = await snapshot_worktree(work, tree)
         return await excluded_files.excluded_from_merge(work, now.index, tree.path, now.left)
 
 
 async def diffstat(tree: WorktreeRecord) -> Diffstat:
-    """What a worker changed, in numbers; what it has not committed counts too."""
+    """Counts of a worker's changes, including uncommitted ones."""
     async with scratch_repository(await find_repository(tree.repository), Path(tree.path).parent, looks=True) as work:
         now = await snapshot_worktree(work, tree)
         numbers = await work.git("diff-tree", "-r", "-z", "--numstat", *_PLAIN, base_commit(tree), now.tree)
@@ -297,7 +296,7 @@ async def diff(tree: WorktreeRecord, *, binary: bool = False) -> bytes:
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all")
 
 
-# --- changing one
+# --- changing
 
 
 async def commit_all(work: ScratchRepository, tree: WorktreeRecord, message: str, now: Snapshot | None = None) -> str:
@@ -315,15 +314,15 @@ async def commit_all(work: ScratchRepository, tree: WorktreeRecord, message: str
     if len(parents) > 1 or now.tree != await work.line("rev-parse", f"{made}^{{tree}}"):
         made = await work.commit(now.tree, parents, message or "Work of a worker")
     if made != was:
-        if not was:  # it is gone, or stands for another one
+        if not was:  # it is missing or symbolic
             await work.forget(reference)
         if not await work.update_branch(reference, made, was, "zot swarm: what was done"):
-            raise GitFailed(f"the branch {tree.branch} moved meanwhile; try again")
+            raise GitFailed(f"the branch {tree.branch} moved during the merge; try again")
     return made
 
 
 async def _with_own_commits(work: ScratchRepository, tree: WorktreeRecord, tip: str) -> list[str]:
-    """What its work stands on: ``tip``, and the commit its own HEAD is at when that goes beyond."""
+    """The parent of its work: ``tip``, or its own HEAD if that is ahead."""
     own = head_of(own_git(tree))
     if not own or own == tip or not await _take_over(work, tree, own):
         return [tip]
@@ -333,7 +332,7 @@ async def _with_own_commits(work: ScratchRepository, tree: WorktreeRecord, tip: 
 
 
 async def _take_over(work: ScratchRepository, tree: WorktreeRecord, commit: str) -> bool:
-    """Bring a commit of the worker's repository into the user's; False when it cannot be had, or is not sound."""
+    """Copies a commit of the worker into the user's repository; False if missing or invalid."""
     if (await work.try_git("cat-file", "-e", f"{commit}^{{commit}}")).code == 0:
         return True
     objects = own_git(tree) / "objects"
@@ -343,7 +342,7 @@ async def _take_over(work: ScratchRepository, tree: WorktreeRecord, commit: str)
     except OSError:
         return False
     if len(real) != 3 or borrows != _borrows(work.repository):
-        return False  # it leads elsewhere
+        return False  # a link to another place
     return await work.import_commit(os.fspath(objects), commit, tree.first or tree.base)
 
 
@@ -352,7 +351,7 @@ async def _is_ancestor(work: ScratchRepository, old: str, new: str) -> bool:
 
 
 def head_of(directory: Path) -> str:
-    """The commit a checkout stands on, read from its files: asking git would mean to trust its configuration."""
+    """A checkout's HEAD commit, read from files: git would use its untrusted configuration."""
     if directory.is_symlink():
         return ""
     try:
@@ -379,7 +378,7 @@ def _text(path: Path, within: Path) -> str:
 
 
 async def put(work: ScratchRepository, tree: WorktreeRecord, head: str, whole: str) -> None:
-    """Sets the tree to ``whole`` on ``head``. A tree that is gone stays so; its branch has the work."""
+    """Sets the tree to ``whole`` on ``head``. A missing worktree is not recreated; the branch has the work."""
     there = os.path.isdir(tree.path) and not os.path.islink(tree.path)
     reference = f"refs/heads/{tree.branch}"
     if there:
@@ -390,16 +389,16 @@ async def put(work: ScratchRepository, tree: WorktreeRecord, head: str, whole: s
     if not await work.update_branch(
         reference, head if there else whole, await work.tip(reference), "zot swarm: work elsewhere"
     ):
-        raise GitFailed(f"the branch {tree.branch} moved meanwhile; try again")
+        raise GitFailed(f"the branch {tree.branch} moved during the merge; try again")
 
 
 async def remove(tree: WorktreeRecord) -> tuple[str, ...]:
-    """Tree and branch are gone; what could not go is told. Harmless the second time."""
+    """Deletes worktree and branch; returns what could not be deleted. Idempotent."""
     remove_tree(tree.path)
     try:
         repository = await find_repository(tree.repository)
     except GitFailed:
-        return ()  # the repository is gone, and the branch with it
+        return ()  # the repository, and with it the branch, is missing
     async with scratch_repository(repository, Path(tree.path).parent) as work:
         return await _clear(work, tree)
 
@@ -411,7 +410,7 @@ async def remove_unfinished(directory: Path, taken: Container[str]) -> None:
         top, _, branch = os.fsdecode(read_whole(directory / MAKING, _LARGEST_POINTER)).partition("\0")
         repository = await find_repository(top)
     except (OSError, GitFailed):
-        return  # it had not begun, or the repository is gone
+        return  # nothing was created, or the repository is missing
     own = re.compile(rf"refs/heads/(zot[/-]{re.escape(branch)}(?:-\d+)?)")
     async with scratch_repository(repository, directory) as work:
         for reference, where in (await work.branches()).items():
@@ -427,4 +426,4 @@ async def _clear(work: ScratchRepository, tree: WorktreeRecord) -> tuple[str, ..
     if where := branches.get(f"refs/heads/{tree.branch}", ""):
         return (f"the branch {tree.branch} stays: it is checked out in {where}",)
     await work.forget(f"refs/heads/{tree.branch}")
-    return (f"{tree.path} could not be removed",) if os.path.lexists(tree.path) else ()
+    return (f"cannot remove {tree.path}",) if os.path.lexists(tree.path) else ()

@@ -21,7 +21,7 @@ from zot.swarm.worker_records import WorkerLimits
 from zot.system.files import make_private_dir, write_atomic
 from zot.system.safe_open import open_to_append, read_whole
 
-MOST_LINES = 4096  # beyond what its sum would have
+MOST_LINES = 4096  # lines beyond those of a compacted journal
 _LARGEST = 1 << 30
 
 
@@ -43,7 +43,7 @@ class Granted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag
 
 
 class Settled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="settled"):
-    """``age`` is how long the swarm has been at work, in seconds."""
+    """``age`` is the swarm's working time in seconds."""
 
     call: str
     swarm: str
@@ -52,7 +52,7 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag
 
 
 class Summed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="summed"):
-    """All that is settled of a swarm, instead of its lines. ``at`` is when it was last used, in seconds since 1970."""
+    """Sum of a swarm's settled calls. ``at`` is its last use, in seconds since 1970."""
 
     swarm: str
     usd: float = 0.0
@@ -67,7 +67,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class BudgetJournal:
-    """``sum`` says what the journal comes to; it is asked when there are too many lines."""
+    """``sum`` returns the compacted journal; called when it is too long."""
 
     def __init__(self, path: Path, sum: Callable[[], Iterable[Entry]]) -> None:
         self.path = path
@@ -95,7 +95,7 @@ class BudgetJournal:
                 self._damaged.append(line)
 
     def append(self, entry: Entry) -> None:
-        """On disk when this returns; OSError when it cannot be."""
+        """Appends durably; OSError on failure."""
         line = _encode(entry) + b"\n"
         make_private_dir(self.path.parent)
         fd = open_to_append(self.path)
@@ -108,12 +108,12 @@ class BudgetJournal:
         self._lines += 1
 
     def shorten_if_long(self) -> None:
-        """After a change has been taken over into what ``sum`` says."""
+        """Compacts a long journal; call it after ``sum`` includes the change."""
         if self._lines >= self._due:
             self.shorten()
 
     def shorten(self) -> None:
-        """One that cannot be replaced stays as it is, and is tried again later."""
+        """If the journal cannot be replaced, it stays and is compacted later."""
         lines = [*map(_encode, self._sum()), *self._damaged]
         with suppress(OSError):
             write_atomic(self.path, b"".join(line + b"\n" for line in lines))
@@ -121,13 +121,13 @@ class BudgetJournal:
         self._due = self._lines + MOST_LINES
 
 
-PAUSE_S = 5.0  # when a provider does not say for how long
+PAUSE_S = 5.0  # if the provider does not state a time
 LONGEST_PAUSE_S = 300.0
 KEPT_S = 30 * 86400.0  # an unused budget without workers is deleted after this
-FIRST_ASKING = 64  # a thousand that ask in the moment they start are refused, all but those the provider has room for
+FIRST_ASKING = 64  # parallel calls at first: a provider rejects a burst of a thousand
 _UNKNOWN = (
-    "no price is known for {}, so the cost limit of the swarm {} cannot be held; write priceInput and priceOutput"
-    " for it in models.json (0 when it costs nothing)"
+    "no price is known for {}, so the cost limit of the swarm {} cannot be enforced; set priceInput and"
+    " priceOutput in models.json (0 if it is free)"
 )
 
 
@@ -141,7 +141,7 @@ class RemainingBudget(msgspec.Struct, frozen=True, kw_only=True):
 
 class CallRequest(msgspec.Struct, kw_only=True, eq=False):
     """A requested model call. ``own`` are the limits of the worker and ``spent``, ``steps`` what it has
-    used; ``patient_s`` is how long it will wait by itself after it was granted. ``answer`` hears "", or why not."""
+    used; ``patient_s`` is its own wait after the grant. ``answer`` receives "" or the reason of a denial."""
 
     id: str
     worker: str
@@ -159,17 +159,17 @@ class CallRequest(msgspec.Struct, kw_only=True, eq=False):
 
 
 class _Account:
-    """What became of a swarm's budget."""
+    """State of a swarm's budget."""
 
     def __init__(self) -> None:
         self.limits = BudgetLimits(swarm="")
         self.spent = 0.0
         self.settled = 0.0  # of it
         self.steps = 0
-        self.used_at = 0.0  # on the clock on the wall
+        self.used_at = 0.0  # wall-clock time
         self.reserved: dict[str, float] = {}
         self.held_back = 0.0  # all of those
-        self.age_before = 0.0  # in the lives of earlier supervisors
+        self.age_before = 0.0  # under earlier supervisors
         self.since: float | None = None
 
     def age(self, now: float) -> float:
@@ -186,18 +186,18 @@ class _Account:
     def release(self, id: str) -> None:
         self.held_back -= self.reserved.pop(id, 0.0)
         if not self.reserved:
-            self.held_back = 0.0  # without what rounding left
+            self.held_back = 0.0  # without rounding errors
 
 
 class _Provider:
     def __init__(self) -> None:
-        self.until = 0.0  # when its pause is over
-        self.window = FIRST_ASKING  # how many may ask at the same time
+        self.until = 0.0  # end of its pause
+        self.window = FIRST_ASKING  # parallel calls allowed
         self.asking: set[str] = set()
 
 
 class SharedBudget:
-    """``journal`` outlives the supervisor. ``belongs`` says whether there are workers of a swarm."""
+    """``journal`` outlives the supervisor. ``belongs``: whether a swarm has workers."""
 
     def __init__(self, journal: Path, now: float, belongs: Callable[[str], bool] = lambda swarm: True) -> None:
         self._journal = BudgetJournal(journal, self._sum)
@@ -207,7 +207,7 @@ class SharedBudget:
         self._waiting: dict[tuple[str, str, bool], deque[CallRequest]] = {}  # in the order they came; see _queue
         self._of: dict[str, dict[str, CallRequest]] = {}  # of each worker, granted and waiting
         self._unsettled: dict[str, float] = {}  # granted by an earlier supervisor, and counted as spent
-        self._open: dict[str, Granted] = {}  # all that is granted and not settled, by whomever
+        self._open: dict[str, Granted] = {}  # all unsettled grants
         self._count = 0
         self.problem = ""
         self._now = now
@@ -222,7 +222,7 @@ class SharedBudget:
     # --- budgets
 
     def open(self, budget: BudgetLimits, now: float) -> None:
-        """Make the budget, or change its limits. OSError when it cannot be kept."""
+        """Creates the budget or changes its limits. OSError if it cannot be written."""
         account = self._account(budget.swarm)
         self._journal.append(budget)
         account.limits = budget
@@ -242,7 +242,7 @@ class SharedBudget:
     # --- calls
 
     def left(self, now: float) -> dict[str, RemainingBudget]:
-        """Of every swarm with a budget, what may still be granted."""
+        """The remaining budget of every swarm with one."""
         return {budget.swarm: self._left(self._account(budget.swarm), now) for budget in self.budgets()}
 
     def _left(self, account: _Account, now: float) -> RemainingBudget:
@@ -254,7 +254,7 @@ class SharedBudget:
         )
 
     def request_call(self, call: CallRequest, now: float) -> None:
-        """Its answer comes at once or later, from ``look``."""
+        """Answered at once, or later by ``look``."""
         if refusal := self._refusal(call, now):
             call.answer(refusal)
             return
@@ -322,7 +322,7 @@ class SharedBudget:
         self.grant_waiting(now)
 
     def drop_worker(self, worker: str, now: float) -> None:
-        """It is gone: what it waits for is forgotten, what it was granted is spent."""
+        """The worker ended: drops its waiting calls; its grants count as spent."""
         for call in self._of.pop(worker, {}).values():
             call.is_gone = True
             if self._calls.pop(call.id, None) is not None:
@@ -330,10 +330,10 @@ class SharedBudget:
                 self._book(call.swarm, call.id, call.usd, now)
         self.grant_waiting(now)
 
-    # --- how
+    # --- decisions
 
     def _verdict(self, call: CallRequest, now: float) -> str:
-        """``""`` is yes, ``"wait"`` not yet, anything else why not."""
+        """``""`` to grant, ``"wait"`` to wait, otherwise the reason of a denial."""
         if refusal := self._refusal(call, now):
             return refusal
         provider = self._provider(call.provider)
@@ -344,7 +344,7 @@ class SharedBudget:
         account = self._account(call.swarm)
         limit = account.limits.max_cost
         if limit and account.held + call.usd > limit:
-            return "wait"  # others may turn out cheaper, or fail
+            return "wait"  # other calls may cost less or fail
         return ""
 
     def _refusal(self, call: CallRequest, now: float) -> str:
@@ -361,7 +361,7 @@ class SharedBudget:
         if limits.max_steps and account.steps >= limits.max_steps:
             return f"the limit of {limits.max_steps} model calls of the swarm {call.swarm} is reached"
         if limits.timeout_s and account.age(now) >= limits.timeout_s:
-            return f"the swarm {call.swarm} has had its {limits.timeout_s:g} s"
+            return f"the swarm {call.swarm} reached its time limit of {limits.timeout_s:g} s"
         return ""
 
     def _grant(self, call: CallRequest) -> None:
@@ -372,7 +372,7 @@ class SharedBudget:
                 self._journal.append(granted)
             except OSError as error:
                 self._forget(call)
-                call.answer(f"the budget of the swarm {call.swarm} cannot be kept: {error.strerror}")
+                call.answer(f"cannot write the budget of the swarm {call.swarm}: {error.strerror}")
                 return
             account.reserve(call.id, call.usd)
             account.steps += 1
@@ -391,7 +391,7 @@ class SharedBudget:
         account.settled += usd
         account.used_at, self._now = time.time(), now
         self._open.pop(id, None)
-        with suppress(OSError):  # granted and never settled counts as spent, too
+        with suppress(OSError):  # unsettled grants count as spent
             self._journal.append(Settled(call=id, swarm=swarm, usd=usd, age=round(account.age(now), 1)))
             self._journal.shorten_if_long()
 
@@ -433,10 +433,10 @@ class SharedBudget:
             self._account(entry.swarm).spent += entry.usd
             self._unsettled[entry.call] = entry.usd
         if self._journal.is_damaged:
-            self.problem = f"{self._journal.path}: a line is damaged and passed over"
+            self.problem = f"{self._journal.path}: skipped a damaged line"
 
     def _sum(self) -> Iterator[Entry]:
-        """The same in few lines. What was used of a budget comes after its limits, so that the time of use stays."""
+        """The journal in few lines. Usage comes after limits, so that the time of use is kept."""
         open_calls = list(self._open.values())
         for swarm, account in self._accounts.items():
             own = [entry for entry in open_calls if entry.swarm == swarm]
@@ -454,7 +454,7 @@ class SharedBudget:
 
 
 def _queue(call: CallRequest) -> tuple[str, str, bool]:
-    """Those who wait for the same: a provider, a budget, and whether they will wait by themselves as well."""
+    """Key of calls that wait for the same resource."""
     return call.provider, call.swarm, call.patient_s > 0
 
 

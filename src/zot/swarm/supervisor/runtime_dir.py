@@ -41,11 +41,11 @@ class SupervisorRuntimeDir:
         self._own: SupervisorInfo | None = None
 
     def running(self) -> SupervisorInfo | None:
-        """The living supervisor; None when there is none, or it is not ready."""
+        """The running supervisor; None if there is none or it is not ready."""
         return self.last() if self.is_alive() else None
 
     def last(self) -> SupervisorInfo | None:
-        """What is written of a supervisor, living or not."""
+        """The recorded supervisor, running or not."""
         with suppress(OSError, msgspec.MsgspecError, UnicodeError):
             return msgspec.json.decode(read_whole(self.state), type=SupervisorInfo)
         return None
@@ -60,7 +60,7 @@ class SupervisorRuntimeDir:
 
     @contextmanager
     def startup_lock(self) -> Generator[bool]:
-        """Whether the lock under which supervisors begin and end is ours now; it does not wait."""
+        """Tries to take the startup lock, without waiting."""
         make_private_dir(self.directory)
         with try_startup_lock(self.directory / "start.lock") as ours:
             yield ours
@@ -68,7 +68,7 @@ class SupervisorRuntimeDir:
     # --- the socket
 
     def listen(self) -> socket.socket:
-        """A socket in a new private directory; ZotError when no place takes one."""
+        """A socket in a new private directory; ZotError if none is possible."""
         self.sweep()
         why = ""
         found: list[str] = []
@@ -91,7 +91,7 @@ class SupervisorRuntimeDir:
                 why = describe_error(error)
                 listening.close()
                 rmtree(directory, ignore_errors=True)
-        raise ZotError(f"the swarm's supervisor finds no place for its socket: {why or 'no private directory'}")
+        raise ZotError(f"no directory for the supervisor's socket: {why or 'no private directory'}")
 
     def publish(self, running: SupervisorInfo) -> None:
         write_atomic(self.state, msgspec.json.encode(running))
@@ -106,7 +106,7 @@ class SupervisorRuntimeDir:
         return not self.directory.is_dir() or (last is not None and last != self._own)
 
     def unpublish(self) -> None:
-        """Nothing of another one, whose home this may be by now."""
+        """Removes its own files only: the home may have another supervisor."""
         if self._own is not None:
             _remove_socket(self._own)
         if self.last() == self._own:

@@ -21,12 +21,12 @@ class RunRequest(NamedTuple):
 class Scheduler:
     def __init__(self, most: int) -> None:
         self.most = most
-        self.most_of: dict[str, int] = {}  # swarms with a number of their own; 0 is none
+        self.most_of: dict[str, int] = {}  # limits of swarms; 0 is none
         self._waiting: dict[str, RunRequest] = {}
         self._running: dict[str, RunRequest] = {}
-        self._asking: Counter[str] = Counter()  # of each swarm, how many wait
-        self._at_work: Counter[str] = Counter()  # and run
-        self._written: Counter[str] = Counter()  # in each directory, how many write: one
+        self._asking: Counter[str] = Counter()  # waiting workers per swarm
+        self._at_work: Counter[str] = Counter()  # running workers per swarm
+        self._written: Counter[str] = Counter()  # writers per directory, at most one
 
     @property
     def running(self) -> Mapping[str, RunRequest]:
@@ -37,18 +37,18 @@ class Scheduler:
         return self._waiting
 
     def enqueue(self, wish: RunRequest) -> None:
-        """It wants to run; one that runs or waits already keeps its place."""
+        """Queues a worker; one that runs or waits keeps its position."""
         if wish.worker not in self._running and wish.worker not in self._waiting:
             self._waiting[wish.worker] = wish
             self._asking[wish.swarm] += 1
 
     def readmit(self, wish: RunRequest) -> None:
-        """It runs already."""
+        """Marks a worker as running."""
         self.remove(wish.worker)
         self._let_in(wish)
 
     def remove(self, worker: str) -> None:
-        """It runs no more, and does not want to."""
+        """Removes a worker that is not running or waiting any more."""
         if (wish := self._waiting.pop(worker, None)) is not None:
             _less(self._asking, wish.swarm)
         if (wish := self._running.pop(worker, None)) is not None:
@@ -56,7 +56,7 @@ class Scheduler:
             _less(self._written, wish.writes)
 
     def next_runnable(self) -> list[str]:
-        """Workers that may run now. A waiting one holds up only writers of the same directory."""
+        """Workers that may run now. A waiting writer blocks only writers of the same directory."""
         admitted: list[RunRequest] = []
         written = set(self._written)
         has_room = {swarm for swarm in self._asking if self._has_room(swarm)}
@@ -68,7 +68,7 @@ class Scheduler:
                 self._let_in(wish)
                 _less(self._asking, wish.swarm)
                 has_room = {swarm for swarm in has_room if swarm in self._asking and self._has_room(swarm)}
-            if wish.writes:  # it waits, or writes: the next one comes after it
+            if wish.writes:  # later writers of this directory wait
                 written.add(wish.writes)
         for wish in admitted:
             del self._waiting[wish.worker]

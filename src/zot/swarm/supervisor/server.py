@@ -29,15 +29,15 @@ from zot.wire import rpc_frames
 from zot.wire.line_splitter import LineSplitter
 
 _CHUNK = 256 * 1024
-_SLOW = 4 * 1024 * 1024  # unread by a client: pieces are left out
-_GONE = 64 * 1024 * 1024  # unread by a client that is given up
+_SLOW = 4 * 1024 * 1024  # unread bytes before partial events are dropped
+_GONE = 64 * 1024 * 1024  # unread bytes before a client is disconnected
 
 _decode = msgspec.json.Decoder(AnyCommand).decode
 _encode = msgspec.json.Encoder().encode
 
 
 class ClientConnection:
-    """One connection. Each of its commands is done when the one before it is answered, but for those that take long."""
+    """One connection. Commands run in order, except long ones."""
 
     def __init__(self, supervisor: Supervisor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._supervisor = supervisor
@@ -129,7 +129,7 @@ async def _serve(task: SupervisorConfig, runtime_dir: SupervisorRuntimeDir) -> N
         runtime_dir.publish(SupervisorInfo(pid=os.getpid(), socket=listening.getsockname(), started=time.time()))
         with suppress(OSError):  # the starter may have exited
             os.write(1, b"ready\n")
-            os.dup2(2, 1)  # left free, a client's socket would get the number, and whatever is printed
+            os.dup2(2, 1)  # otherwise a client's socket would get the number of stdout
         group.create_task(_leave_if_lost(runtime_dir, task.patience_s / 4))
         await _until_unneeded(supervisor, runtime_dir)
         server.close()
@@ -163,7 +163,7 @@ async def _leave_if_lost(runtime_dir: SupervisorRuntimeDir, every_s: float) -> N
 
 
 def _terminate() -> None:
-    """As if it were killed, but that its workers are ended in good order: their records say where they were."""
+    """Ends like a kill, but stops workers in order, so that their records are correct."""
     from zot.system.processes import kill_all
 
     kill_all()

@@ -43,16 +43,16 @@ from zot.system.processes import reap_orphans
 from zot.system.temp_files import remove_tree
 from zot.wire import rpc_frames, swarm_frames
 
-UPDATE_S = 0.1  # between two updates of a worker whose status has not changed
+UPDATE_S = 0.1  # seconds between updates without a status change
 SAVE_S = 2.0
 ALLOW_S = 0.5
-LINGER_S = 1.0  # after the last worker has ended and the last client has left
+LINGER_S = 1.0  # seconds after the last worker and client
 
 _encode = msgspec.json.Encoder().encode
 
 
 class ConnectedClient(Protocol):
-    """One who asks and listens. ``updates``: to what changes about any worker; ``subscribed``: to all these say."""
+    """A client. ``updates``: receives changes of all workers; ``subscribed``: events of these."""
 
     updates: bool
     subscribed: set[str]
@@ -65,7 +65,7 @@ class ConnectedClient(Protocol):
 
 @runtime_checkable
 class DetachedEngine(Protocol):
-    """One whose workers may outlive this process."""
+    """An engine whose workers may outlive this process."""
 
     async def allow(self, left: dict[str, RemainingBudget]) -> None: ...
 
@@ -85,7 +85,7 @@ class Supervisor:
         self._saving = self._telling = self._looking = self._admitting = self._allowing = False
         self._budget_timer: asyncio.TimerHandle | None = None
         self._starts = 0
-        self._names: set[str] = set()  # of those that are being made
+        self._names: set[str] = set()  # of workers being created
         self.patience_s, self.idle_s = task.patience_s, task.idle_s
         of_workers = {worker.spec.swarm for worker in self._places.all()}
         self.budget = SharedBudget(self._places.root / "budgets.jsonl", self._loop.time(), of_workers.__contains__)
@@ -110,10 +110,10 @@ class Supervisor:
             swarm_frames.SwarmRemove: self._refuse_git,
         }
 
-    # --- beginning
+    # --- start
 
     async def recover(self) -> None:
-        """What the last supervisor has left: nothing of its workers runs any more, and each is told where it stands."""
+        """Takes over a killed supervisor's workers: ends their processes and updates their records."""
         everyone = self._places.all()
         taken = {worker.tree.branch for worker in everyone if worker.tree is not None}
         for place in self._places.unfinished():
@@ -158,14 +158,14 @@ class Supervisor:
         self._keep_looking()
         return controller
 
-    # --- what workers ask (WorkerOwner)
+    # --- WorkerOwner
 
     def engine(self, name: str) -> Engine:
         if name not in self._engines:
             if name == "local":
                 self._engines[name] = LocalEngine()
             else:
-                from zot.swarm.engines.ray.engine import RayEngine, address_of  # few have a cluster
+                from zot.swarm.engines.ray.engine import RayEngine, address_of  # rarely needed
 
                 self._engines[name] = RayEngine(address_of(name))
         return self._engines[name]
@@ -193,7 +193,7 @@ class Supervisor:
             try:
                 controller.place.save(controller.worker)
             except OSError:
-                if controller.place.directory.is_dir():  # a full disk: the next change is another try
+                if controller.place.directory.is_dir():  # a full disk: retried with the next change
                     self._unsaved[id] = controller
         if self._unsaved and not self._saving:
             self._saving = True
@@ -245,7 +245,7 @@ class Supervisor:
             else:
                 self._scheduler.remove(id)
 
-    # --- time
+    # --- timers
 
     def _keep_looking(self) -> None:
         if not self._looking and self._controllers:
@@ -272,7 +272,7 @@ class Supervisor:
             self._loop.call_later(ALLOW_S, self._allow)
 
     def _allow(self) -> None:
-        """Engines whose workers go on without us know what is left of the budgets."""
+        """Reports remaining budgets to engines whose workers can outlive this process."""
         self._allowing = False
         left = self.budget.left(self._loop.time())
         for engine in self._engines.values():
@@ -300,12 +300,12 @@ class Supervisor:
         self._note_need()
 
     async def dispatch(self, client: ConnectedClient, command: AnyCommand) -> Any:
-        """The data of the answer; ZotError or OSError says why there is none."""
+        """The data of the answer; ZotError or OSError with the reason of a failure."""
         done = self._doers[type(command)](client, command)
         return await done if asyncio.iscoroutine(done) else done
 
     def _lend(self, client: ConnectedClient, command: SetCredential) -> None:
-        client.lent.pop(command.provider, None)  # a key that was typed for another address must not stay
+        client.lent.pop(command.provider, None)  # do not keep a key that was typed for another address
         if command.value:
             client.lent[command.provider] = WorkerKey(provider=command.provider, value=command.value)
         client.environment = command.environment or client.environment
@@ -331,10 +331,10 @@ class Supervisor:
         self._living(command.worker).approve(approval)
 
     def _refuse_git(self, client: ConnectedClient, command: AnyCommand) -> None:
-        raise UsageError("whoever asks does that itself: git is not the supervisor's business")
+        raise UsageError("not supported here: merges run in the client, not in the supervisor")
 
     def _everyone(self) -> list[WorkerRecord]:
-        """Those that live as they are now, the others as they are on disk."""
+        """Active workers from memory, others from disk."""
         living = self._controllers
         return [living[worker.id].worker if worker.id in living else worker for worker in self._places.all()]
 
@@ -355,10 +355,10 @@ class Supervisor:
         worker = self._meant(typed)
         controller = self._controllers.get(worker.id)
         if controller is None:
-            raise UsageError(f"{worker.name} is {worker.status}: `zot swarm resume {worker.id}` continues it")
+            raise UsageError(f"{worker.name} is {worker.status}; continue it with `zot swarm resume {worker.id}`")
         return controller
 
-    # --- starting and ending workers
+    # --- starting and stopping workers
 
     def _refuse_start(self, client: ConnectedClient, command: AnyCommand) -> None:
         raise UsageError("this zot is older than the supervisor of its workers; start it again")
@@ -385,7 +385,7 @@ class Supervisor:
                 about: dict[str, Any] = {"tree": tree, "notes": notes, "created": time.time(), "activity": "queued"}
                 worker = WorkerRecord(id=place.id, name=name, spec=order, **about)
                 Inbox(place.inbox).accept(order.task)
-                place.save(worker)  # from here on it is a worker, whatever happens
+                place.save(worker)  # from here on it has a record
             except BaseException:
                 if tree is not None:
                     from zot.swarm.git import worktrees
@@ -408,7 +408,7 @@ class Supervisor:
     def _resume(self, client: ConnectedClient, command: swarm_frames.SwarmResume) -> swarm_frames.SwarmStarted:
         worker = self._meant(command.worker)
         if worker.id in self._controllers:
-            raise UsageError(f"{worker.name} lives already: it is {worker.status}")
+            raise UsageError(f"{worker.name} is already active: it is {worker.status}")
         taken = {controller.worker.name for controller in self._controllers.values()}
         changes: dict[str, Any] = {"name": unique_name(worker.name, taken)} if worker.name in taken else {}
         changes |= {"status": "queued", "activity": "queued", "reason": "", "ended": 0.0}
@@ -424,7 +424,7 @@ class Supervisor:
         controllers = list(self._controllers.values()) if command.all else [self._living(command.worker)]
         async with asyncio.TaskGroup() as group:
             for controller in controllers:
-                group.create_task(controller.stop("somebody stopped it"))
+                group.create_task(controller.stop("stopped by the user"))
         return swarm_frames.SwarmWorkers(workers=tuple(worker_info(controller.worker) for controller in controllers))
 
     def _open_budget(self, client: ConnectedClient, command: swarm_frames.SwarmBudget) -> None:
@@ -471,7 +471,7 @@ class Supervisor:
 
 
 def _close_record(place: WorkerDir, worker: WorkerRecord, status: Literal["done", "lost"], reason: str) -> None:
-    """Of a worker that ended without a supervisor."""
+    """The record of a worker that ended without a supervisor."""
     ended = {"type": "agent_stopped", "status": status, "reason": reason, "attempt": worker.attempt}
     log = EventLog(place.events)
     with suppress(OSError):
@@ -483,7 +483,7 @@ def _close_record(place: WorkerDir, worker: WorkerRecord, status: Literal["done"
 
 async def _tree(order: WorkerSpec, place: WorkerDir, name: str) -> tuple[WorktreeRecord, tuple[str, ...]]:
     """Creates the worktree; its notes also go to the log."""
-    from zot.swarm.git import worktrees  # those who only read need none
+    from zot.swarm.git import worktrees  # read-only workers need none
 
     made = await worktrees.create(Path(order.cwd), place.directory, name, place.id, include_dirty=order.include_dirty)
     log = EventLog(place.events)
@@ -494,18 +494,18 @@ async def _tree(order: WorkerSpec, place: WorkerDir, name: str) -> tuple[Worktre
 
 
 def _label(order: WorkerSpec) -> str:
-    """What a worker without a name is called after: the item of a fan-out, of a path its end, else the task."""
+    """Source of a default name: the item of a fan-out (its last path part), else the task."""
     item = os.path.basename(order.key.rstrip("/"))
     return item if any(letter.isascii() and letter.isalpha() for letter in item) else order.task
 
 
 def _wrapped(id: str, line: bytes) -> bytes:
-    """``swarm_event`` around a line, which stays byte for byte what it was."""
+    """Wraps a line in ``swarm_event`` without changing it."""
     return b'{"type":"swarm_event","id":"%b","event":%b}' % (id.encode(), line)
 
 
 async def _guarded(work: Coroutine[Any, Any, None]) -> None:
-    """A bug in one worker's life is not the end of all."""
+    """Logs a bug in one worker instead of ending all."""
     try:
         await work
     except Exception as error:

@@ -30,18 +30,18 @@ ABORT_S = 5.0
 TERM_S = 2.0
 GO_ON = (
     "Your process was interrupted and started again; everything above is as it was. What you had begun may be half"
-    " done: look, then go on with it to its end. Do not begin anew."
+    " done: look, then go on with it to its end. Do not start over."
 )
-_ANSWER_KEPT = 8 * 1024  # of the record; the log has all of it
+_ANSWER_KEPT = 8 * 1024  # characters in the record; the log has everything
 _ENDED_WORDS = {"done": "done", "stopped": "stopped", "lost": "lost"}
 
 
-_ABOUT = ("command", "path", "pattern", "query", "url", "task", "name")  # of a call, what says most about it
+_ABOUT = ("command", "path", "pattern", "query", "url", "task", "name")  # the most telling argument of a call
 _LONGEST_DOING = 120
 
 
 def _doing(call: Any) -> str:
-    """The tool it uses, and for what: ``bash: make test``."""
+    """The tool and its main argument: ``bash: make test``."""
     given = cast("dict[str, object]", call.args) if isinstance(call.args, dict) else {}
     found = (given.get(name) for name in _ABOUT)
     about = next((text for text in found if isinstance(text, str) and text.strip()), "")
@@ -67,7 +67,7 @@ class WorkerOwner(Protocol):
 
 
 class WorkerController:
-    """``worker`` is its record as it is now; ``credential`` is forgotten with this object."""
+    """``worker`` is its current record; ``credential`` stays in memory only."""
 
     def __init__(
         self,
@@ -90,24 +90,24 @@ class WorkerController:
         self._loop = asyncio.get_running_loop()
         self._log = EventLog(place.events)
         self._attempt: Attempt | None = None
-        self._begun = asyncio.Event()  # an attempt is there, or could not be made
+        self._begun = asyncio.Event()  # an attempt exists or failed to start
         self._begun.set()
-        self._given: InboxMessage | None = None  # what it was sent and has not taken
+        self._given: InboxMessage | None = None  # sent but not taken
         self._busy = False
         self._sending = asyncio.Lock()
-        self._quiet = asyncio.Event()  # it is at work on nothing
+        self._quiet = asyncio.Event()  # it has no work
         self._quiet.set()
         self._ending: tuple[Status, str] | None = None
         self._error: wire.Error | None = None
         self._refused = ""
-        self._asked: set[str] = set()  # of a person, and not answered
-        self._wait_s = 0.0  # it will wait by itself after the next permit
+        self._asked: set[str] = set()  # open questions to the user
+        self._wait_s = 0.0  # its own wait after the next permit
         self._heard_at = 0.0
         self._pinged = False
         self._timer: asyncio.TimerHandle | None = None
         self._worked_s = 0.0
-        self._began_at = 0.0  # of the time that passes now
-        # What has a meaning for the record; everything else is only passed on.
+        self._began_at = 0.0  # start of the running interval
+        # Events that change the record; all others are only forwarded.
         self._hearers: dict[bytes, Callable[[Any], object]] = {
             b"permit_request": self._request_call,
             b"permit_settled": self._hear_permit_settled,
@@ -125,7 +125,7 @@ class WorkerController:
             b"done": lambda _: self._finish(),
         }
 
-    # --- what others ask
+    # --- commands
 
     @property
     def id(self) -> str:
@@ -140,16 +140,16 @@ class WorkerController:
     def accept(self, text: str, images: tuple[wire.Image, ...] = ()) -> None:
         """Stores a message; OSError if that fails, UsageError if the worker takes no more."""
         if self._ending is not None:
-            raise UsageError(f"{self.worker.name} is ending; `zot swarm resume {self.id}` when it has ended")
+            raise UsageError(f"{self.worker.name} is stopping; then continue it with `zot swarm resume {self.id}`")
         self.inbox.accept(text, images)
         if not self._busy:
             self._set_timer(None)
-            if self._begun.is_set():  # one that begins just now will find it
+            if self._begun.is_set():  # an attempt that is starting will find it
                 self._set(status="queued", activity="queued")
             self._owner.request_slot(self)
 
     def start(self) -> None:
-        """It may run now."""
+        """Runs it now."""
         if self._attempt is None and self._begun.is_set():
             self._begun.clear()
             self._owner.begin(self._live())
@@ -157,13 +157,13 @@ class WorkerController:
             self._give_next()
 
     def rejoin(self) -> None:
-        """Its process may be running still, somewhere else: find it again."""
+        """Reconnects to its process on a remote engine, if it still runs."""
         self._begun.clear()
         self._owner.begin(self._live(rejoined=True))
 
     def approve(self, command: wire.Approve) -> None:
         if command.request_id not in self._asked:
-            raise UsageError(f'{self.worker.name} has asked nothing by the name of "{command.request_id}"')
+            raise UsageError(f'{self.worker.name} has no open question "{command.request_id}"')
         self._asked.discard(command.request_id)
         self._send(command)
         if not self._asked:
@@ -174,7 +174,7 @@ class WorkerController:
         self._set(merged=into)
 
     async def stop(self, reason: str, status: Status = "stopped") -> None:
-        """End it and all it started: its turn is aborted first. Returns when nothing of it is left."""
+        """Aborts its turn and stops all its processes."""
         if self._ending is None:
             self._ending = (status, reason)
             if self._attempt is None and self._begun.is_set():
@@ -185,12 +185,12 @@ class WorkerController:
         await self.over.wait()
 
     def check_alive(self) -> None:
-        """Now and then: whether it is still there."""
+        """Periodic check that it still answers."""
         if self._attempt is None or not self._busy or self._ending is not None:
             return
         silent = self._loop.time() - self._heard_at
         if silent > 2 * self._owner.patience_s and self._pinged:
-            self._end_attempt("failed", f"it hangs: it has said nothing for {silent:.0f} s and answers no ping")
+            self._end_attempt("failed", f"it hangs: no output for {silent:.0f} s and answers no ping")
         elif silent > self._owner.patience_s and not self._pinged:
             self._pinged = True
             self._send(wire.Ping(id="ping"))
@@ -198,7 +198,7 @@ class WorkerController:
     # --- one attempt
 
     async def _live(self, *, rejoined: bool = False) -> None:
-        """From its start to its end, however that comes."""
+        """Runs one attempt from start to end."""
         try:
             attempt = await (self._find() if rejoined else self._begin())
         except (ZotError, OSError) as error:
@@ -207,7 +207,7 @@ class WorkerController:
             return
         if attempt is None:
             self._begun.set()
-            self._die("its process is gone")
+            self._die("its process ended")
             return
         self._attempt = attempt
         self._begun.set()
@@ -223,7 +223,7 @@ class WorkerController:
             async for line in attempt.events():
                 self._hear(line)
         except OSError as error:
-            fault = f"what it says cannot be recorded: {describe_error(error)}"
+            fault = f"cannot record its events: {describe_error(error)}"
         except EngineFault as error:
             fault = str(error)
         await self._clear_up(attempt, fault)
@@ -235,7 +235,7 @@ class WorkerController:
             session.unlink()
         continued = session.exists()
         if continued:
-            message = self.inbox.next  # the session may have it although the inbox does not say so
+            message = self.inbox.next  # the session may have it although the inbox does not
             if message is not None and said_in(self.place.session, message.text) > self.inbox.times_delivered(
                 message.text
             ):
@@ -247,13 +247,13 @@ class WorkerController:
             ended=0.0,
             reason="",
             activity="starting",
-            # Here its pid follows in a moment; elsewhere an attempt is fenced off by the number that is on disk.
+            # Saved first: an engine fences attempts by this number.
             at_once=order.engine != "local",
         )
         return await self._owner.engine(order.engine).start(self._job())
 
     async def _find(self) -> Attempt | None:
-        """The attempt of the last supervisor; None when it is gone, or its engine cannot tell."""
+        """The last supervisor's attempt; None if it ended or its engine does not know."""
         rejoin: Callable[[LaunchSpec], Any] | None = getattr(
             self._owner.engine(self.worker.spec.engine), "rejoin", None
         )
@@ -278,7 +278,7 @@ class WorkerController:
         )
 
     async def _clear_up(self, attempt: Attempt, fault: str) -> None:
-        """The attempt is over, or of no use any more: nothing of it stays, and its worker goes on or ends."""
+        """Cleans up an attempt; its worker continues or ends."""
         died = attempt.status()
         with suppress(OSError, EngineFault):
             await attempt.stop(TERM_S if fault else 0.0)
@@ -294,23 +294,23 @@ class WorkerController:
         elif fault:
             self._end("failed", fault)
         elif died.code is None or died.code < 0:
-            self._die(died.reason or "its process is gone")
+            self._die(died.reason or "its process ended")
         else:
             self._end("failed", died.reason)
 
     def _die(self, reason: str) -> None:
         """Its process died: restart it if allowed, else mark it as lost."""
         if self.worker.attempt <= self.worker.spec.restarts:
-            self._set(status="queued", activity=f"begins again: {reason}")
+            self._set(status="queued", activity=f"restarted: {reason}")
             self._owner.release_slot(self)
             self._owner.request_slot(self)
         else:
             self._end("lost", reason)
 
-    # --- giving
+    # --- input
 
     def _give_next(self) -> None:
-        """The next message, or the word to go on with what was interrupted."""
+        """Sends the next message, or the request to continue an interrupted one."""
         message = self.inbox.next
         if self._attempt is None or self._busy or self._ending is not None:
             return
@@ -338,12 +338,14 @@ class WorkerController:
         self._run_clock()
 
     def _run_clock(self) -> None:
-        """Its time passes while it works, not while it waits for a person."""
+        """The time limit counts while it works, not while it waits for the user."""
         self._set_timer(None)
         self._began_at = self._loop.time()
         if limit := self.worker.spec.limits.timeout_s:
             left = max(0.0, limit - self._worked_s)
-            self._set_timer(self._loop.call_later(left, self._end_attempt, "stopped", f"its time of {limit:g} s is up"))
+            self._set_timer(
+                self._loop.call_later(left, self._end_attempt, "stopped", f"its time limit of {limit:g} s is up")
+            )
 
     def _stop_clock(self) -> None:
         self._set_timer(None)
@@ -369,10 +371,10 @@ class WorkerController:
 
     async def _deliver(self, attempt: Attempt, line: bytes) -> None:
         async with self._sending:  # in their order
-            with suppress(EngineFault):  # the end of its events says more
+            with suppress(EngineFault):  # the end of its events has the reason
                 await attempt.send(line)
 
-    # --- hearing
+    # --- output
 
     def _hear(self, line: bytes) -> None:
         kind = type_of(line)
@@ -390,7 +392,7 @@ class WorkerController:
         try:
             event = decode(line)
         except msgspec.DecodeError:
-            return  # not ours: something else wrote to its stdout
+            return  # not an event: another program wrote to its stdout
         understand(event)
 
     def _hear_permit_settled(self, event: wire.PermitSettled) -> None:
@@ -401,7 +403,7 @@ class WorkerController:
         self._owner.schedule_budget_check()
 
     def _hear_user_message(self, event: wire.UserMessage) -> None:
-        """It is in the session now."""
+        """Marks a message as taken."""
         if self._given is not None:
             self.inbox.take(self._given.number)
             self._given = None
@@ -425,7 +427,7 @@ class WorkerController:
         self._error = event
 
     def _finish(self) -> None:
-        """It is done with what it was given."""
+        """Marks the message as finished."""
         error = self._error
         self._rest()
         if self._ending is not None:
@@ -457,7 +459,7 @@ class WorkerController:
             usd=request.usd,
             own=order.limits,
             spent=self.worker.usage.cost_usd,
-            steps=self.worker.steps - 1,  # the one that asks has begun
+            steps=self.worker.steps - 1,  # the requesting call has started
             answer=answer,
             patient_s=self._wait_s,
             unpriced=f"{request.provider}/{request.model}" if request.unpriced else "",
@@ -468,10 +470,10 @@ class WorkerController:
     def _call_id(self, request_id: str) -> str:
         return f"{self.id}/{self.worker.attempt}/{request_id}"
 
-    # --- ending
+    # --- end
 
     def _end_attempt(self, status: Status, reason: str) -> None:
-        """Decide how it ends; the attempt is stopped, and then it has ended."""
+        """Sets the final status and stops the attempt."""
         if self._ending is None:
             self._ending = (status, reason)
             self._owner.begin(self._stop_attempt(ABORT_S if self._busy else 0.0))
@@ -490,7 +492,7 @@ class WorkerController:
             await attempt.stop(TERM_S)
 
     def _end(self, status: Status, reason: str) -> None:
-        """Exactly once."""
+        """Ends the worker, exactly once."""
         if self.over.is_set():
             return
         self._set_timer(None)

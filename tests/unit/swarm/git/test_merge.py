@@ -188,7 +188,7 @@ async def test_another_branch_gets_a_commit_and_no_file_changes(repo: Path, tmp_
     )
     assert git(repo, "rev-list", "--count", "main..next") == "1"
     assert users(repo) == before and (repo / "a.txt").read_text() == "uncommitted\n"
-    with pytest.raises(GitFailed, match="there is no branch nowhere"):
+    with pytest.raises(GitFailed, match="no branch nowhere"):
         await merge([source(tree)], into="nowhere")
     git(repo, "worktree", "add", "-q", str(tmp_path / "other"), "next")
     with pytest.raises(GitFailed, match="is checked out in"):
@@ -294,7 +294,7 @@ async def test_a_conflict_given_back_and_mended_merges(repo: Path, tmp_path: Pat
     assert "<<<<<<< yours\nthe third line\n=======\nline three\n>>>>>>> zot/" in inside.read_text()
     assert Path(tree.path, "b.txt").read_text() == "by the user\n"
     (row,) = (await merge([source(tree)])).rows
-    assert row.outcome == "conflict" and "still has them" in row.conflicts[0].why
+    assert row.outcome == "conflict" and "still has the conflict markers" in row.conflicts[0].why
     inside.write_text(LINES.replace("line 3\n", "the third line, three\n"))
     for how in ("squash", "no-ff"):
         report = await merge([source(tree)], how="no-ff" if how == "no-ff" else "squash")
@@ -337,7 +337,7 @@ async def test_a_merge_killed_in_the_middle_is_finished_by_the_next(
     monkeypatch.undo()
     put(Path(tree.path, "e.txt"), "later\n")
     report = await merge([source(tree)])
-    assert report.finished == ("a merge of w-1 that was killed has been finished",)
+    assert report.finished == ("finished an interrupted merge of w-1",)
     assert outcomes(report) == ["merged"] and report.files == ("e.txt",)
     assert (repo / "a.txt").read_text() == "a.txt by the worker\n" and not (repo / "old").exists()
     assert (repo / "c/d.txt").read_text() == "c/d.txt by the worker\n"
@@ -385,7 +385,7 @@ async def test_a_file_changed_in_the_very_last_moment_is_not_overwritten(
         put(repo / "b.txt", "saved by an editor just now\n")
 
     monkeypatch.setattr(apply_merge, "prepare", prepare)
-    with pytest.raises(GitFailed, match=r"b\.txt was changed meanwhile"):
+    with pytest.raises(GitFailed, match=r"b\.txt changed during the merge"):
         await merge([source(tree)])
     assert (repo / "b.txt").read_text() == "saved by an editor just now\n" and (repo / "a.txt").read_text() == LINES
 
@@ -395,7 +395,7 @@ async def test_two_merges_at_once_are_one_too_many(repo: Path, tmp_path: Path) -
     put(Path(tree.path, "a.txt"), "by the worker\n")
 
     async def check(place: Path) -> tuple[bool, str]:
-        with pytest.raises(GitFailed, match="another merge is under way"):
+        with pytest.raises(GitFailed, match="another merge is running"):
             await merge([source(tree)])
         return True, ""
 
@@ -407,7 +407,7 @@ async def test_git_at_work_in_the_repository_is_waited_for(repo: Path, tmp_path:
     tree = await worker(repo, tmp_path / "agents")
     put(Path(tree.path, "a.txt"), "by the worker\n")
     put(repo / ".git" / what, "x")
-    with pytest.raises(GitFailed, match=r"under way|at work"):
+    with pytest.raises(GitFailed, match=r"in progress|is running"):
         await merge([source(tree)])
 
 

@@ -144,7 +144,7 @@ async def test_a_detached_head_works_and_is_told(tmp_path: Path) -> None:
     git(repo, "checkout", "-q", "--detach")
     found = await made(repo, tmp_path / "agents")
     assert found.tree.base == git(repo, "rev-parse", "HEAD")
-    assert found.notes == ("HEAD is detached: merging will need --into BRANCH",)
+    assert found.notes == ("HEAD is detached: merging needs --into BRANCH",)
 
 
 async def test_submodules_and_pointers_are_told_and_left_alone(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ async def test_submodules_and_pointers_are_told_and_left_alone(tmp_path: Path) -
     found = await made(repo, tmp_path / "agents")
     assert found.notes == (
         "submodules are not checked out: sub",
-        "files in Git LFS are not fetched: the tree has their pointers",
+        "Git LFS files are not fetched: the worktree has their pointers",
     )
     assert Path(found.tree.path, "x.bin").read_text() == pointer
     assert list(Path(found.tree.path, "sub").iterdir()) == []
@@ -169,7 +169,7 @@ async def test_submodules_and_pointers_are_told_and_left_alone(tmp_path: Path) -
     assert (await diffstat(found.tree)).files == 1
     assert await left_behind(found.tree) == ()
     put(Path(found.tree.path, "sub/new.txt"), "nobody would see it\n")
-    assert await left_behind(found.tree) == ("what is in a submodule is not part of it: sub",)
+    assert await left_behind(found.tree) == ("changes in submodules are excluded: sub",)
 
 
 async def test_repositories_inside_are_told_but_not_those_of_workers(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ async def test_repositories_inside_are_told_but_not_those_of_workers(tmp_path: P
         repository(repo / name)
     for dirty in (False, True):
         found = await made(repo, repo / ".zot" / "agents", f"w{dirty:d}", include_dirty=dirty)
-        assert found.notes == ("repositories inside this one are left out: tools, vendor/x",)
+        assert found.notes == ("nested repositories are excluded: tools, vendor/x",)
         assert not Path(found.tree.path, "tools").exists()
 
 
@@ -233,7 +233,7 @@ async def test_a_git_that_dies_in_the_middle_leaves_nothing(tmp_path: Path) -> N
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
     try:
-        with pytest.raises(GitFailed, match="the tree of w-1 could not be made: git read-tree"):
+        with pytest.raises(GitFailed, match="the worktree of w-1 cannot be created: git read-tree"):
             await worker(repo, tmp_path / "agents")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

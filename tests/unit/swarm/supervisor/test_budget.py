@@ -63,7 +63,7 @@ def test_a_model_without_a_price_spends_nothing_of_a_budget_in_dollars(asker: As
     asker.request_call("b/1", 0.0, unpriced="far/m", swarm="steps")
     asker.request_call("c/1", 0.0)
     assert asker.answers["a/1"].startswith(
-        "no price is known for far/m, so the cost limit of the swarm s cannot be held"
+        "no price is known for far/m, so the cost limit of the swarm s cannot be enforced"
     )
     assert (asker.answers["b/1"], asker.answers["c/1"]) == ("", "")
 
@@ -90,7 +90,7 @@ def test_calls_and_time_of_a_swarm_are_limited(asker: Asker) -> None:
     asker.budget.open(BudgetLimits(swarm="s", timeout_s=10), 5)
     asker.request_call("c/1", now=9)
     asker.request_call("d/1", now=11)
-    assert asker.answers["c/1"] == "" and "has had its 10 s" in asker.answers["d/1"]
+    assert asker.answers["c/1"] == "" and "reached its time limit of 10 s" in asker.answers["d/1"]
 
 
 def test_one_rate_limit_slows_all(asker: Asker) -> None:
@@ -147,7 +147,7 @@ def test_a_budget_that_cannot_be_kept_permits_nothing(asker: Asker, tmp_path: Pa
     (tmp_path / "budgets.jsonl").unlink()
     (tmp_path / "budgets.jsonl").mkdir()
     asker.request_call("a/1")
-    assert "cannot be kept" in asker.answers["a/1"]
+    assert "cannot write the budget" in asker.answers["a/1"]
 
 
 @settings(max_examples=25)
@@ -266,7 +266,7 @@ def test_a_journal_does_not_grow_without_end(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(budget, "MOST_LINES", 10)
     after = SharedBudget(path, 0.0)
     assert after.spent("s0") == (100.0, 100) and lines(path) == 11  # five budgets, and what cannot be read
-    assert "a line is damaged" in after.problem and b'"torn' in path.read_bytes()
+    assert "skipped a damaged line" in after.problem and b'"torn' in path.read_bytes()
     in_a_month = time.time() + 31 * 86400
     monkeypatch.setattr(time, "time", lambda: in_a_month)
     later = SharedBudget(path, 0.0, lambda swarm: swarm == "s3")

@@ -1,4 +1,4 @@
-"""Every command and every tool is called: with arguments and without, tools with what their schema asks for."""
+"""Calls every command and tool, with and without arguments."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def check_not_offered(run: ExtensionRun) -> None:
     """In a run whose ack did not offer it."""
     for line in run.host.transcript.received:
         if isinstance(line.frame, CallTool):
-            run.verdicts.failed("call-tool-only-if-offered", "call_tool, though it was not offered", line.data, line.t)
+            run.verdicts.failed("call-tool-only-if-offered", "call_tool without being offered", line.data, line.t)
     if "call_tool" in run.hello.capabilities:
         run.verdicts.passed("call-tool-only-if-offered")
 

@@ -1,4 +1,4 @@
-"""What it hears: the events it observes, in the order of a real turn and many at once, and those it must answer."""
+"""Sends the events it observes, in the order of a real turn and in a burst, and those it must answer."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ CHECKS = (
         "10.2",
         (79,),
         "each event_intercept is answered within 5 s",
-        "send an event_intercept_response for every event_intercept, for tools you do not care about too; do slow work "
-        "elsewhere: after 5 s zot goes on without the answer, and a guard has refused",
+        "send an event_intercept_response for every event_intercept, also for other tools; do slow work elsewhere: "
+        "after 5 s zot continues without the answer, and a guard denies",
     ),
     Check(
         "interception-odd-input",
@@ -57,7 +57,7 @@ _ODD = 'quotes " \\ / tab \t, line\nfeed, zero \x00, é ü ☃ 🦎 \u2028 \u202
 
 
 def _turn() -> list[Event]:
-    """One prompt with one tool call, as the host tells it."""
+    """The events of a prompt with one tool call."""
     numbers = count(1)
 
     def event(about: str, /, **keys: Any) -> Event:

@@ -1,4 +1,4 @@
-"""Every line it wrote, in every run: JSON on stdout and nothing else, and each answer to one question."""
+"""Checks every output line in every run: only JSON on stdout, and one answer per request."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ CHECKS = (
         "a wrong type makes the host drop the whole frame; see `zot docs extension-protocol`",
     ),
     Check("framing-stdout", "1", (101,), "frames go to stdout; stderr is a log", "write frames to stdout"),
-    # Found by the transcript as lines arrive: an answer belongs to a question, by its id, exactly, and once.
+    # Found by the transcript as lines arrive: each answer matches one request by id.
     Check(
         "answers-string-ids",
         "2.2",
@@ -106,7 +106,7 @@ _ANSWERS = tuple(check.id for check in CHECKS if check.group == "answers")
 
 
 def check(run: ExtensionRun) -> None:
-    """Judges the transcript of a run that is over."""
+    """Evaluates the transcript of a finished run."""
     for line in run.host.transcript.received:
         if line.fault is not None:
             run.verdicts.failed(line.fault.check, line.fault.reason, line.data, line.fault.since or line.t)

@@ -51,7 +51,7 @@ _MANY = 12
 
 
 async def check_unknown(run: ExtensionRun) -> None:
-    """The ack had an unknown key already."""
+    """The ack already had an unknown key."""
     asked = run.probe()
     if asked is not None:
         extra = {"zot_future_key": {"nested": [1, None, "x"]}, "zot_other": None}
@@ -100,7 +100,7 @@ async def check_pieces(run: ExtensionRun) -> None:
 
 
 def _long_question(run: ExtensionRun) -> Asking | None:
-    """The question of ``probe``, made long where its kind has room for a text."""
+    """The request of ``probe`` with a long text, if its kind has one."""
     match run.probe():
         case EventIntercept(id=id, event="tool_call"):
             args = {"path": "notes.txt", "content": _LONG}

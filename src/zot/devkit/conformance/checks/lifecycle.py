@@ -1,4 +1,4 @@
-"""Beginning and end: starting again, two at once, ending when told, and leaving nothing behind."""
+"""Beginning and end: restarting, two at once, ending when told, and leaving nothing behind."""
 
 from __future__ import annotations
 
@@ -87,12 +87,12 @@ def check_directory(before: Listing, directory: Path, verdicts: CheckResults) ->
 
 
 async def check_end(run: ExtensionRun, id: str, *, shutdown: bool = True) -> None:
-    """Ends the run and looks at what is left of it."""
+    """Ends the run and checks what is left."""
     host = run.host
     if host.exit_code is not None and not host.transcript.ending:
-        return  # it ended by itself, which some other check has told
+        return  # it ended by itself; reported by another check
     if run.behind:
-        return  # so has another that it does not read
+        return  # it does not read; reported by another check
     took = await host.end(shutdown=shutdown)
     if took is None:
         run.verdicts.failed(id, "still running after 2 s")

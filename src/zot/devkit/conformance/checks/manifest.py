@@ -143,7 +143,7 @@ def _encoding(data: bytes, verdicts: CheckResults) -> None:
 
 
 def _explain(reason: str, data: bytes, verdicts: CheckResults) -> None:
-    """The rule a manifest breaks that the host refuses."""
+    """The rule that a rejected manifest breaks."""
     if verdicts.has_failed("manifest-encoding"):
         return
     text = reason.removeprefix(f"{FILE}: ")
@@ -163,7 +163,7 @@ def _explain(reason: str, data: bytes, verdicts: CheckResults) -> None:
 
 
 def _unknown_keys(data: bytes, verdicts: CheckResults) -> None:
-    """One that is nearly a known key was meant to be it, and fails; others may be for other programs."""
+    """A key similar to a known one fails; others may be for other programs."""
     fields: Any = strict_json.loads(data.removeprefix(b"\xef\xbb\xbf"))
     for key in fields:
         meant = closest_match(str(key).lower(), KEYS)

@@ -76,7 +76,7 @@ _SYSTEMS = {"linux": "Linux", "darwin": "macOS"}
 
 
 def is_runnable(manifest: Manifest, verdicts: CheckResults) -> bool:
-    """Whether it is worth starting."""
+    """Whether the program can be started."""
     path_variable = os.environ.get("PATH", os.defpath)
     if _has_arguments(manifest, path_variable, verdicts):
         return False
@@ -109,7 +109,7 @@ def _is_there(program: Path, manifest: Manifest, verdicts: CheckResults) -> bool
     elif not os.path.exists(program):
         names = os.listdir(program.parent) if program.parent.is_dir() else ()
         near = closest_match(program.name, names)
-        gone = "is a link that leads nowhere" if program.is_symlink() else "is not there"
+        gone = "is a broken link" if program.is_symlink() else "is not there"
         verdicts.failed(
             "exec-found", f'exec "{manifest.exec}": {program} {gone}' + (f"; is it {near}?" if near else "")
         )
@@ -127,7 +127,7 @@ def _has_its_bit(program: Path, _manifest: Manifest, verdicts: CheckResults) -> 
 
 
 def _is_readable_by_the_system(program: Path, _manifest: Manifest, verdicts: CheckResults) -> bool:
-    """Whether the system would know what to do with the file's first bytes."""
+    """Whether the system can run the file, by its first bytes."""
     start = read_prefix(program)[:4096]
     for rule, problem in (
         ("exec-machine", _machine_problem(start)),
@@ -180,7 +180,7 @@ def _shebang_problem(start: bytes) -> str:
 
 
 def _script(manifest: Manifest, verdicts: CheckResults) -> bool:
-    """The first argument that looks like a script is taken for one, unless an option before it may want it."""
+    """The first argument that looks like a script, unless it may be an option's value."""
     name = manifest.args[0] if manifest.args else ""
     if not _SCRIPT.fullmatch(name):
         return True

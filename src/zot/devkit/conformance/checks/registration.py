@@ -1,4 +1,4 @@
-"""What it registers: names that can be used, schemas a model can be shown, events that exist."""
+"""Checks registrations: valid names, valid schemas, existing events."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHECKS = (
         "6.4",
         (43, 108),
         "command names consist of letters, digits, _ and -, without a slash",
-        'register "weather", not "/weather": zot refuses a name that nobody could type',
+        'register "weather", not "/weather": zot rejects names that cannot be typed',
     ),
     Check(
         "registration-tool-names",
@@ -110,7 +110,7 @@ def check(run: ExtensionRun) -> None:
                     evidence = f"tool {tool.name}: {key} {value!r} is not known"
                     run.verdicts.failed("registration-tool-options", evidence, encode(tool).rstrip())
         run.verdicts.passed("registration-schemas", "registration-tool-options")
-    # An event that never comes is harmless, and a newer host may send it; a lost interception guards nothing.
+    # An unknown event is harmless, since a newer host may send it; an unknown interception guards nothing.
     _known(run, "registration-events", run.subscribed, (*CLASSIC_EVENTS, *LATER_EVENTS), run.verdicts.warned)
     _known(run, "registration-intercept", run.intercepts, INTERCEPTS, run.verdicts.failed)
     if run.is_guard and "tool_call" not in run.intercepts:
@@ -136,7 +136,7 @@ def _once(run: ExtensionRun, kind: str, frames: Iterable[Frame], names: list[str
 
 
 def _built_in(run: ExtensionRun, check: str, frames: Iterable[Frame], names: list[str], taken: tuple[str, ...]) -> None:
-    """A command is always hidden. A tool is where the built-in is on, which may be what its author wants."""
+    """A command is always hidden; a tool only while the built-in is enabled."""
     otherwise = run.verdicts.failed if "command" in check else run.verdicts.warned
     for frame, name in zip(frames, names, strict=True):
         if name in taken:

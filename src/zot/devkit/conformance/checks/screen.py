@@ -1,4 +1,4 @@
-"""What it puts on the screen: panels it opened, and what it says unasked, notes and prompts of its own."""
+"""Checks panels, notes and submitted prompts."""
 
 from __future__ import annotations
 
@@ -111,11 +111,11 @@ def _renders(run: ExtensionRun, panel: str, since: float) -> list[bytes]:
 
 
 def check_notes(run: ExtensionRun) -> None:
-    """What it said unasked, in a run that is over."""
+    """Checks notes and prompts of a finished run."""
     for line in run.host.transcript.received:
         match line.frame:
             case Notify(level=level, message=message) if level not in LEVELS or not message:
-                # Shown as info, or not at all: only the note suffers.
+                # Shown as info or not at all: a warning.
                 problem = "an empty message" if level in LEVELS else f"unknown level {level!r}"
                 run.verdicts.warned("notes-level", problem, line.data, line.t)
             case Notify():

@@ -85,7 +85,7 @@ _MODULE = re.compile(
     r"ModuleNotFoundError|ImportError|ERR_MODULE_NOT_FOUND|Cannot find (module|package)|such file to load|Can't locate"
 )
 _ONE_MORE_MOMENT = 1.0
-_LATE = 3.0  # one that is merely slow must not be told that it waits for the host
+_LATE = 3.0  # a slow one must not be reported as waiting for the host
 
 
 async def check_handshake(run: ExtensionRun) -> None:
@@ -133,13 +133,13 @@ def check_hello_once(run: ExtensionRun) -> None:
 
 
 def _is_no_frame(line: TranscriptLine) -> bool:
-    """Some other text; a frame with a mistake in it is told as that mistake."""
+    """The line is not hello; an invalid frame is reported as such."""
     text = line.fault is not None and line.fault.check == "framing-only-frames"
     return text and not line.data.lstrip().startswith(b"{")
 
 
 async def _ended(run: ExtensionRun, when: str) -> None:
-    """The process is gone; its stderr may say which of the usual reasons it was."""
+    """The process ended; finds a usual reason in its stderr."""
     why = await run.why_silent(0)
     said = run.last_words
     rule = "start-syntax" if _SYNTAX.search(said) else "start-modules" if _MODULE.search(said) else "start-alive"
@@ -147,28 +147,28 @@ async def _ended(run: ExtensionRun, when: str) -> None:
 
 
 async def _no_hello(run: ExtensionRun) -> None:
-    """Finds out whether it is slow, waits for us, keeps its words in a buffer, or has none."""
+    """Finds out whether it is slow, waits for the host, buffers its output, or has none."""
     host, verdicts = run.host, run.verdicts
     if not host.alive:
         await _ended(run, "before hello")
         return
     if any(line.fault for line in host.transcript.received):
-        return  # what it said instead is told as what is wrong with that line
+        return  # the invalid line is reported instead
     within, began = run.times.hello, time.monotonic()
     if await host.hello(_LATE):
         arrived = next(line.t for line in host.transcript.received if isinstance(line.frame, Hello))
-        evidence = f"hello came {arrived - host.started:.1f} s after the start, and may take {within:g} s"
+        evidence = f"hello came {arrived - host.started:.1f} s after the start, expected at most {within:g} s"
         verdicts.failed("handshake-hello-in-time", evidence, began=began)
         return
     reason = await run.why_silent(within)
     host.acknowledge()
     if await host.hello(_ONE_MORE_MOMENT):
-        evidence = f"nothing for {within:g} s, and hello as soon as it was sent a hello_ack: it waits for the host"
+        evidence = f"no output for {within:g} s, then hello after hello_ack: it waits for the host"
         verdicts.failed("handshake-speaks-first", evidence, began=began)
         return
     await host.end(shutdown=False)
     if any(isinstance(line.frame, Hello) for line in host.transcript.received):
-        evidence = "hello came only when the process ended: it was kept in a buffer"
+        evidence = "hello came only when the process ended: stdout is buffered"
         verdicts.failed("framing-flush", evidence, began=began)
     else:
         verdicts.failed("handshake-hello-in-time", reason.replace("answer", "hello"), began=began)

@@ -32,7 +32,7 @@ func command(args string) ext.Response {
 }
 
 // zot:guard
-// Asked before every tool call. Whatever goes wrong in here, the call is refused.
+// Called before every tool call. If it fails, the call is denied.
 func guard(tool string, args json.RawMessage) (bool, string) {
 	var given struct{ Command string }
 	if tool == "bash" && (json.Unmarshal(args, &given) != nil || strings.Contains(given.Command, "rm -rf")) {

@@ -34,7 +34,7 @@ const answers = {
     send({ type: "tool_result", id, content: [{ type: "text", text }], is_error: !fine });
   },
   // zot:guard
-  // Asked before every tool call.
+  // Called before every tool call.
   event_intercept({ id, tool_name, tool_args }) {
     const block = tool_name === "bash" && String(tool_args?.command ?? "").includes("rm -rf");
     send({ type: "event_intercept_response", id, block, reason: block ? "refused by __NAME__: rm -rf" : "" });

@@ -21,7 +21,7 @@ def command(args: str) -> Response:
 # zot:guard
 @ext.intercept_tool_call
 def guard(tool: str, args: dict[str, object]) -> tuple[bool, str]:
-    """Asked before every tool call. Whatever goes wrong in here, the call is refused."""
+    """Called before every tool call. If it fails, the call is denied."""
     if tool == "bash" and "rm -rf" in str(args.get("command", "")):
         return False, "refused by __NAME__: rm -rf"
     return True, ""

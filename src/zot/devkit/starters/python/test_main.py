@@ -13,7 +13,7 @@ MANIFEST = json.loads((HERE / "extension.json").read_text(encoding="utf-8"))
 
 
 def play(*frames: dict[str, Any]) -> list[dict[str, Any]]:
-    """What the extension answers when zot says these frames and goodbye."""
+    """The extension's answers to these frames and a shutdown."""
     lines = [{"type": "hello_ack", "protocol_version": 1}, *frames, {"type": "shutdown"}]
     done = subprocess.run(
         [MANIFEST["exec"], *MANIFEST["args"]],

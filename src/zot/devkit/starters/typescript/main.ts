@@ -21,7 +21,7 @@ ext.command("__NAME__", "count the words of a text", (args) =>
 );
 
 // zot:guard
-// Asked before every tool call. Whatever goes wrong in here, the call is refused.
+// Called before every tool call. If it fails, the call is denied.
 ext.interceptToolCall((tool, args) => {
   const command = String((args as { command?: unknown }).command ?? "");
   return tool === "bash" && command.includes("rm -rf") ? [false, "refused by __NAME__: rm -rf"] : [true, ""];

@@ -239,7 +239,7 @@ async def _diff(context: CommandContext, typed: str) -> None:
     worker, desk = _named(context, typed), context.desk
     text = await context.swarm.service.diff(worker.id)
     if not text.strip():
-        context.status.ok(f"{worker.name} has changed nothing")
+        context.status.ok(f"{worker.name} has no changes")
         return
     title = f"what {escape_invisible(worker.name)} changed"
     await context.dialogs.ask(TextView(title, lambda theme, width: rows_of(text, desk.painter, width)))
@@ -252,7 +252,7 @@ async def _ask_to_merge(context: CommandContext, id: str) -> None:
 
     worker = _named(context, id)
     if worker.tree is None:
-        raise ZotError(f"{worker.name} has no tree of its own: what it did is in {worker.spec.cwd} already")
+        raise ZotError(f"{worker.name} has no worktree; its changes are in {worker.spec.cwd} already")
     stat = context.swarm.stats.get(worker.id)
     rows = [
         Choice("squash", "into your files, for you to look at and commit", str(stat or "")),
@@ -305,7 +305,7 @@ async def _merge_as(context: CommandContext, command: SwarmMerge, name: str) -> 
         context.status.ok(f"{name} mends {', '.join(mending)} in its own tree; merge it again when it is done")
         return
     if command.how == "patch":
-        words = f"wrote {merged.patch}" if merged.patch else f"{name} has changed nothing"
+        words = f"wrote {merged.patch}" if merged.patch else f"{name} has no changes"
     elif not merged.files:
         words = f"{name} has nothing that {merged.into} does not have"
     else:

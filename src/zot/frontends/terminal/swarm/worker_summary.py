@@ -104,7 +104,7 @@ def status_note(before: WorkerInfo, info: WorkerInfo) -> tuple[str, str] | None:
         return "error", f"{name} failed{about}: {one_line(info.reason)[:_LONGEST]}"
     if info.status == "lost":
         return "error", f"{name} is lost: {one_line(info.reason)[:_LONGEST]}; /swarm resume {name} continues it"
-    if info.status == "stopped" and "somebody stopped it" not in info.reason:
+    if info.status == "stopped" and "stopped by the user" not in info.reason:
         return "warn", f"{name} was stopped{about}: {one_line(info.reason)[:_LONGEST]}"
     return None
 

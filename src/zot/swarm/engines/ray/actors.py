@@ -16,14 +16,14 @@ from zot.swarm.engines.ray.coordinator import ClusterCoordinator, HostGone
 from zot.swarm.engines.ray.node_host import NodeHost
 
 KEEPER = "zot-keeper"
-CPUS = 0.05  # a worker waits for models most of the time
+CPUS = 0.05  # a worker mostly waits for models
 RESTARTS = 8
 _CALLS = 100
 _HEAD = "node:__internal_head__"
 
 
 def keeper(namespace: str) -> Any:
-    """A handle of the keeper of this namespace, which is made if it is not there."""
+    """A handle of this namespace's coordinator, created if missing."""
     ray: Any = import_module("ray")
     options = {
         "name": KEEPER,
@@ -34,7 +34,7 @@ def keeper(namespace: str) -> Any:
         "max_restarts": 0,
         "max_task_retries": 0,
         "max_concurrency": 10_000,
-        "resources": {_HEAD: 0.001},  # without that node there is no cluster; the driver's own may leave
+        "resources": {_HEAD: 0.001},  # the head node always exists; the driver's node may leave
     }
     return ray.remote(RayKeeper).options(**options).remote(namespace)
 
@@ -46,13 +46,13 @@ class RayKeeper(ClusterCoordinator):
 
     def _end(self) -> None:
         ray: Any = import_module("ray")
-        with suppress(Exception):  # without a record of its own it has ended already
+        with suppress(Exception):  # without its own record it has already ended
             ray.kill(ray.get_actor(KEEPER, self._namespace))
         os._exit(0)
 
 
 class RayHost:
-    """The keeper's hold on one host."""
+    """The coordinator's handle of one host."""
 
     def __init__(self, worker: str) -> None:
         ray: Any = import_module("ray")
@@ -82,7 +82,7 @@ class RayHost:
 
     def end(self) -> None:
         ray: Any = import_module("ray")
-        with suppress(Exception):  # it is gone already
+        with suppress(Exception):  # it has already ended
             ray.kill(self._actor, no_restart=True)
 
     async def _ask(self, word: str, *given: Any) -> Any:
@@ -98,11 +98,11 @@ class RayHost:
 
 
 def reason_of(error: BaseException) -> str:
-    """One line for a person, out of what Ray made of an error on another machine."""
+    """One readable line from an error that Ray wrapped on another machine."""
     cause = getattr(error, "cause", None) or error
     said = str(cause).strip().splitlines() or [type(cause).__name__]
     if isinstance(cause, EngineFault):
         return said[0]
     if "No module named 'zot" in str(error):
-        return "zot is not installed on a node of the cluster: install the same zot there as here"
+        return "zot is not installed on a node of the cluster; install the same version there"
     return f"{type(cause).__name__}: {said[0] if cause is not error else said[-1]}"

@@ -26,7 +26,7 @@ _RETRY_S = 0.5
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
-    """``address`` is HOST:PORT of a cluster; empty for the one that is found, or else a local one."""
+    """``address`` is HOST:PORT of a cluster; empty for the cluster found, or else a local one."""
 
     address: str
     namespace: str
@@ -34,7 +34,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BridgeCall(msgspec.Struct, frozen=True, array_like=True):
-    """From the engine: a method of the keeper. ``acknowledge`` is for the bridge itself."""
+    """From the engine: a method call on the coordinator. ``acknowledge`` is for the bridge itself."""
 
     id: int
     word: str
@@ -45,7 +45,7 @@ class BridgeCall(msgspec.Struct, frozen=True, array_like=True):
 
 
 class BridgeReply(msgspec.Struct, frozen=True, array_like=True):
-    """To the engine: the answer to a call, or with ``id`` 0 news: ``ready``, ``failed``, ``batch``, ``lost``."""
+    """To the engine: the answer to a call, or with ``id`` 0 an event: ``ready``, ``failed``, ``batch``, ``lost``."""
 
     id: int
     word: str
@@ -67,13 +67,13 @@ async def read_frame(reader: asyncio.StreamReader) -> bytes:
 
 
 def main() -> None:
-    """Its output is frames alone: whatever Ray prints goes where errors go."""
+    """Stdout carries only frames: Ray's own output goes to stderr."""
     out = os.dup(1)
     os.dup2(2, 1)
     os.set_inheritable(out, False)
     os.umask(0o077)
     code = asyncio.run(_run(out))
-    os._exit(code)  # Ray's threads are not waited for
+    os._exit(code)  # do not wait for Ray's threads
 
 
 async def _run(out: int) -> int:
@@ -109,7 +109,7 @@ class _Bridge:
         _write(self._out, BridgeReply(0, "ready", where))
 
     async def serve(self, reader: asyncio.StreamReader) -> None:
-        """Until the engine closes its end."""
+        """Runs until the engine closes its end."""
         listening = asyncio.create_task(self._listen())
         calls = BackgroundTasks()
         try:
@@ -159,7 +159,7 @@ class _Bridge:
 
 
 def _write(out: int, said: BridgeReply) -> None:
-    """A broken pipe means that the engine is gone."""
+    """A broken pipe means that the engine has ended."""
     data = memoryview(framed(said))
     try:
         while data:
@@ -168,11 +168,11 @@ def _write(out: int, said: BridgeReply) -> None:
         os._exit(1)
 
 
-# --- finding the cluster
+# --- joining the cluster
 
 
 def connect(setup: Setup) -> str:
-    """Join the cluster; returns what it is, in a few words."""
+    """Joins the cluster; returns its short description."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     ray: Any = import_module("ray")
     _make_token_private()
@@ -188,11 +188,11 @@ def connect(setup: Setup) -> str:
             raise
     ray.init(address="local", include_dashboard=False, object_store_memory=_STORE, **same)
     _make_token_private()
-    return "a cluster of this machine alone"
+    return "a cluster of this machine only"
 
 
 def _make_token_private() -> None:
-    """Ray writes it so that everybody may read it."""
+    """Ray creates it readable by all users."""
     path = os.environ.get("RAY_AUTH_TOKEN_PATH") or str(Path.home() / ".ray" / "auth_token")
     with suppress(OSError):
         if os.stat(path).st_mode & 0o077:

@@ -31,21 +31,21 @@ from zot.system.background_tasks import BackgroundTasks
 from zot.wire.rpc_frames import Permit, PermitRequest, PermitSettled
 
 POLL_S = 5.0
-AWAY_S = 15.0  # of silence, and the driver counts as gone
+AWAY_S = 15.0  # seconds without a poll until the driver counts as gone
 ABANDONED_S = 86_400.0
-LINGER_S = 60.0  # with nothing to keep
-RESTART_S = 90.0  # for a host that does not answer to come back
+LINGER_S = 60.0  # seconds without attempts until it exits
+RESTART_S = 90.0  # seconds to wait for a host that does not answer
 _TRY_AGAIN_S = 0.5
 _MOST_HELD = 32 << 20  # unacknowledged bytes of one worker: then its host is not polled
-MOST_BUNDLES = 512 << 20  # bytes of trees for workers to begin from; then those used longest ago go
+MOST_BUNDLES = 512 << 20  # bytes of cached bundles; the least recently used are evicted
 _LOST = "the node or the process it ran on was lost"
 
 
 class HostHandle(Protocol):
-    """A ``WorkerHost``, wherever it is. Any of these raises HostGone."""
+    """A remote ``WorkerHost``. Every method may raise HostGone."""
 
     def begin(self, data: bytes, bundle: Any, secret: bytes) -> Awaitable[bytes]:
-        """``bundle`` is what ``share`` made of it."""
+        """``bundle`` is the result of ``share``."""
         ...
 
     def poll(self, attempt: int, taken: bytes) -> Awaitable[bytes]: ...
@@ -57,12 +57,12 @@ class HostHandle(Protocol):
     def release(self, attempt: int) -> Awaitable[None]: ...
 
     def end(self) -> None:
-        """Its process, at once and for good."""
+        """Kills its process."""
         ...
 
 
 class HostGone(Exception):
-    """It did not answer. ``for_good``: it will not come back either."""
+    """It did not answer. ``for_good``: it cannot come back."""
 
     def __init__(self, for_good: bool) -> None:
         super().__init__(_LOST)
@@ -70,7 +70,7 @@ class HostGone(Exception):
 
 
 class CoordinatedAttempt:
-    """One attempt of a worker, as the keeper knows it."""
+    """The coordinator's record of one attempt."""
 
     def __init__(self, begin: Begin, host: HostHandle) -> None:
         self.worker, self.number, self.swarm = begin.worker, begin.attempt, begin.swarm
@@ -81,12 +81,12 @@ class CoordinatedAttempt:
         self.taken = ReadPosition(session=len(begin.session))
         self.batches: deque[tuple[int, bytes]] = deque()
         self.count = 0
-        self.told = 0  # the last batch this driver was given
+        self.told = 0  # the last batch sent to this driver
         self.size = 0
         self.over = False
         self.lost = False
         self.asked: dict[str, PermitRequest] = {}
-        self.answered: dict[str, int] = {}  # by which line; those of the keeper have numbers below 0
+        self.answered: dict[str, int] = {}  # by line number; the coordinator's own are below 0
         self.room = asyncio.Event()
         self.pump: asyncio.Task[None] | None = None
 
@@ -103,7 +103,7 @@ class CoordinatedAttempt:
 
 
 class Allowance:
-    """What is left for a swarm since the driver last said so; see ``RemainingBudget``."""
+    """A swarm's remaining budget since the driver's last report; see ``RemainingBudget``."""
 
     def __init__(self, left: RemainingBudget) -> None:
         self._usd = left.usd if left.usd >= 0 else math.inf
@@ -119,7 +119,7 @@ class Allowance:
         self._steps -= 1
 
     def spend(self, more: float) -> None:
-        """A call came to more, or less, than it was granted for."""
+        """Corrects a grant by the real cost of its call."""
         self._usd -= more
 
 
@@ -131,7 +131,7 @@ class ClusterCoordinator:
     ) -> None:
         self._make, self._leave, self._share = make, leave, share
         self._held: dict[str, CoordinatedAttempt] = {}
-        self._bundles: dict[str, tuple[Any, int]] = {}  # shared, and how large; the one used last is the last
+        self._bundles: dict[str, tuple[Any, int]] = {}  # shared bundle and size, least recently used first
         self._allowed: dict[str, Allowance] = {}
         self._driver = ""
         self._heard = 0.0
@@ -152,7 +152,7 @@ class ClusterCoordinator:
         return VERSION
 
     async def poll(self, driver: str, acknowledged: dict[str, tuple[int, int]]) -> list[bytes]:
-        """What is new of all workers. ``acknowledged`` tells of each its attempt and the last batch that is done."""
+        """New batches of all workers. ``acknowledged`` has each worker's attempt and last processed batch."""
         self._check(driver)
         for worker, (attempt, number) in acknowledged.items():
             if (held := self._get(worker, attempt)) is not None:
@@ -167,13 +167,13 @@ class ClusterCoordinator:
         return fresh
 
     async def allow(self, driver: str, data: bytes) -> None:
-        """What each swarm may still spend when the driver is gone; one that is not named has no limit."""
+        """Sets what each swarm may spend without the driver; a missing swarm has no limit."""
         self._check(driver)
         left = msgspec.msgpack.decode(data, type=dict[str, RemainingBudget])
         self._allowed = {swarm: Allowance(one) for swarm, one in left.items()}
 
     async def keep(self, driver: str, key: str, bundle: bytes) -> None:
-        """A bundle that attempts begin from; many have the same."""
+        """Stores a bundle that attempts start from; several share one."""
         self._check(driver)
         self._bundles[key] = self._share(bundle), len(bundle)
         while len(self._bundles) > 1 and sum(size for _, size in self._bundles.values()) > MOST_BUNDLES:
@@ -197,7 +197,7 @@ class ClusterCoordinator:
         self._check(driver)
         begin = decode_begin(data)
         before = self._held.get(begin.worker)
-        if before is not None and before.number == begin.attempt:  # the answer was lost on its way
+        if before is not None and before.number == begin.attempt:  # the previous answer was lost
             await before.ready.wait()
             if before.begun:
                 return before.begun
@@ -220,26 +220,26 @@ class ClusterCoordinator:
         return held.begun
 
     async def _begun(self, held: CoordinatedAttempt, data: bytes, bundle: Any, secret: bytes) -> bytes:
-        """A host on its way back is waited for; one that will not come back gives way to a new one, once."""
+        """Waits for a host that may return; replaces a lost one, once."""
         deadline, renewed = _now() + RESTART_S, False
         while True:
             try:
                 return await held.host.begin(data, bundle, secret)
             except HostGone as gone:
                 if _now() > deadline or (gone.for_good and renewed):
-                    raise EngineFault(f"{held.worker} could not be started: {_LOST}") from gone
+                    raise EngineFault(f"{held.worker} cannot be started: {_LOST}") from gone
                 if gone.for_good:
                     held.host, renewed = self._make(held.worker), True
                 await asyncio.sleep(_TRY_AGAIN_S)
 
     async def adopt(self, driver: str, worker: str, attempt: int) -> bytes:
-        """Where that attempt runs, or ran, if its end was not taken yet; empty when it is not known here."""
+        """Where the attempt runs or ran, if its end is not acknowledged; empty if unknown."""
         self._check(driver)
         held = self._get(worker, attempt)
         return held.begun if held is not None else b""
 
     async def send(self, driver: str, worker: str, attempt: int, number: int, line: bytes) -> bool:
-        """False when it is gone. A permit for what was answered already has done its work."""
+        """False if it has ended. A permit that was already answered is ignored."""
         self._check(driver)
         held = self._get(worker, attempt)
         if held is None or held.over:
@@ -253,7 +253,7 @@ class ClusterCoordinator:
         return await self._sent(held, number, line)
 
     async def _sent(self, held: CoordinatedAttempt, number: int, line: bytes) -> bool:
-        """Until the host has it, or the attempt is over."""
+        """Retries until the host has it or the attempt is over."""
         while not held.over:
             try:
                 return await held.host.send(held.number, number, line)
@@ -264,7 +264,7 @@ class ClusterCoordinator:
         return False
 
     async def stop(self, driver: str, worker: str, attempt: int, grace: float) -> None:
-        """Over when this returns; a host that does not answer is ended for good."""
+        """Stops the attempt; a host that does not answer is killed."""
         self._check(driver)
         held = self._get(worker, attempt)
         if held is None or held.over:
@@ -277,7 +277,7 @@ class ClusterCoordinator:
             self._lose(held)
 
     async def release(self, driver: str, worker: str, attempt: int) -> None:
-        """All of it was taken: the host may go, and with it the directory on its node."""
+        """All results were taken: ends the host and removes its directory."""
         self._check(driver)
         if (held := self._get(worker, attempt)) is not None:
             with suppress(HostGone, TimeoutError):
@@ -285,7 +285,7 @@ class ClusterCoordinator:
                     await held.host.release(attempt)
             self._drop(held)
 
-    # --- what hosts say
+    # --- output of hosts
 
     async def _pump(self, held: CoordinatedAttempt) -> None:
         """Polls one host until its attempt is over or unknown."""
@@ -362,12 +362,12 @@ class ClusterCoordinator:
             self._tasks.start(self._sent(held, number, msgspec.json.encode(answer)))
 
     def _count(self, held: CoordinatedAttempt, id: str) -> None:
-        """A call that is permitted, by whom ever."""
+        """Records a granted call."""
         held.steps_left -= held.steps_left > 0
         if (request := held.asked.get(id)) is not None and held.swarm in self._allowed:
             self._allowed[held.swarm].grant(request.usd)
 
-    # --- its own life
+    # --- lifecycle
 
     async def _watch(self) -> None:
         """Watches for a missing driver and for the end of all attempts."""
@@ -384,7 +384,7 @@ class ClusterCoordinator:
 
     def _check(self, driver: str) -> None:
         if driver != self._driver:
-            raise EngineFault("another zot of the same home drives these workers now")
+            raise EngineFault("another zot of the same home now controls these workers")
         self._heard = _now()
 
     def _get(self, worker: str, attempt: int) -> CoordinatedAttempt | None:

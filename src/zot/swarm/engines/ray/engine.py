@@ -39,10 +39,10 @@ from zot.system.installation import with_extra
 from zot.system.safe_open import open_to_append, read_whole
 from zot.system.secret_variables import looks_like_secret
 
-PATIENCE_S = 60.0  # for a cluster to be joined, or one of this machine alone to begin
+PATIENCE_S = 60.0  # seconds to join a cluster or start a local one
 _KNOCK_S = 5.0
 _CALL_S = 300.0
-_BEGIN_S = 3600.0  # a cluster that is full may have to find another node first
+_BEGIN_S = 3600.0  # a full cluster may have to find another node first
 _TRIES = 4
 _HOME_FILES = (
     *("config.json", "models.json", "catalog.json", "SYSTEM.md", "AGENTS.md"),
@@ -61,17 +61,17 @@ def address_of(engine: str) -> str:
     address = engine.removeprefix("ray://")
     host, colon, port = address.rpartition(":")
     if address == engine or not address or (colon and not (host and port.isdigit())):
-        raise UsageError(f'there is no engine "{engine}": local, ray or ray://HOST:PORT')
+        raise UsageError(f'unknown engine "{engine}": expected local, ray or ray://HOST:PORT')
     return address if colon else f"{address}:{_PORT}"
 
 
 def check_engine(order: WorkerSpec) -> None:
-    """UsageError for an order that can run on no cluster, before anything is made for it."""
+    """UsageError for a request that cannot run on a cluster, before anything is created."""
     address_of(order.engine)
     if order.mode == "shared":
         raise UsageError(_SHARED)
     if order.config.ext:
-        raise UsageError("a worker on a cluster cannot load extensions of --ext: they are files of this machine")
+        raise UsageError("a worker on a cluster cannot load extensions of --ext: they exist only on this machine")
     if guards := (*order.config.required_guards, *order.config.required_hooks):
         raise UsageError(f"cannot start a worker on a cluster: guards of this session run only here: {guards[0]}")
     if find_spec("ray") is None:
@@ -93,7 +93,7 @@ class RayEngine:
         if job.tree is None:
             raise EngineFault(_SHARED)
         try:
-            await apply_received(job.tree, job.worker)  # what a lost attempt had sent
+            await apply_received(job.tree, job.worker)  # received from a lost attempt
             seen = await seen_from(job.tree)
         except GitFailed as error:
             raise EngineFault(str(error)) from error
@@ -116,7 +116,7 @@ class RayEngine:
         try:
             begun = await bridge.call("begin", encode(begin), secret)
             if not begun:
-                raise _BundleGone("the cluster has let go of what it begins from")
+                raise _BundleGone("the cluster no longer has the bundle it starts from")
             attempt.begun(begun)
         except BaseException:
             bridge.forget(attempt)
@@ -138,9 +138,9 @@ class RayEngine:
         return attempt
 
     async def allow(self, left: dict[str, RemainingBudget]) -> None:
-        """What each swarm may still spend should this process be gone."""
+        """Reports what each swarm may spend if this process ends."""
         if self._bridge is not None and self._bridge.alive:
-            with suppress(EngineFault):  # a cluster that is gone spends nothing
+            with suppress(EngineFault):  # a lost cluster spends nothing
                 await self._bridge.call("allow", msgspec.msgpack.encode(left))
 
     async def close(self) -> None:
@@ -153,7 +153,7 @@ class RayEngine:
                 if find_spec("ray") is None:
                     raise EngineFault(_missing())
                 if self._address:
-                    host, _, port = self._address.rpartition(":")  # Ray itself would wait long
+                    host, _, port = self._address.rpartition(":")  # Ray's own timeout is long
                     try:
                         async with asyncio.timeout(_KNOCK_S):
                             _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
@@ -161,13 +161,13 @@ class RayEngine:
                     except TimeoutError:
                         raise EngineFault(f"the Ray cluster at {self._address} does not answer") from None
                     except OSError as error:
-                        why = f"the Ray cluster at {self._address} cannot be reached: {describe_error(error)}"
+                        why = f"cannot reach the Ray cluster at {self._address}: {describe_error(error)}"
                         raise EngineFault(why) from None
                 self._bridge = await _BridgeClient.join(self._address)
             return self._bridge
 
     async def _sent_ahead(self, bridge: _BridgeClient, tree: WorktreeRecord, seen: TreeBundle) -> None:
-        """The bundle goes to the cluster once, for all workers that begin from the same."""
+        """Sends a bundle once for all workers that start from it."""
         async with self._packing:
             if not await bridge.call("has", seen.key):
                 try:
@@ -177,22 +177,22 @@ class RayEngine:
 
 
 class _ClusterGone(EngineFault):
-    """The connection, or the keeper at its other end; the next try may find another one."""
+    """The connection or the coordinator ended; the next attempt may find another."""
 
 
 class _BundleGone(EngineFault):
-    """Many others were sent since; it is sent again."""
+    """The bundle was evicted; it is sent again."""
 
 
 class RayAttempt:
-    """One ``zot rpc`` on some node. Batches that arrive are written down before their lines are read."""
+    """One ``zot rpc`` on a node. Batches are written to disk before their lines are read."""
 
     def __init__(self, bridge: _BridgeClient, job: LaunchSpec, tree: WorktreeRecord) -> None:
         self.worker, self.number = job.worker, job.attempt
         self._bridge, self._job, self._tree = bridge, job, tree
         self._arrived: asyncio.Queue[Batch] = asyncio.Queue()
-        self._read = 0  # the last line its reader has had
-        self._said = time.time_ns()  # numbers of what it is sent: another supervisor's before were lower
+        self._read = 0  # the last line its reader received
+        self._said = time.time_ns()  # numbers of sent lines, higher than those of earlier supervisors
         self._status = AttemptStatus()
         self._over = asyncio.Event()
 
@@ -227,7 +227,7 @@ class RayAttempt:
         if self._status.code is not None or not await self._bridge.call(
             "send", self.worker, self.number, self._said, line
         ):
-            raise EngineFault(f"{self.worker} runs no more")
+            raise EngineFault(f"{self.worker} is not running")
 
     async def stop(self, grace: float) -> None:
         """If the cluster does not answer, the attempt ends when it does: the next one has a higher number."""
@@ -239,7 +239,7 @@ class RayAttempt:
         return self._status
 
     async def collect(self) -> None:
-        """Its last tree becomes what the tree here holds; then nothing of it has to stay on the node."""
+        """Applies its last tree to the worktree here and releases it on the node."""
         await apply_received(self._tree, self.worker)
         with suppress(EngineFault):
             await self._bridge.call("release", self.worker, self.number)
@@ -253,7 +253,7 @@ class RayAttempt:
     async def _write_down(self, batch: Batch) -> str:
         """Writes a batch to this disk before it is delivered; returns the error, if any."""
         try:
-            if batch.tree is not None:  # before the session that speaks of it
+            if batch.tree is not None:  # before the session that refers to it
                 await receive(self._tree, self.worker, batch.tree)
             if batch.session or batch.session_whole:
                 fd = open_to_append(Path(self._job.config.session_file))
@@ -268,12 +268,12 @@ class RayAttempt:
                 with os.fdopen(open_to_append(self._job.directory / "log.txt"), "wb") as file:
                     file.write(batch.log)
         except (OSError, GitFailed) as error:
-            return f"what came back from its node could not be kept: {describe_error(error)}"
+            return f"cannot save the result from its node: {describe_error(error)}"
         return ""
 
 
 class _BridgeClient:
-    """The process that joined the cluster, and whom its frames are for."""
+    """The process that joined the cluster, and the receivers of its frames."""
 
     def __init__(self, process: Process) -> None:
         self.attempts: dict[tuple[str, int], RayAttempt] = {}
@@ -286,7 +286,7 @@ class _BridgeClient:
 
     @classmethod
     async def join(cls, address: str) -> _BridgeClient:
-        """EngineFault, in one line, when that does not succeed within a minute."""
+        """EngineFault if that does not succeed within a minute."""
         home = f"{os.uname().nodename}:{os.getuid()}:{zot_home().resolve()}"
         namespace = f"zot-3-{hashlib.sha256(home.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
         setup = Setup(address=address, namespace=namespace, driver=secrets.token_hex(8))
@@ -313,7 +313,7 @@ class _BridgeClient:
             )
         except OSError as error:
             raise EngineFault(
-                f"the process that joins a Ray cluster cannot be started: {describe_error(error)}"
+                f"cannot start the process that joins the Ray cluster: {describe_error(error)}"
             ) from error
         process_setup.helpers.add(process.pid)
         bridge = cls(process)
@@ -336,7 +336,7 @@ class _BridgeClient:
         return not self._gone
 
     async def call(self, word: str, *given: Any) -> Any:
-        """A method of the keeper."""
+        """Calls a method of the coordinator."""
         if self._gone:
             raise _ClusterGone(self._gone)
         self._count += 1
@@ -361,7 +361,7 @@ class _BridgeClient:
             del self.attempts[attempt.worker, attempt.number]
 
     async def close(self) -> None:
-        """It ends with its input; a cluster of this machine alone ends with it."""
+        """Closes its input; a local cluster ends with it."""
         self._end("the connection to the Ray cluster was closed")
         if self._process.stdin is not None:
             self._process.stdin.close()
@@ -396,14 +396,14 @@ class _BridgeClient:
             case BridgeReply(0, "failed", str(why)):
                 self._end(why)
             case BridgeReply(0, "lost", str(why)):
-                self._end(f"the keeper on the Ray cluster is gone: {why}")
+                self._end(f"the coordinator on the Ray cluster is gone: {why}")
             case BridgeReply(0, "batch", bytes(data)):
                 batch = decode_batch(data)
                 if (attempt := self.attempts.get((batch.worker, batch.attempt))) is not None:
                     attempt.take(batch)
             case BridgeReply(id, "gone", why):
-                self._answer(id, _ClusterGone(f"the keeper on the Ray cluster is gone: {why}"))
-                self._end(f"the keeper on the Ray cluster is gone: {why}")
+                self._answer(id, _ClusterGone(f"the coordinator on the Ray cluster is gone: {why}"))
+                self._end(f"the coordinator on the Ray cluster is gone: {why}")
             case BridgeReply(id, "fault", why):
                 self._answer(id, EngineFault(str(why)))
             case BridgeReply(id, _, value):
@@ -431,11 +431,11 @@ class _BridgeClient:
             attempt.lose(why)
 
 
-# --- what an attempt takes along
+# --- data of an attempt
 
 
 def _begin(job: LaunchSpec, tree: WorktreeRecord, carried: TreeBundle, credential: WorkerKey | None) -> Begin:
-    """Places of this machine become those of the node; of the session whole lines only."""
+    """Translates paths of this machine to those of the node; includes only whole session lines."""
     from zot.agent.settings import Settings
 
     session_file = Path(job.config.session_file)
@@ -444,10 +444,10 @@ def _begin(job: LaunchSpec, tree: WorktreeRecord, carried: TreeBundle, credentia
     try:
         inside = str(Path(job.config.cwd).relative_to(tree.path))
     except ValueError:
-        raise EngineFault(f"{job.config.cwd} is not in the tree {tree.path}") from None
+        raise EngineFault(f"{job.config.cwd} is not in the worktree {tree.path}") from None
     places = {tree.path: "{tree}", str(job.directory): "{directory}"}
     script = job.config.script
-    for place, name in sorted(places.items(), key=lambda one: -len(one[0])):  # one may lie in another
+    for place, name in sorted(places.items(), key=lambda one: -len(one[0])):  # one may contain another
         script = script.replace(place, name) if isinstance(script, str) else script
     return Begin(
         worker=job.worker,
@@ -483,9 +483,9 @@ def _own_credential(config: RunConfig) -> WorkerKey | None:
     except ZotError as error:
         raise EngineFault(str(error)) from error
     if found.credential is None:
-        return None  # the worker says what is missing
+        return None  # the worker reports what is missing
     if found.credential.method == "oauth":
-        raise EngineFault(f"a login for {found.provider.name} stays on this machine: a worker on a cluster needs a key")
+        raise EngineFault(f"a login for {found.provider.name} cannot be sent to a cluster; use an API key")
     return WorkerKey(provider=found.provider.id, value=found.credential.key)
 
 

@@ -15,10 +15,9 @@ VERSION = 2
 
 
 class Begin(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt to begin. ``config`` has no key, and in its ``script`` ``{directory}`` and ``{tree}`` stand for the
-    places on the node; ``home`` are the files its home has, ``inside`` the directory of the tree it works in,
-    ``environment`` what is added to that of the node. The bundle and the credential come beside it, the credential so
-    that it is never in Ray's store of large objects."""
+    """An attempt to start. ``config`` has no key, and in its ``script`` ``{directory}`` and ``{tree}`` are paths on
+    the node; ``home`` are files of its home, ``inside`` its directory in the tree, ``environment`` is added to the
+    node's. Bundle and credential are separate arguments, so that the credential is never in Ray's object store."""
 
     worker: str
     attempt: int
@@ -38,7 +37,7 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AttemptEnded(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt has ended. ``lost``: the node or the host is gone."""
+    """The end of an attempt. ``lost``: its node or host was lost."""
 
     code: int
     reason: str = ""
@@ -50,7 +49,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 
     worker: str
     attempt: int
-    number: int = 0  # of the keeper, for the driver to acknowledge
+    number: int = 0  # number for the driver to acknowledge
     first: int = 1
     lines: tuple[bytes, ...] = ()
     session_at: int = 0
@@ -67,7 +66,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReadPosition(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the reader of an attempt is: the last line, bytes of the session and of the log, the last tree."""
+    """The reader's position in an attempt: last line, bytes of session and log, last tree."""
 
     line: int = 0
     session: int = 0

@@ -44,13 +44,13 @@ from zot.wire.line_splitter import LineSplitter
 
 POLL_S = 15.0
 LOOK_S = 0.1  # at the session's size
-TREE_S = 0.2  # between two looks at the tree
-_FAILED_LOOKS = 5  # then a tree that is never at rest holds up nothing any more
+TREE_S = 0.2  # seconds between two snapshots of the tree
+_FAILED_LOOKS = 5  # failures after which a changing tree delays nothing
 _RESULT = b'{"type":"tool_result"'
-_CLAIMS = (b"tool_outcome", b"tool_result")  # in a session: that something was done
-_HELD_BACK = (b'{"type":"user_message"', b'{"type":"done"')  # what others note down for good
+_CLAIMS = (b"tool_outcome", b"tool_result")  # session records that claim an effect
+_HELD_BACK = (b'{"type":"user_message"', b'{"type":"done"')  # events that clients record
 _LARGEST_GROWTH = 64 << 20
-_MOST_HELD = 4 << 20  # bytes of untaken lines: then the child has to wait
+_MOST_HELD = 4 << 20  # bytes of unread lines before the child blocks
 _MOST_AT_ONCE = 1 << 20
 _CHUNK = 64 * 1024
 _LAST_WORDS = 300
@@ -72,7 +72,7 @@ rm -rf -- "$2"
 
 
 class NodeHost:
-    """Attempts of one worker, one after another, each with a higher number than the one before."""
+    """Attempts of one worker in sequence, with rising numbers."""
 
     def __init__(self, worker: str) -> None:
         self.worker = worker
@@ -80,7 +80,7 @@ class NodeHost:
         self._beginning = asyncio.Lock()
 
     async def begin(self, data: bytes, bundle: bytes, secret: bytes) -> bytes:
-        """Begin an attempt; asked again for the same one, tell where it runs. EngineFault for an older one."""
+        """Starts an attempt; for the same one again, returns where it runs. EngineFault for an older one."""
         begin = decode_begin(data)
         async with self._beginning:
             current = self._attempt
@@ -90,7 +90,9 @@ class NodeHost:
                 raise EngineFault(f"attempt {begin.attempt} of {self.worker} is over: {current.number} runs")
             if begin.zot != zot.__version__:
                 node = socket.gethostname()
-                raise EngineFault(f"node {node} has zot {zot.__version__}, this is zot {begin.zot}: install the same")
+                raise EngineFault(
+                    f"node {node} has zot {zot.__version__}, expected zot {begin.zot}; install the same version"
+                )
             if current is not None:
                 await current.discard()
             attempt = NodeAttempt(begin, decode_credential(secret))
@@ -99,13 +101,13 @@ class NodeHost:
             return encode(attempt.begun)
 
     async def poll(self, attempt: int, taken: bytes) -> bytes:
-        """News since then, or nothing after a timeout. Empty if this host does not have the attempt."""
+        """New output, or nothing after a timeout. Empty if this host does not have the attempt."""
         if (current := self._current(attempt)) is None:
             return b""
         return encode(await current.poll(decode_taken(taken)))
 
     async def send(self, attempt: int, number: int, line: bytes) -> bool:
-        """Asked again for the same number, it is not said again: the answer may have been lost."""
+        """A repeated number is not sent again: only the answer was lost."""
         current = self._current(attempt)
         return current is not None and current.send(number, line)
 
@@ -114,7 +116,7 @@ class NodeHost:
             await current.stop(grace)
 
     async def release(self, attempt: int) -> None:
-        """Its results were taken: nothing of it stays."""
+        """Its results were taken: removes everything."""
         if (current := self._current(attempt)) is not None:
             await current.discard()
             self._attempt = None
@@ -125,7 +127,7 @@ class NodeHost:
 
 
 class NodeAttempt:
-    """One ``zot rpc``, its directory and its untaken output."""
+    """One ``zot rpc``, its directory and its unread output."""
 
     def __init__(self, begin: Begin, credential: WorkerKey | None) -> None:
         self.number = begin.attempt
@@ -137,16 +139,16 @@ class NodeAttempt:
         self._child: ProcessTree
         self._stdin: asyncio.WriteTransport | None = None
         self._lines: deque[bytes] = deque()
-        self._first = 1  # the number of the line that is held longest
+        self._first = 1  # number of the oldest unread line
         self._held = 0
         self._news = asyncio.Event()
         self._room = asyncio.Event()
         self._seen: TreeBundle | None = None
-        self._looks = 0  # that found something
-        self._results = 0  # how many tools have changed the tree, perhaps
-        self._seen_results = 0  # of them, how many the last look has seen
-        self._sound = len(begin.session)  # of the session so many bytes speak of nothing that a look has not seen
-        self._looking = asyncio.Lock()  # two looks at a time would be in each other's way
+        self._looks = 0  # snapshots with changes
+        self._results = 0  # tool results so far that may have changed the tree
+        self._seen_results = 0  # tool results covered by the last snapshot
+        self._sound = len(begin.session)  # session bytes covered by a snapshot
+        self._looking = asyncio.Lock()  # one snapshot at a time
         self._over: AttemptEnded | None = None
         self._sent: set[int] = set()
         self._tasks = BackgroundTasks()
@@ -166,9 +168,7 @@ class NodeAttempt:
             await self._spawn()
         except (OSError, GitFailed) as error:
             await self.discard()
-            raise EngineFault(
-                f"the worker could not be started on {self.begun.node}: {describe_error(error)}"
-            ) from error
+            raise EngineFault(f"cannot start the worker on {self.begun.node}: {describe_error(error)}") from error
         except BaseException:
             await self.discard()
             raise
@@ -194,10 +194,10 @@ class NodeAttempt:
         self._tasks.start(self._read(reader))
         self._tasks.start(self._watch())
 
-    # --- what it says
+    # --- output
 
     async def poll(self, taken: ReadPosition) -> Batch:
-        """What comes after that. The session is read after the lines, so that it is never behind them."""
+        """Output after that position. The session is read after the lines, so it is never behind them."""
         while self._lines and self._first <= taken.line:
             self._held -= len(self._lines.popleft())
             self._first += 1
@@ -209,7 +209,7 @@ class NodeAttempt:
                 break
             self._news.clear()
             with suppress(TimeoutError):
-                async with asyncio.timeout(min(left, LOOK_S)):  # the session grows without a word
+                async with asyncio.timeout(min(left, LOOK_S)):  # the session may grow without an event
                     await self._news.wait()
         return batch
 
@@ -263,7 +263,7 @@ class NodeAttempt:
         if rest := lines.rest():
             self._hold([rest])
         code = await self._child.wait()
-        await self._child.stop(grace=0.0)  # what it left behind
+        await self._child.stop(grace=0.0)  # its last changes
         async with self._looking:
             await self._look_at_tree()
             self._seen_results, self._sound = self._results, _size(self._session)
@@ -281,7 +281,7 @@ class NodeAttempt:
         self._news.set()
 
     async def _watch(self) -> None:
-        """Its tree is looked at after each tool: a node that is lost takes little along."""
+        """Takes a snapshot after each tool, so that a lost node loses little."""
         loop, failed = asyncio.get_running_loop(), 0
         while self._over is None:
             began = loop.time()
@@ -290,7 +290,7 @@ class NodeAttempt:
             await asyncio.sleep(TREE_S + loop.time() - began)
 
     async def _look_if_needed(self, failed: int) -> int:
-        """How often that was not possible by now. What is measured before a look is seen by it."""
+        """Takes a snapshot; returns the number of failures in a row."""
         at, data, _ = _grown(self._session, self._sound, _LARGEST_GROWTH)
         end = data.rfind(b"\n") + 1
         results, session, claims = self._results, at + end, _first_claim(data[:end]) is not None
@@ -306,7 +306,7 @@ class NodeAttempt:
         return failed
 
     async def _look_at_tree(self) -> bool:
-        """Whether that was possible: files come and go while it works, and the next look may find them at rest."""
+        """Whether it succeeded: files may change during a snapshot."""
         try:
             seen = await self._tree.look()
         except (GitFailed, OSError):
@@ -317,7 +317,7 @@ class NodeAttempt:
             self._news.set()
         return True
 
-    # --- what it is told
+    # --- input
 
     def send(self, number: int, line: bytes) -> bool:
         stdin = self._stdin
@@ -329,7 +329,7 @@ class NodeAttempt:
         return True
 
     async def stop(self, grace: float) -> None:
-        """The end of its input, then SIGTERM, then SIGKILL for all that is left."""
+        """Closes its input, then sends SIGTERM, then SIGKILL to the rest."""
         if self._over is None:
             if self._stdin is not None:
                 self._stdin.close()
@@ -350,7 +350,7 @@ class NodeAttempt:
         if self._directory.name:
             await asyncio.to_thread(shutil.rmtree, self._directory, ignore_errors=True)
 
-    # --- small things
+    # --- helpers
 
     @property
     def _session(self) -> Path:
@@ -362,7 +362,7 @@ class NodeAttempt:
 
 
 def _first_claim(data: bytes, start: int = 0) -> int | None:
-    """Where something is said to have been done."""
+    """Whether a line claims an effect."""
     return min((at for word in _CLAIMS if (at := data.find(word, start)) >= 0), default=None)
 
 
@@ -374,7 +374,7 @@ def _size(path: Path) -> int:
 
 
 def _grown(path: Path, at: int, most: int) -> tuple[int, bytes, bool]:
-    """What a file has beyond ``at``; all of it, and True, when it has become shorter than that."""
+    """The bytes of a file after ``at``; all of it, and True, if it is shorter now."""
     try:
         with open_buffered(path) as file:
             whole = os.fstat(file.fileno()).st_size < at
@@ -386,7 +386,7 @@ def _grown(path: Path, at: int, most: int) -> tuple[int, bytes, bool]:
 
 
 class _Room:
-    """What this process has on its node: one directory, and one mark on all it starts."""
+    """This process's directory and the mark of all its child processes."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
@@ -394,7 +394,7 @@ class _Room:
         self.directory = Path(tempfile.mkdtemp(prefix="zot-swarm-")).resolve()
         read, write = os.pipe()
         try:
-            # Its parent ends at once: Ray kills the children of a worker's process.
+            # Its parent exits at once, since Ray kills the children of a worker process.
             script = 'exec 3<&0; /bin/sh -c "$0" janitor "$1" "$2" <&3 3<&- &'
             subprocess.run(
                 ["/bin/sh", "-c", script, _JANITOR, f"{MARK_VARIABLE}={mark}", self.directory],
@@ -407,8 +407,8 @@ class _Room:
             )
         finally:
             os.close(read)
-        self._pipe = write  # the kernel closes it with us
-        os.environ[MARK_VARIABLE] = mark  # whatever is started from here on carries it
+        self._pipe = write  # closed by the kernel when this process ends
+        os.environ[MARK_VARIABLE] = mark  # inherited by everything started from here on
 
 
 _own_room: _Room | None = None

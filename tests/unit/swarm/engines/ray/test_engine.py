@@ -262,7 +262,7 @@ async def test_a_cluster_that_cannot_be_reached_is_told_in_one_line(
         job = await job_of(home, server)
         listening.close()
         async with engine_at(f"127.0.0.1:{port}") as engine:
-            with pytest.raises(EngineFault, match=rf"^the Ray cluster at 127.0.0.1:{port} cannot be reached: [^\n]+$"):
+            with pytest.raises(EngineFault, match=rf"^cannot reach the Ray cluster at 127.0.0.1:{port}: [^\n]+$"):
                 await engine.start(job)
         monkeypatch.setenv("FAKE_RAY", "hang")
         monkeypatch.setattr(ray_engine, "PATIENCE_S", 1.0)
