@@ -186,7 +186,7 @@ def test_a_wrong_row_is_told_and_costs_its_entry_only(gateway: Any, zot: Zot) ->
     for wrong, words in (
         ({"issuer": "ftp://x"}, "expected https://"),
         ({"issuer": "http://idp.example"}, "expected https://"),
-        ({"redirect": "https://evil.example/cb"}, "must be on this machine"),
+        ({"redirect": "https://evil.example/cb"}, "expected an address on this machine"),
         ({"clientid": "x"}, "clientid"),
         ({"token_body": "xml"}, "token_body"),
         ({"header": "X: nothing"}, "{token}"),
