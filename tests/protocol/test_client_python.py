@@ -202,7 +202,7 @@ async def test_a_failing_prompt_is_an_error_event_and_asking_raises(serve: Serve
         with pytest.raises(CommandFailed, match="no such thing"):
             await zot.ask("hi")
         assert await zot.ask("hi") == "fine"
-        with pytest.raises(UsageError, match="no PNG"):
+        with pytest.raises(UsageError, match="expected PNG"):
             await zot.ask("look", [b"not an image"])
 
 

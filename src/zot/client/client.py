@@ -348,5 +348,5 @@ def environment_of(options: ClientOptions) -> dict[str, str]:
 
 def capabilities_of(options: ClientOptions) -> tuple[str, ...]:
     handlers = (("approvals", options.get("approve")), ("elicitation", options.get("on_question")))
-    asked = tuple(name for name, handler in handlers if handler)
-    return (*asked, *(name for name in options.get("capabilities", ()) if name not in asked))
+    handled = tuple(name for name, handler in handlers if handler)
+    return (*handled, *(name for name in options.get("capabilities", ()) if name not in handled))

@@ -257,12 +257,12 @@ class RpcConnection:
             pass  # zot has exited, which is reported elsewhere
 
     def _lose_all(self) -> None:
-        gone = self._child.gone()
+        exited = self._child.gone()
         for answer in self._waiting.values():
             if not answer.done():
-                answer.set_exception(gone)
+                answer.set_exception(exited)
         for inbox in (*self._inboxes.values(), *([self._current] if self._current else ())):
-            inbox.end(gone)
+            inbox.end(exited)
         self._waiting.clear()
         self._inboxes.clear()
         self._current = None

@@ -268,8 +268,8 @@ async def _ollama(root: str, endpoint: Endpoint, models: Sequence[ListedModel], 
     windows = {str(row.get("model") or row.get("name")): _number(row, "context_length") for row in rows}
     found: dict[str, ServerModelInfo] = {name: ServerModelInfo(window) for name, window in windows.items()}
     for model in models[:_MOST_SHOWN]:
-        asked = get(f"{root}/api/show", endpoint, [("content-type", "application/json"), *bearer(endpoint)])
-        shown = await ask(HttpRequest("POST", asked.url, asked.headers, msgspec.json.encode({"model": model.id})))
+        request = get(f"{root}/api/show", endpoint, [("content-type", "application/json"), *bearer(endpoint)])
+        shown = await ask(HttpRequest("POST", request.url, request.headers, msgspec.json.encode({"model": model.id})))
         found[model.id] = ServerModelInfo(windows.get(model.id) or _made_with(shown), _listed_among("tools", shown))
     return found
 

@@ -57,9 +57,9 @@ def error_from_response(provider: str, status: int, headers: Mapping[str, str], 
 
 def _asked_wait(headers: Mapping[str, str], body: str) -> float | None:
     """The requested wait: in a header, or in Google's field."""
-    asked = retry_after(headers, time.time())
-    found = _RETRY_DELAY.search(body) if asked is None else None
-    return float(found[1]) if found else asked
+    requested = retry_after(headers, time.time())
+    found = _RETRY_DELAY.search(body) if requested is None else None
+    return float(found[1]) if found else requested
 
 
 def one_line_message(text: str, status: int = 0) -> str:
@@ -299,9 +299,9 @@ def next_wait(
         return None
     usual = min(first_s * 2 ** min(failed - 1, _DOUBLINGS), LONGEST_WAIT_S)
     wait = round(usual * (1 + _SPREAD * (2 * chance() - 1)), 3)
-    asked = error.retry_after or 0.0
+    requested = error.retry_after or 0.0
     # Never wait less than the usual time: ten attempts within a second would be useless.
-    return max(wait, asked) if asked <= LONGEST_ASKED_S else None
+    return max(wait, requested) if requested <= LONGEST_ASKED_S else None
 
 
 def final(error: ProviderError) -> ProviderError:

@@ -59,9 +59,9 @@ class ProgramPresenter:
 
     async def _answer_approval(self, question: ApprovalRequest) -> Answer:
         assert self._approve is not None
-        asked = question.request
-        call, prefix = asked.call, " ".join(asked.prefix)
-        decision = self._approve(Approval(call.name, deepcopy(call.args), asked.preview, prefix))
+        request = question.request
+        call, prefix = request.call, " ".join(request.prefix)
+        decision = self._approve(Approval(call.name, deepcopy(call.args), request.preview, prefix))
         return to_approval_answer(await decision if isinstance(decision, Awaitable) else decision)
 
     async def _answer_outside(self, question: OutsideQuestion) -> OutsideWord:

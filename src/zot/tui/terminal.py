@@ -110,8 +110,8 @@ class Terminal:
 
     def alert(self, text: str) -> None:
         """Ring, and notify the desktop if the terminal can, as ``bell`` allows."""
-        told = f"\x1b]9;{one_line(text)}\x07" if self._notifies and self.bell != "off" else ""
-        self.write(told + ("\x07" if self.bell == "on" else ""))
+        notification = f"\x1b]9;{one_line(text)}\x07" if self._notifies and self.bell != "off" else ""
+        self.write(notification + ("\x07" if self.bell == "on" else ""))
 
     def copy(self, text: str) -> bool:
         """Set the terminal's clipboard (OSC 52); False if it is known to ignore that. There is no reply."""

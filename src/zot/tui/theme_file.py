@@ -171,8 +171,8 @@ class _Application:
             return
         spellings = {_bare(name): name for name in known}
         close = closest_match(_bare(key), spellings)
-        meant = f"did you mean {spellings[close]}?" if close else "`zot docs themes` lists them"
-        self._problems.append(f"{self._file.path}: {place[:60]} is not a theme key; {meant}")
+        hint = f"did you mean {spellings[close]}?" if close else "`zot docs themes` lists them"
+        self._problems.append(f"{self._file.path}: {place[:60]} is not a theme key; {hint}")
 
     def _read_frames(self, key: str, value: Any) -> None:
         if value == []:

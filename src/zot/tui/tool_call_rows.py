@@ -55,13 +55,13 @@ def head_row(theme: Theme, head: CallHead, width: int) -> str:
     row = f"{theme.paint(role, glyph)} {theme.paint('tool_name', head.verb, bold=True)}"
     if head.owner:
         row += theme.paint("muted", f" [{head.owner}]")
-    told = f" ({counts(theme, *head.changed)})" if head.changed else ""
-    told += "".join(theme.paint("muted", " · ") + theme.paint(part_role, text) for text, part_role in head.outcome)
+    outcome = f" ({counts(theme, *head.changed)})" if head.changed else ""
+    outcome += "".join(theme.paint("muted", " · ") + theme.paint(part_role, text) for text, part_role in head.outcome)
     if head.subject:
-        left = max(room - cells(row) - 1 - cells(head.range) - cells(told), _LEAST_SUBJECT)
+        left = max(room - cells(row) - 1 - cells(head.range) - cells(outcome), _LEAST_SUBJECT)
         shown = _end_of(head.subject, left) if head.is_path else cut(head.subject, left)
         row += f" {theme.paint('fg', shown + head.range)}"
-    return cut(row + told, room)
+    return cut(row + outcome, room)
 
 
 def _end_of(path: str, width: int) -> str:

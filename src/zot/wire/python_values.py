@@ -46,7 +46,7 @@ def image_block(given: PromptImage) -> ImageBlock:
         raise UsageError(f"{name}: {error.strerror}") from error
     kind = sniff(data)
     if not kind:
-        raise UsageError(f"{name} is not a PNG, JPEG, GIF or WebP image")
+        raise UsageError(f"{name}: expected PNG, JPEG, GIF or WebP")
     return ImageBlock(kind, data)
 
 

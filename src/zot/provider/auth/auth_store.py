@@ -303,8 +303,8 @@ def _item(entry: Any) -> str:
 
 
 def _no_account(provider: str, account: str, known: Iterable[str]) -> str:
-    meant = closest_match(account, known)
-    hint = f", did you mean {meant}" if meant else ""
+    match = closest_match(account, known)
+    hint = f", did you mean {match}" if match else ""
     listed = ", ".join(known) or "none"
     return f'{provider} has no stored account "{account}"{hint}; stored: {listed}'
 

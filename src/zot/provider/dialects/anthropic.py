@@ -340,8 +340,8 @@ class AnthropicDecoder(ResponseBuilder):
                 if got.delta is not None and got.delta.stop_reason is not None:
                     self._stop = _STOPS.get(got.delta.stop_reason, "end")
                     if got.delta.stop_reason == "refusal":
-                        told = got.delta.stop_details.explanation if got.delta.stop_details else None
-                        self._refusal = told or "the model declined to answer"
+                        explanation = got.delta.stop_details.explanation if got.delta.stop_details else None
+                        self._refusal = explanation or "the model declined to answer"
             case "message_stop":
                 if not self._refusal:
                     return self.finish(self._stop)

@@ -287,9 +287,9 @@ class OpenAIChatDecoder(ResponseBuilder):
         except BAD_JSON:
             return self._done() if event.data.strip() == b"[DONE]" else []
         if chunk.error is not None:
-            told = _ChatError(message=chunk.error) if isinstance(chunk.error, str) else chunk.error
-            code = str(told.code or told.type or "error")
-            return self.fail(f"{self.provider}: {told.message or code}", code)
+            error = _ChatError(message=chunk.error) if isinstance(chunk.error, str) else chunk.error
+            code = str(error.code or error.type or "error")
+            return self.fail(f"{self.provider}: {error.message or code}", code)
         if chunk.usage is not None:
             self.usage = _counted(chunk.usage)
         out: list[StreamEvent] = []

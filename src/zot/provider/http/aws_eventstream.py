@@ -79,8 +79,8 @@ class EventStreamParser:
                 case "exception":
                     known = f"exception:{headers.get(':exception-type', 'exception')}", None
                 case "error":
-                    told = {"message": headers.get(":error-message", "")}
-                    known = f"error:{headers.get(':error-code', 'error')}", msgspec.json.encode(told)
+                    reason = {"message": headers.get(":error-message", "")}
+                    known = f"error:{headers.get(':error-code', 'error')}", msgspec.json.encode(reason)
                 case _:
                     known = headers.get(":event-type", ""), None
             if len(self._names) < _KNOWN:
