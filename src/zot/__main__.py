@@ -1,4 +1,4 @@
-"""The ``zot`` command. ``--version`` and ``--help`` are answered here, all else by ``zot.cli.main``."""
+"""The ``zot`` command. Handles ``--version`` and ``--help``; everything else is in ``zot.cli.main``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 def main() -> int:
     if sys.platform == "win32":
-        sys.stderr.write("zot: Windows is not supported yet; zot runs there inside WSL\n")
+        sys.stderr.write("zot: Windows is not supported yet; run zot inside WSL\n")
         return 1
     argv = sys.argv[1:]
     can_print = sys.stdout is not None  # pyright: ignore[reportUnnecessaryComparison]  `zot >&-` has none
@@ -26,7 +26,7 @@ def main() -> int:
 
 
 def _helped() -> bool:
-    """Show the page without loading what runs things; where it cannot be written, ``run`` knows how to say so."""
+    """Show the help without other imports; False if it cannot be written, which ``run`` reports."""
     from zot.cli.help import write_help
 
     try:
@@ -38,8 +38,8 @@ def _helped() -> bool:
 
 
 def _look_for_modules_where_they_are() -> None:
-    """Python looks first in the directory of the command or, for ``python -m zot``, in the one it was typed in. zot has
-    nothing there: a project must not lend it an ``asyncio.py``, and every import is spared the look."""
+    """Remove the first entry of ``sys.path``, the directory of the command or the current one.
+    A project's ``asyncio.py`` must not be imported, and imports become faster."""
     own = os.path.dirname(os.path.dirname(__file__))
     if not sys.flags.safe_path and os.path.abspath(sys.path[0]) != own:
         del sys.path[0]

@@ -1,11 +1,10 @@
-"""Every error zot raises on purpose, in one tree.
+"""The tree of expected errors.
 
-Expected failures inside a run travel as events; these are raised to callers, who may branch on the class
-and on its fields instead of matching text::
+Failures inside a run are events; these are raised to callers, who should test the class and its fields, not the text::
 
     ZotError
-    ├── UsageError                  a flag or argument typed wrong (names the flag)
-    │   └── NotFound                something named by hand is not there (names it and the fix); exit code 2
+    ├── UsageError                  wrong flag or argument (names the flag)
+    │   └── NotFound                a named thing does not exist (names it and the fix); exit code 2
     ├── ConfigError                 a file or setting is wrong (names file, key and the fix)
     ├── NotLoggedIn                 no credential for a provider (names the variable, the flag and /login)
     │   └── LoginFailed             a login, or refreshing one, did not succeed; .code .transient
@@ -14,7 +13,7 @@ and on its fields instead of matching text::
     │   ├── RateLimited             429; .retry_after
     │   ├── Overloaded              5xx, 529
     │   ├── ContextTooLong          413, or the provider's words for "prompt too long"
-    │   ├── BadRequest              any other refusal
+    │   ├── BadRequest              other rejected requests
     │   └── TransportFailed         no answer: connect, TLS, a cut stream, silence
     ├── ToolError                   the model sees it as an error result
     ├── ExtensionError
@@ -24,53 +23,53 @@ and on its fields instead of matching text::
     ├── SessionError
     │   ├── SessionCorrupt
     │   └── SessionLocked
-    ├── OutputFailed                stdout cannot be written: a full disk, say
+    ├── OutputFailed                stdout cannot be written, for example on a full disk
     ├── AgentBusy                   a second prompt while one is running
     ├── StepLimitReached            --max-steps
     ├── CostLimitReached            --max-cost
-    ├── EngineError                 a worker of a swarm cannot be started, or is gone
-    ├── GitError                    git refused what a worktree or a merge needs
+    ├── EngineError                 a swarm worker cannot be started, or has ended
+    ├── GitError                    git failed in a worktree or merge
     ├── CompactionFailed            the transcript was left unchanged
-    │   └── CompactionAborted       because the user stopped it
+    │   └── CompactionAborted       the user stopped it
     ├── RuntimeClosed               zot.sdk: used after close
-    ├── AnswerMismatch              zot.sdk, zot.client: no answer was what ``returns=`` asks for; .answer
-    │   └── AnswerAborted           because the prompt was aborted
+    ├── AnswerMismatch              zot.sdk, zot.client: no answer matched ``returns=``; .answer
+    │   └── AnswerAborted           the prompt was aborted
     └── ClientError                 zot.client: the child process; .stderr
         ├── CommandFailed           zot answered success:false
-        ├── ProcessExited           it ended, or never came to life
+        ├── ProcessExited           it ended, or could not be started
         └── ResponseTimeout         it did not answer in time
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # importing anything for it would cost `--version` and `--help` more than all of this
+TYPE_CHECKING = False  # imports would slow down `--version` and `--help`
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
 class ZotError(Exception):
-    """Root of all errors zot raises on purpose; its text is fit to show to a user."""
+    """Root of all expected errors; its text is for the user."""
 
 
 class UsageError(ZotError):
-    """A flag or an argument was typed wrong."""
+    """Wrong flag or argument."""
 
 
 class NotThere(UsageError):
-    """Something named by hand is not there, or cannot be used; the text names it and the fix."""
+    """A named thing does not exist or cannot be used; the text names it and the fix."""
 
 
 class ConfigError(ZotError):
-    """A file or a setting is wrong; the text names file, key and fix."""
+    """Wrong file or setting; the text names file, key and fix."""
 
 
 class NotLoggedIn(ZotError):
-    """There is no credential for the provider."""
+    """No credential for the provider."""
 
 
 class LoginFailed(NotLoggedIn):
-    """A login by OAuth, or refreshing one, did not succeed. ``code`` is the server's word for it (``access_denied``);
-    ``transient`` says that the stored login may still be good, and trying again may help."""
+    """A login, or refreshing one, failed. ``code`` is the server's word for it (``access_denied``).
+    ``transient``: the stored login may still be valid; try again."""
 
     def __init__(self, text: str, *, code: str = "", transient: bool = False) -> None:
         super().__init__(text)
@@ -102,15 +101,15 @@ class ProviderError(ZotError):
 
 
 class AuthFailed(ProviderError):
-    """The provider refused the credential."""
+    """The provider rejected the credential."""
 
 
 class RateLimited(ProviderError):
-    """The provider asked for a pause; ``retry_after`` holds its length in seconds when it said one."""
+    """The provider requested a pause; ``retry_after`` is its length in seconds, if known."""
 
 
 class Overloaded(ProviderError):
-    """The provider failed on its side."""
+    """A failure of the provider."""
 
 
 class ContextTooLong(ProviderError):
@@ -118,7 +117,7 @@ class ContextTooLong(ProviderError):
 
 
 class BadRequest(ProviderError):
-    """The provider refused the request itself."""
+    """The provider rejected the request."""
 
 
 class TransportFailed(ProviderError):
@@ -126,15 +125,15 @@ class TransportFailed(ProviderError):
 
 
 class ToolError(ZotError):
-    """A tool could not do its work; the model sees the text as an error result."""
+    """A tool failed; the model sees the text as an error result."""
 
 
 class ExtensionError(ZotError):
-    """An extension misbehaved."""
+    """A fault of an extension."""
 
 
 class ExtensionCrashed(ExtensionError):
-    """The extension's process is gone."""
+    """The extension's process has ended."""
 
 
 class ExtensionTimedOut(ExtensionError):
@@ -142,7 +141,7 @@ class ExtensionTimedOut(ExtensionError):
 
 
 class BadFrame(ExtensionError):
-    """The extension sent something that is not a frame."""
+    """The extension sent an invalid frame."""
 
 
 class SessionError(ZotError):
@@ -158,7 +157,7 @@ class SessionLocked(SessionError):
 
 
 class OutputFailed(ZotError):
-    """The answer is there, and stdout does not take it."""
+    """stdout cannot be written."""
 
 
 class AgentBusy(ZotError):
@@ -170,15 +169,15 @@ class StepLimitReached(ZotError):
 
 
 class CostLimitReached(ZotError):
-    """The session has spent what it may."""
+    """The session has reached its cost limit."""
 
 
 class EngineFault(ZotError):
-    """A worker of a swarm cannot be started where it should run, or is gone from there."""
+    """A swarm worker cannot be started, or has ended unexpectedly."""
 
 
 class GitFailed(ZotError):
-    """git refused, or could not do, what a worktree or a merge needs; one line says why."""
+    """git failed in a worktree or merge; the text is one line."""
 
 
 class CompactionFailed(ZotError):
@@ -190,11 +189,11 @@ class CompactionAborted(CompactionFailed):
 
 
 class RuntimeClosed(ZotError):
-    """The runtime was closed; make another one."""
+    """The runtime was closed; create another one."""
 
 
 class AnswerMismatch(ZotError):
-    """The model was asked for a value of a type, several times, and no answer fitted. ``answer`` is its last one."""
+    """No answer of the model matched the requested type. ``answer`` is the last one."""
 
     def __init__(self, text: str, answer: str = "") -> None:
         super().__init__(text)
@@ -202,11 +201,11 @@ class AnswerMismatch(ZotError):
 
 
 class AnswerAborted(AnswerMismatch):
-    """The prompt was aborted before there was an answer that fits."""
+    """The prompt was aborted before a matching answer."""
 
 
 class ClientError(ZotError):
-    """``zot rpc``, driven as a child process, could not do what was asked. ``stderr`` is what it last said there."""
+    """``zot rpc``, run as a child process, failed. ``stderr`` is the end of its stderr."""
 
     def __init__(self, text: str, stderr: str = "") -> None:
         super().__init__(text)
@@ -218,37 +217,37 @@ class CommandFailed(ClientError):
 
 
 class ProcessExited(ClientError):
-    """The child process ended, or never came to life."""
+    """The child process ended, or could not be started."""
 
 
 class ResponseTimeout(ClientError):
     """zot did not answer in time."""
 
 
-# Other names of these classes: recordings contain the class names of the first three.
+# Second names. Recordings contain the class names of the first three, so those stay.
 NotFound, GitError, EngineError = NotThere, GitFailed, EngineFault
 ProcessGone, NoAnswer = ProcessExited, ResponseTimeout
 
 
-_LONGEST_SLIP = 200  # characters; nobody mistypes more
+_LONGEST_SLIP = 200  # characters; longer text is no typing error
 
 
 def closest_match(typed: str, known: Iterable[str], *, likeness: float = 0.6) -> str:
-    """The name somebody meant who typed another one, for errors that say "did you mean"; "" when none is alike."""
+    """The known name most similar to ``typed``, for "did you mean"; "" if none is similar."""
     return next(iter(closest(typed, known, count=1, likeness=likeness)), "")
 
 
 def closest(typed: str, known: Iterable[str], *, count: int, likeness: float = 0.6) -> list[str]:
-    """Up to ``count`` names that somebody may have meant, the likeliest first."""
+    """Up to ``count`` known names similar to ``typed``, the most similar first."""
     if len(typed) > _LONGEST_SLIP:
         return []
-    from difflib import get_close_matches  # only for what is wrong anyway
+    from difflib import get_close_matches  # needed only for errors
 
     return get_close_matches(typed, list(dict.fromkeys(known)), n=count, cutoff=likeness)
 
 
 def describe_error(error: BaseException) -> str:
-    """What went wrong, for a person: the reason and the file of an OSError, without Python's ``[Errno 28]``."""
+    """The error in one line: reason and file of an OSError, without Python's ``[Errno 28]``."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error) or type(error).__name__

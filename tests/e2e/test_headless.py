@@ -195,7 +195,7 @@ def test_a_provider_error_leaves_stdout_empty(zot: Zot, serve) -> None:
         ),
         (
             Refuse(502, "<html><head><title>502 Bad Gateway</title></head></html>", {"content-type": "text/html"}),
-            "zot: anthropic: http 502: Bad Gateway; try again later, or name another model with --fallback-model",
+            "zot: anthropic: http 502: Bad Gateway; try again later, or set a fallback with --fallback-model",
         ),
     ],
     ids=["key", "page"],

@@ -111,7 +111,7 @@ def test_a_login_whose_address_is_pasted(zot: Zot, gateway: FakeModelServer, log
         it = Login(zot, "--browser", stdin=theirs)
         address = login.agree(it.line_with("/authorize?"))
         os.write(ours, b"nonsense with spaces\n")
-        it.line_with("holds no code")
+        it.line_with("No code found")
         os.write(ours, address.encode() + b"\n")
         code, said = it.ended()
         assert code == 0, said

@@ -76,8 +76,8 @@ def _wants_recording(services: Services) -> bool:
 def _wants_jail(services: Services) -> bool:
     config, values = services.config, services.settings.values
     flags = (config.jail, config.jail_read, config.jail_write, config.jail_level, config.approve)
-    asked = any(flags) or values.jail_by_default or values.ask_outside or services.front_end.switches
-    return asked or services.workspace.jail is not None  # the safeguards of a small model may have set one
+    needed = any(flags) or values.jail_by_default or values.ask_outside or services.front_end.switches
+    return needed or services.workspace.jail is not None  # the safeguards of a small model may have set one
 
 
 def _wants_checkpoints(services: Services) -> bool:
@@ -313,15 +313,15 @@ class FeatureSet:
 
 def _first(questions: Iterable[tuple[Any, ...]]) -> Coroutine[Any, Any, str] | None:
     """The first non-empty answer."""
-    asked = list(questions)
+    calls = list(questions)
 
     async def first_answer() -> str:
-        for question, *values in asked:
+        for question, *values in calls:
             if answer := await question(*values):
                 return answer
         return ""
 
-    return first_answer() if asked else None
+    return first_answer() if calls else None
 
 
 async def _nothing() -> str:

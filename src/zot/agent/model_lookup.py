@@ -64,7 +64,7 @@ def _exact(typed: str, catalog: Catalog, provider: str) -> ModelMatch:
     named = providers.get(canonical_id(name, providers))
     if named is None or not (catalog.find(model, named.id) or named.any_model):
         return ModelMatch(typed)
-    if provider and (asked := providers.get(provider)) and asked.id != named.id:
+    if provider and (requested := providers.get(provider)) and requested.id != named.id:
         return ModelMatch(typed)  # a gateway's id
     return ModelMatch(model, named.id)
 
@@ -80,8 +80,8 @@ def _by_part(typed: str, catalog: Catalog, provider: str, usable: Callable[[str]
         return None  # it may have a model of this name
     owner = row.rows_of or row.id if row is not None else ""
     rows = [model for model in catalog.rows() if owner in ("", model.provider) and part in _bare(model.id)]
-    asked = {name: usable(name) for name in {model.provider for model in rows}}
-    rows = [model for model in rows if asked[model.provider]] or rows
+    is_usable = {name: usable(name) for name in {model.provider for model in rows}}
+    rows = [model for model in rows if is_usable[model.provider]] or rows
     if not rows:
         return None
     ids = list(dict.fromkeys(model.id for model in rows))

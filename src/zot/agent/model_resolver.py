@@ -31,7 +31,7 @@ ANY_SERVER = "--provider ollama --model NAME"  # a local model server
 SELECTION = "zot.local_model.selection"  # chooses among the models on this machine; above this layer
 _HERE = "http://127.0.0.1"  # of a server that is not started yet and has no port
 
-_TELL_THEMSELVES = ("ollama", "lmstudio", "vllm")  # known abilities of their models; none of them supports grammars
+_REPORT_ABILITIES = ("ollama", "lmstudio", "vllm")  # known abilities of their models; none of them supports grammars
 
 _Origin = Literal["typed", "remembered", "config", "default"]
 
@@ -105,7 +105,7 @@ class ResolvedModel(msgspec.Struct, frozen=True, kw_only=True):
     def tool_support_unknown(self) -> bool:
         """True for a model of a local server whose tool calling is unknown."""
         endpoint, model = self.endpoint, self.model
-        if endpoint is None or self.api != "openai" or self.provider.id in _TELL_THEMSELVES:
+        if endpoint is None or self.api != "openai" or self.provider.id in _REPORT_ABILITIES:
             return False
         return is_loopback(endpoint.base_url) and not (model.source == "user" and model.tools is not None)
 
@@ -175,17 +175,17 @@ class _Resolver:
         query = self.query
         if not query.model or query.script or query.provider == "script":
             return
-        asked = self._typed_provider().id if query.provider else ""
-        preferred = asked or canonical_id(self.settings.values.provider, self.providers)
+        requested = self._typed_provider().id if query.provider else ""
+        preferred = requested or canonical_id(self.settings.values.provider, self.providers)
         names = self.settings.values.model_names
         if query.model not in names:
-            if self.catalog.find(query.model, asked) is not None or query.base_url:
+            if self.catalog.find(query.model, requested) is not None or query.base_url:
                 return  # the usual case; a custom address may serve any model
-            if not asked and (row := self.providers.get(preferred)) is not None and row.any_model:
+            if not requested and (row := self.providers.get(preferred)) is not None and row.any_model:
                 return
         from zot.agent.model_lookup import match_model
 
-        found = match_model(query.model, self.catalog, names, provider=asked, usable=self._can_use)
+        found = match_model(query.model, self.catalog, names, provider=requested, usable=self._can_use)
         if found.notice:
             self.notices.append(found.notice)
         self.query = msgspec.structs.replace(query, model=found.model, provider=found.provider or query.provider)

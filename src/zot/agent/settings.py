@@ -294,7 +294,7 @@ class Settings:
         except ConfigError:
             return []  # already a problem
         close = {key: closest_match(key, known, likeness=0.8) for key in unknown}
-        return [f"{self.path}: {key} is not a setting; did you mean {meant}?" for key, meant in close.items() if meant]
+        return [f"{self.path}: {key} is not a setting; did you mean {match}?" for key, match in close.items() if match]
 
 
 class _SettingsFile(JsonObjectStore):

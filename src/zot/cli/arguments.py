@@ -43,8 +43,8 @@ def verb_of(group: str, argv: Sequence[str], verbs: Collection[str]) -> tuple[st
         return "list", list(argv)
     verb = argv[0]
     if verb not in verbs:
-        meant = closest_match(verb, verbs)
-        hint = f"did you mean {meant}" if meant else f"one of {', '.join(verbs)}"
+        match = closest_match(verb, verbs)
+        hint = f"did you mean {match}" if match else f"one of {', '.join(verbs)}"
         raise UsageError(f'unknown command "zot {group} {verb}": {hint}')
     return verb, list(argv[1:])
 

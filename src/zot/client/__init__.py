@@ -1,4 +1,4 @@
-"""Drive ``zot rpc`` from Python. This module is the whole public surface; everything behind it may move.
+"""Drive ``zot rpc`` from Python. Only the names of this module are public; everything behind it may change.
 
 >>> import asyncio, tempfile
 >>> from pathlib import Path

@@ -1,8 +1,6 @@
-"""``zot rpc`` from Python: the process is started, watched, restarted and ended here; nothing waits for ever.
-
-Prompts sent while one runs wait their turn in zot. A process that died takes its conversation along, unless a
-session keeps it (``args=["--session", FILE]``); the next command starts another one.
-"""
+"""``zot rpc`` from Python: starts, watches, restarts and ends the process; every wait has a limit.
+Prompts sent while one runs are queued in zot. A process that died loses its conversation, unless it has a session
+(``args=["--session", FILE]``); the next command starts another one."""
 
 from __future__ import annotations
 
@@ -37,8 +35,8 @@ T = TypeVar("T")
 
 
 class PromptStream:
-    """The events of one prompt, in order, ending after ``done``. Read it with ``async for``; leaving the loop, or
-    ``aclose``, aborts the prompt."""
+    """The events of one prompt, in order, ending after ``done``.
+    Read it with ``async for``; leaving the loop, or ``aclose``, aborts the prompt."""
 
     def __init__(self, begin: Callable[[], Awaitable[tuple[RpcConnection, EventInbox]]]) -> None:
         self._begin = begin
@@ -73,13 +71,13 @@ class PromptStream:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Abort the prompt unless it is over."""
+        """Abort the prompt unless it has ended."""
         self._drop()
 
     def left(self) -> None:
-        """The loop that read it is gone."""
+        """The event loop of the reader has ended."""
         if not self._over and self._loop is not None:
-            with suppress(RuntimeError):  # the loop is closed already, and the process with it
+            with suppress(RuntimeError):  # the loop is closed, and so is the process
                 self._loop.call_soon_threadsafe(self._drop)  # the collector may run in any thread
 
     def _drop(self) -> None:
@@ -99,7 +97,7 @@ async def _begun(connection: RpcConnection, inbox: EventInbox) -> tuple[RpcConne
 class Client(ClientMethods):
     """``async with Client(model=…) as zot: async for event in zot.prompt("…"): …``
 
-    Entering raises ProcessExited with zot's own words when it cannot start. All keyword arguments are in
+    Entering raises ProcessExited with zot's error if it cannot start. All keyword arguments are in
     ``ClientOptions``.
     """
 
@@ -117,7 +115,7 @@ class Client(ClientMethods):
     # --- the process
 
     async def open(self) -> Self:
-        """Start the process; what ``async with`` does first, and what any command does by itself."""
+        """Start the process; ``async with`` and any command do this."""
         await self._connected()
         return self
 
@@ -130,7 +128,7 @@ class Client(ClientMethods):
         await self.close()
 
     async def close(self) -> None:
-        """Abort what runs and end the process; harmless the second time."""
+        """Abort running work and end the process; safe to call twice."""
         self._closed = True
         if self._connection is not None:
             await self._connection.close(self._options.get("exit_timeout", 5.0))
@@ -141,7 +139,7 @@ class Client(ClientMethods):
 
     @property
     def stderr(self) -> str:
-        """The end of what zot said on stderr."""
+        """The end of zot's stderr."""
         return self._connection.stderr if self._connection else ""
 
     async def _connected(self) -> RpcConnection:
@@ -151,7 +149,7 @@ class Client(ClientMethods):
             if self._connection is not None and self._connection.alive:
                 return self._connection
             if self._connection is not None and not self._options.get("restart", True):
-                raise ProcessExited("zot is gone and restart is off", self.stderr)
+                raise ProcessExited("zot has exited and restart is off", self.stderr)
             self._connection = await self._open()
             return self._connection
 
@@ -178,7 +176,7 @@ class Client(ClientMethods):
         return connection
 
     async def _approve(self, request: rpc.ApprovalRequest) -> rpc.Approve:
-        """The caller's decision; one that fails has said no."""
+        """The caller's decision; a failing function denies."""
         ask = self._options.get("approve")
         assert ask is not None
         try:
@@ -188,12 +186,12 @@ class Client(ClientMethods):
                 return rpc.Approve(request_id=request.request_id, decision=to_outside_answer(decided))
             answer = to_approval_answer(cast("Decision", decided))
         except Exception as error:
-            reason = f"refused: asking for approval failed: {error or type(error).__name__}"
+            reason = f"denied: asking for approval failed: {error or type(error).__name__}"
             return rpc.Approve(request_id=request.request_id, decision="deny", reason=reason)
         return rpc.Approve(request_id=request.request_id, decision=answer.decision, reason=answer.reason)
 
     async def _elicit(self, request: rpc.ElicitationRequest) -> rpc.AnswerElicitation:
-        """The caller's values; one that fails has not answered."""
+        """The caller's values; a failing function cancels."""
         ask, id = self._options.get("on_question"), request.request_id
         assert ask is not None
         try:
@@ -224,9 +222,8 @@ class Client(ClientMethods):
     async def ask(
         self, text: str, images: Iterable[PromptImage] = (), *, returns: type[Any] | None = None, tries: int = TRIES
     ) -> Any:
-        """Say something and wait; the text of the last message, or with ``returns=Type`` a value of that type.
-
-        An ``error`` event is raised as CommandFailed; an answer that does not fit, after so many ``tries``, as
+        """Send a prompt and wait for the text of the last message, or with ``returns=Type`` a value of that type.
+        An ``error`` event is raised as CommandFailed; an answer that does not match after ``tries`` attempts as
         AnswerMismatch."""
         pictures = [tuple(images)]
 
@@ -251,8 +248,8 @@ class Client(ClientMethods):
         return answer
 
     async def compact(self, focus: str = "") -> str:
-        """Replace the transcript with a summary, and return it; ``focus`` says what it should keep above all. It ends
-        with ``compact_done``, without ``done``."""
+        """Replace the transcript with a summary and return it; ``focus`` names the most important content.
+        It ends with ``compact_done``, without ``done``."""
         summary, failure = None, ""
         async for event in self._run(rpc.Compact(focus=focus)):
             if isinstance(event, rpc.CompactDone):
@@ -264,8 +261,8 @@ class Client(ClientMethods):
         return summary
 
     async def run_command(self, name: str, args: str = "") -> tuple[rpc.CommandRun, PromptStream]:
-        """Run an extension's command (capability ``commands``). The events are those of the prompt it started, if it
-        did; read them."""
+        """Run an extension's command (capability ``commands``).
+        The events are those of the prompt it started, if any; read them."""
         connection = await self._connected()
         inbox = await connection.begin(rpc.RunCommand(name=name, args=args))
         ran = cast("rpc.CommandRun", await connection.started(inbox))
@@ -282,7 +279,7 @@ class Client(ClientMethods):
         return await (await self._connected()).request(command)
 
 
-# Keyword arguments of a client, and the command line and environment it makes of them.
+# Keyword arguments of a client, and the resulting command line and environment.
 
 TOKEN_VARIABLE = "ZOTCORE_RPC_TOKEN"
 
@@ -302,23 +299,23 @@ class _OlderOptions(TypedDict, total=False):
 class ClientOptions(_OlderOptions, total=False):
     """The keyword arguments of ``Client`` and ``SyncClient``."""
 
-    command: Sequence[str]  # how zot is started; this Python's own zot when left out
+    command: Sequence[str]  # command that starts zot; default: this Python's zot
     args: Sequence[str]  # more flags, such as "--session", "FILE"
-    env: Mapping[str, str]  # added to the process's own environment: keys belong here, not into args
-    provider: str  # as the settings say when left out
+    env: Mapping[str, str]  # added to the environment: use it for keys, not args
+    provider: str  # default: the setting
     model: str
-    base_url: str  # the address of a local server, say
-    cwd: PathLike  # where zot works; the process's own directory when left out
+    base_url: str  # for example the address of a local server
+    cwd: PathLike  # working directory; default: the process's
     extensions: Sequence[PathLike]  # directories of extensions to load
-    token: str  # a shared secret: zot serves nobody else
-    # Asked before each tool call; and, with ``outside`` in the request, about what a jailed one wanted outside.
+    token: str  # a shared secret: zot accepts only clients that send it
+    # Called before each tool call; with ``outside`` in the request, before a jailed one reaches outside.
     approve: Callable[[ApprovalRequest], Awaitable[Decision | OutsideDecision] | Decision | OutsideDecision] | None
-    # One that fails, or whose values do not fit the question, has not answered.
+    # A failing function, or values that do not match the question, cancel it.
     on_question: OnQuestion | None  # answers MCP servers: values by name ({} for an opened address), None declines
     capabilities: Sequence[str]  # "commands", "panels"
-    on_event: Callable[[Event], None]  # hears events that belong to no prompt
-    on_stderr: Callable[[str], None]  # hears zot's stderr, line by line
-    restart: bool  # start another process when the last one died; on unless said otherwise
+    on_event: Callable[[Event], None]  # called with events that belong to no prompt
+    on_stderr: Callable[[str], None]  # called with each line of zot's stderr
+    restart: bool  # start another process if the last one died; default: on
     start_timeout: float  # 30 s
     response_timeout: float  # 10 s, for commands that are answered at once
     ping_after: float  # 30 s without an event, then zot is pinged
@@ -351,5 +348,5 @@ def environment_of(options: ClientOptions) -> dict[str, str]:
 
 def capabilities_of(options: ClientOptions) -> tuple[str, ...]:
     handlers = (("approvals", options.get("approve")), ("elicitation", options.get("on_question")))
-    asked = tuple(name for name, handler in handlers if handler)
-    return (*asked, *(name for name in options.get("capabilities", ()) if name not in asked))
+    handled = tuple(name for name, handler in handlers if handler)
+    return (*handled, *(name for name in options.get("capabilities", ()) if name not in handled))

@@ -1,8 +1,6 @@
-"""One life of the child: commands and their responses by id, events to the command they belong to.
-
-Everything between a ``started`` response and ``done`` (or ``compact_done``) belongs to that command. A caller that
-reads slowly makes us read slowly, and zot then merges what it streams; responses are never held up by that.
-"""
+"""One child process: matches responses to commands by id, and events to their command.
+Events between a ``started`` response and ``done`` (or ``compact_done``) belong to that command. A slow reader slows
+down reading, and zot then merges deltas; responses are never delayed."""
 
 from __future__ import annotations
 
@@ -30,14 +28,14 @@ Elicit = Callable[[rpc_frames.ElicitationRequest], Awaitable[rpc_frames.AnswerEl
 
 
 class EventInbox:
-    """What belongs to one command: its response, then its events."""
+    """The inbox of one command: its response, then its events."""
 
     def __init__(self) -> None:
         self.response: rpc_frames.Response | None = None
         self.events: deque[Event] = deque()
         self.failure: ClientError | None = None
-        self.over = False  # nothing more will come
-        self.dropped = False  # nobody reads any more
+        self.over = False  # closed
+        self.dropped = False  # abandoned by its reader
         self._news = asyncio.Event()
 
     def put(self, event: Event) -> None:
@@ -56,7 +54,7 @@ class EventInbox:
         self._news.set()
 
     async def news(self, seconds: float) -> bool:
-        """Whether something came within so many seconds."""
+        """True if something arrived within this many seconds."""
         self._news.clear()
         try:
             async with asyncio.timeout(seconds):
@@ -106,13 +104,13 @@ class RpcConnection:
     def pid(self) -> int:
         return self._child.pid
 
-    # --- asking
+    # --- requests
 
     async def request(self, command: rpc_frames.Command, timeout: float | None = None) -> Any:
         """The data of the response; CommandFailed, ResponseTimeout or ProcessExited."""
         id = str(next(self._ids))
         answer = self._waiting[id] = asyncio.get_running_loop().create_future()
-        self._room.set()  # a reader that waits for room must not hold up the answer
+        self._room.set()  # a reader that waits for space must not delay the answer
         limit = self._response_timeout if timeout is None else timeout
         try:
             async with asyncio.timeout(limit):
@@ -126,7 +124,7 @@ class RpcConnection:
         return _data(response)
 
     async def begin(self, command: rpc_frames.Command) -> EventInbox:
-        """Send a command whose events follow when its turn comes."""
+        """Send a command whose events follow later."""
         id = str(next(self._ids))
         inbox = self._inboxes[id] = EventInbox()
         try:
@@ -134,7 +132,7 @@ class RpcConnection:
                 await self._send(command, id)
         except TimeoutError:
             del self._inboxes[id]
-            raise ResponseTimeout("zot does not read its input", self.stderr) from None
+            raise ResponseTimeout("zot does not read its stdin", self.stderr) from None
         return inbox
 
     async def started(self, inbox: EventInbox) -> Any:
@@ -146,7 +144,7 @@ class RpcConnection:
         return _data(inbox.response)
 
     async def next(self, inbox: EventInbox) -> Event | None:
-        """The next event, None after the last; raises what ended it."""
+        """The next event, None after the last; raises the error that ended it."""
         while not inbox.events and not inbox.over:
             await self._news(inbox)
         if len(inbox.events) < _HIGH_WATER:
@@ -158,7 +156,7 @@ class RpcConnection:
         return None
 
     def drop(self, inbox: EventInbox) -> None:
-        """Nobody reads it any more: abort it, now or when its turn comes."""
+        """The reader left: abort it, now or when it starts."""
         inbox.dropped = True
         inbox.events.clear()
         self._room.set()
@@ -172,11 +170,11 @@ class RpcConnection:
         try:
             await self.request(rpc_frames.Ping())
         except CommandFailed:
-            return  # whatever it said, it is there
+            return  # any answer means it is alive
         except ResponseTimeout:
-            if self._child.received > before:  # a very long line is on its way
+            if self._child.received > before:  # a very long line is arriving
                 return
-            inbox.end(ResponseTimeout(f"zot was silent for {self._ping_after:g} s and answers no ping", self.stderr))
+            inbox.end(ResponseTimeout(f"no event for {self._ping_after:g} s and no answer to a ping", self.stderr))
             self._over = True
             self._child.kill()
 
@@ -185,7 +183,7 @@ class RpcConnection:
             raise await self._child.farewell()
         await self._child.write(_line(command, id))
 
-    # --- listening
+    # --- receiving
 
     async def _live(self) -> None:
         try:
@@ -205,7 +203,7 @@ class RpcConnection:
             try:
                 frame = decode(line)
             except msgspec.DecodeError:
-                continue  # not ours: something else wrote to its stdout
+                continue  # not from zot: something else wrote to its stdout
             if isinstance(frame, rpc_frames.Response):
                 self._answered(frame)
             else:
@@ -248,7 +246,7 @@ class RpcConnection:
         self._child.post(_line(await approve(request), ""))
 
     async def _answer(self, elicit: Elicit, request: rpc_frames.ElicitationRequest) -> None:
-        """An answer that does not fit the question is none: the server does not wait for a better one."""
+        """An invalid answer cancels the question: the server does not wait for another."""
         answer = await elicit(request)
         try:
             await self.request(answer)
@@ -256,21 +254,21 @@ class RpcConnection:
             with suppress(ClientError):  # it was aborted meanwhile
                 await self.request(rpc_frames.AnswerElicitation(request_id=request.request_id, action="cancel"))
         except ClientError:
-            pass  # zot is gone, which everybody else is told
+            pass  # zot has exited, which is reported elsewhere
 
     def _lose_all(self) -> None:
-        gone = self._child.gone()
+        exited = self._child.gone()
         for answer in self._waiting.values():
             if not answer.done():
-                answer.set_exception(gone)
+                answer.set_exception(exited)
         for inbox in (*self._inboxes.values(), *([self._current] if self._current else ())):
-            inbox.end(gone)
+            inbox.end(exited)
         self._waiting.clear()
         self._inboxes.clear()
         self._current = None
 
     async def close(self, grace: float) -> None:
-        """Abort what runs, close its stdin, and wait until it is gone."""
+        """Abort running work, close its stdin, and wait until it has exited."""
         if self.alive:
             self._child.post(_line(rpc_frames.Abort(), ""))
         for inbox in self._inboxes.values():
@@ -298,4 +296,4 @@ def _data(response: rpc_frames.Response) -> Any:
     try:
         return None if kind is None else msgspec.convert(response.data, kind)
     except msgspec.ValidationError as error:
-        raise CommandFailed(f"the answer to {response.command} cannot be read: {error}") from error
+        raise CommandFailed(f"cannot decode the answer to {response.command}: {error}") from error

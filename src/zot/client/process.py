@@ -1,8 +1,6 @@
-"""``zot rpc`` as a child process: lines in, lines out, its last words on stderr, and an end that always comes.
-
-The child has a session of its own, so a Ctrl-C in the terminal reaches only the caller. It ends by itself when its
-stdin closes, so it does not outlive a caller that was killed.
-"""
+"""``zot rpc`` as a child process: lines in, lines out, the end of its stderr, and a guaranteed exit.
+The child has its own session, so Ctrl-C reaches only the caller. It exits when its stdin closes, so it does not
+outlive a killed caller."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ _FAREWELL = 1.0
 
 
 class RpcProcess:
-    """``stderr`` is the end of what it said there; ``heard_stderr`` is told each line as it comes."""
+    """``stderr`` is the end of its stderr; ``heard_stderr`` is called with each line."""
 
     def __init__(self, process: Process, heard_stderr: Callable[[str], None] | None) -> None:
         self._process = process
@@ -64,11 +62,11 @@ class RpcProcess:
         try:
             stdin.write(line)
             await stdin.drain()
-        except (ConnectionError, RuntimeError):  # RuntimeError: the transport is closed already
+        except (ConnectionError, RuntimeError):  # RuntimeError: the transport is closed
             raise await self.farewell() from None
 
     def post(self, line: bytes) -> None:
-        """Write without waiting; what cannot be written any more is nobody's loss."""
+        """Write without waiting; data for a closed pipe is dropped."""
         stdin = self._process.stdin
         if stdin is not None and not stdin.is_closing():
             stdin.write(line)
@@ -97,21 +95,21 @@ class RpcProcess:
                     self._heard_stderr(line.decode("utf-8", "replace"))
 
     async def last_stderr(self, seconds: float) -> None:
-        """Its stdout has ended: wait a little for the exit code and for what stderr says about it."""
+        """stdout has ended: wait briefly for the exit code and stderr."""
         if not await self._ended_within(seconds):
             self.kill()
             await self._process.wait()
         await asyncio.sleep(0)
 
     async def farewell(self) -> ProcessExited:
-        """As ``gone``, a moment later if it is just ending: its exit code says more than a closed pipe."""
+        """As ``gone``, after a short wait if it is just ending: an exit code says more than a closed pipe."""
         await self._ended_within(_FAREWELL)
         return self.gone()
 
     def gone(self) -> ProcessExited:
-        """Why there is nobody to talk to, with its last words."""
+        """Why zot cannot be reached, with the end of its stderr."""
         code = self._process.returncode
-        how = "closed its output" if code is None else f"ended with exit code {code}"
+        how = "closed its stdout" if code is None else f"exited with code {code}"
         words = self.stderr.strip()
         return ProcessExited(f"zot {how}" + (f": {words.splitlines()[-1]}" if words else ""), words)
 
@@ -120,7 +118,7 @@ class RpcProcess:
             self._process.kill()
 
     async def end(self, grace: float) -> None:
-        """Close its stdin and give it so many seconds; then ask, then insist."""
+        """Close its stdin and wait this many seconds; then terminate, then kill."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         for patience, insist in ((grace, self._terminate), (_TERM_GRACE, self.kill)):

@@ -1,8 +1,6 @@
-"""The Client for programs that are not asynchronous: the same methods, each waiting for its result.
-
-A thread of its own carries the event loop; ``approve``, ``on_event`` and ``on_stderr`` are called there. ``abort`` may
-be called from another thread while a prompt runs.
-"""
+"""The Client for synchronous programs: the same methods, each waiting for its result.
+A separate thread runs the event loop; ``approve``, ``on_event`` and ``on_stderr`` are called there. ``abort`` may be
+called from another thread while a prompt runs."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ class SyncClient(SyncClientMethods):
 
     @property
     def stderr(self) -> str:
-        """The end of what zot said on stderr."""
+        """The end of zot's stderr."""
         return self._client.stderr
 
     def prompt(self, text: str, images: Iterable[PromptImage] = ()) -> SyncIteration[Event]:
@@ -49,7 +47,7 @@ class SyncClient(SyncClientMethods):
     def ask(
         self, text: str, images: Iterable[PromptImage] = (), *, returns: type[Any] | None = None, tries: int = TRIES
     ) -> Any:
-        """Say something and wait; the text of the last message, or with ``returns=Type`` a value of that type."""
+        """Send a prompt and wait for the text of the last message, or with ``returns=Type`` a value of that type."""
         if returns is None:
             return self._wait(self._client.ask(text, images))
         return self._wait(self._client.ask(text, images, returns=returns, tries=tries))

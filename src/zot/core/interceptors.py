@@ -140,10 +140,10 @@ async def review_call(
     interceptors: Sequence[Interceptor], call: ToolCallBlock, origin: str = "", on_failure: OnFailure = _ignore
 ) -> ToolCallBlock | str:
     """The final call, perhaps with other arguments, or the reason why it is denied."""
-    asked = tuple(interceptors)
+    chain = tuple(interceptors)
     left: dict[int, ToolCallBlock] = {}  # by position: the call as that interceptor allowed or rewrote it
     for again in range(_MOST_ROUNDS):
-        for place, interceptor in enumerate(asked):
+        for place, interceptor in enumerate(chain):
             if left.get(place) is call:
                 continue
             question = interceptor.before_tool_again if again else interceptor.before_tool

@@ -190,20 +190,20 @@ def withdraw_oversized_prompt(state: AgentState, refusal: ContextTooLong) -> tup
     size = f"about {tokens_of(message):,} tokens{pictures}"
     instead = user_message(f"[a prompt of {size} was removed here: it did not fit the model's window]")
     state.replace_last(msgspec.structs.replace(instead, meta={REPLACES: "true"}))
-    text = f"{_told(state, size)}; it was removed from the conversation"
-    told = ContextTooLong(text, provider=refusal.provider, status=refusal.status, code=refusal.code, body=refusal.body)
-    told.__cause__ = refusal
-    return told, PendingPrompt(message.text(), images)
+    text = f"{_oversized(state, size)}; it was removed from the conversation"
+    error = ContextTooLong(text, provider=refusal.provider, status=refusal.status, code=refusal.code, body=refusal.body)
+    error.__cause__ = refusal
+    return error, PendingPrompt(message.text(), images)
 
 
-def _told(state: AgentState, size: str) -> str:
+def _oversized(state: AgentState, size: str) -> str:
     from zot.core.compaction import CHARS_PER_TOKEN, tokens_of
 
     window = state.model.context_window
     room = f"the window of {state.model.id}" + (f", which is {window:,} tokens" if window else "")
-    around = (len(state.system_text()) + len(msgspec.json.encode(state.specs))) // CHARS_PER_TOKEN
+    overhead = (len(state.system_text()) + len(msgspec.json.encode(state.specs))) // CHARS_PER_TOKEN
     before = sum(map(tokens_of, state.messages[:-1]))
     said = f", earlier messages {before:,}" if before else ""
     return (
-        f"{state.client.name}: the prompt does not fit {room}: it has {size}{said}, instructions and tools {around:,}"
+        f"{state.client.name}: the prompt does not fit {room}: it has {size}{said}, instructions and tools {overhead:,}"
     )

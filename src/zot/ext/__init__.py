@@ -1,4 +1,4 @@
-"""What a Python extension imports. Standard library only, and quick to start.
+"""The API of a Python extension. Standard library only, and quick to import.
 
 ::
 
@@ -40,7 +40,7 @@ from zot.ext.results import (
 )
 
 text_error_result = error_result  # an older name
-TYPE_CHECKING = False  # what typing says, without importing it
+TYPE_CHECKING = False  # as in typing, without the import
 if TYPE_CHECKING:
     from typing import Any
 
@@ -87,7 +87,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The handler types are only loaded by those who name them at run time."""
+    """Handler types are imported on first use."""
     if name.endswith("Handler") and name in __all__:
         from zot.ext import handlers
 
@@ -96,5 +96,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """What is here for you, for ``help`` and completion."""
+    """The public names, for ``help`` and completion."""
     return list(__all__)

@@ -21,7 +21,7 @@ _ROOT = os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "")
 
 class _Loader(SourceFileLoader):
     def get_data(self, path: str) -> bytes:
-        """Python asks for bytecode by its place in ``__pycache__``, and itself compares it with the source."""
+        """Python looks up bytecode in ``__pycache__`` and compares it with the source itself."""
         if path.endswith(".pyc"):
             path = os.path.join(_PLACE + os.path.dirname(os.path.abspath(self.path)), os.path.basename(path))
         return super().get_data(path)

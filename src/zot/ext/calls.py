@@ -1,4 +1,4 @@
-"""Open calls: of the host to our tools, and of ours to the host (``call_tool``)."""
+"""Open calls: of the host to this extension's tools, and of this extension to the host (``call_tool``)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from itertools import count
 
 from zot.ext import frames
 
-TYPE_CHECKING = False  # what typing says, without importing it
+TYPE_CHECKING = False  # as in typing, without the import
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from threading import Event
@@ -18,10 +18,10 @@ CALL_TOOL_LIMIT = 60.0
 
 
 class ToolContext:
-    """One call of a tool: who asked, whether it was given up, and a way to call other tools."""
+    """One call of a tool: its origin, whether it was cancelled, and a way to call other tools."""
 
     def __init__(self, call: frames.ToolCall, host: HostCalls) -> None:
-        from threading import Event  # the first request loads threads, not the start
+        from threading import Event  # threads are imported by the first request, not at start
 
         self.id = call.id
         self.name = call.name
@@ -31,11 +31,11 @@ class ToolContext:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the host gave the call up; nobody waits for its result any more."""
+        """True if the host cancelled the call and ignores its result."""
         return self._given_up.is_set()
 
     def wait_cancelled(self, seconds: float) -> bool:
-        """Sleeps until then or until the call is cancelled; True if it was."""
+        """Sleep this long or until the call is cancelled; True if it was."""
         return self._given_up.wait(seconds)
 
     def cancel(self) -> None:
@@ -43,19 +43,19 @@ class ToolContext:
         self._host.give_up(self.id)
 
     def call_tool(self, name: str, args: Mapping[str, Any], timeout: float = CALL_TOOL_LIMIT) -> frames.HostToolResult:
-        """Asks the host to run a tool as part of this call."""
+        """Ask the host to run a tool as part of this call."""
         return self._host.call(name, args, parent=self, timeout=timeout)
 
 
 class HostCalls:
-    """The ``call_tool`` requests that wait for their result."""
+    """Pending ``call_tool`` requests."""
 
     def __init__(self, send: Callable[[Record], None]) -> None:
         self._send = send
         self._numbers = count(1)
         self._open: dict[str, _Waiting] = {}
         self.offered = False
-        self.reader = 0  # the thread that reads the wire: it must not wait for what it would read
+        self.reader = 0  # the thread that reads the wire must not wait for its own input
 
     def call(
         self, name: str, args: Mapping[str, Any], *, parent: ToolContext | None, timeout: float

@@ -7,7 +7,7 @@ import sys
 
 from zot.ext.typed_tools import BadArguments
 
-TYPE_CHECKING = False  # what typing says, without importing it
+TYPE_CHECKING = False  # as in typing, without the import
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     SchemaOf = Callable[[Any, str], dict[str, Any]]
     Fit = Callable[[Any, Any, str], Any]
 
-_TEXTS = {  # by module and name: the format that schemas have for it
+_TEXTS = {  # by module and name: its format in schemas
     ("datetime", "date"): "date",
     ("datetime", "datetime"): "date-time",
     ("datetime", "time"): "time",
@@ -28,7 +28,7 @@ _JSON = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 def schema(kind: Any, args: tuple[Any, ...], name: str, of: SchemaOf) -> dict[str, Any] | None:
-    """The JSON Schema of a type; None for one that is not known here. ``of`` makes those of its parts."""
+    """The JSON Schema of a type; None if unknown. ``of`` creates those of its parts."""
     if members := getattr(kind, "__members__", None):
         values = [member.value for member in members.values()]
         types: set[str] = {_JSON.get(type(value), "") for value in values}  # pyright: ignore[reportUnknownArgumentType]
@@ -48,7 +48,7 @@ def schema(kind: Any, args: tuple[Any, ...], name: str, of: SchemaOf) -> dict[st
 
 
 def fit(value: Any, kind: Any, args: tuple[Any, ...], where: str, part: Fit) -> Any:
-    """The model's value as the function wants it; ``part`` does the same for what it is made of."""
+    """The model's value for the function; ``part`` converts nested values."""
     if members := getattr(kind, "__members__", None):
         for member in members.values():
             if member.value == value and type(member.value) is type(value):
@@ -72,7 +72,7 @@ def fit(value: Any, kind: Any, args: tuple[Any, ...], where: str, part: Fit) -> 
 
 
 def as_json(value: Any) -> Any:
-    """A default as JSON; None where there is no plain way to say it."""
+    """A default as JSON; None if it has no JSON form."""
     kind: Any = value.__class__
     if hasattr(kind, "__members__"):
         return value.value
@@ -94,7 +94,7 @@ def _fit_items(value: Any, kind: Any, args: tuple[Any, ...], where: str, part: F
 
 
 def _fields(kind: Any) -> dict[str, Any] | None:
-    """The annotations of a dataclass or typed dict, its bases' first; None for anything else."""
+    """The annotations of a dataclass or typed dict, its bases' first; else None."""
     if (fields := getattr(kind, "__dataclass_fields__", None)) is not None:
         return {name: _resolved(field.type, kind) for name, field in fields.items() if field.init}
     if not hasattr(kind, "__required_keys__"):
@@ -104,7 +104,7 @@ def _fields(kind: Any) -> dict[str, Any] | None:
 
 def _required(kind: Any) -> list[str]:
     if (fields := getattr(kind, "__dataclass_fields__", None)) is not None:
-        from dataclasses import MISSING  # loaded: the type is one
+        from dataclasses import MISSING  # already imported: the type is one
 
         found = (f for f in fields.values() if f.init and f.default is MISSING and f.default_factory is MISSING)
         return [field.name for field in found]
@@ -113,7 +113,7 @@ def _required(kind: Any) -> list[str]:
 
 
 def _resolved(annotation: Any, kind: Any) -> Any:
-    """An annotation that was kept as text, read where the class was written."""
+    """Evaluate an annotation stored as text in the module of its class."""
     text = getattr(annotation, "__forward_arg__", annotation)
     if not isinstance(text, str):
         return annotation
@@ -124,12 +124,12 @@ def _resolved(annotation: Any, kind: Any) -> Any:
 
 
 def _bare(annotation: Any, kind: Any) -> Any:
-    """Without ``Required`` and ``NotRequired`` around it."""
+    """Without an outer ``Required`` or ``NotRequired``."""
     return _resolved(annotation.__args__[0], kind) if _wrapper(annotation) else annotation
 
 
 def _wrapper(annotation: Any) -> str:
-    """Which of the two is around it. ``__required_keys__`` does not know when the annotations were kept as text."""
+    """The outer one of the two. ``__required_keys__`` is wrong if annotations are stored as text."""
     name = getattr(getattr(annotation, "__origin__", None), "_name", "")
     return name if name in ("Required", "NotRequired") else ""
 

@@ -1,10 +1,10 @@
-"""Records: classes whose annotations are the keys of a JSON object. Defaults are omitted when written, unknown keys
-are ignored. ``dataclasses`` and ``json`` would import ``inspect`` and ``re``, which take longer than Python's own
-start."""
+"""Records: classes whose annotations are the keys of a JSON object.
+Defaults are omitted when written, unknown keys are ignored. ``dataclasses`` and ``json`` would import ``inspect``
+and ``re``, which take longer than Python's own start."""
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # what typing says, without importing it
+TYPE_CHECKING = False  # as in typing, without the import
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, ClassVar, Self, dataclass_transform
@@ -15,7 +15,7 @@ else:
 
 
 def _c_half() -> tuple[Callable[[Any], str], Callable[[bytes], Any]]:
-    """``json`` without its Python half: the two functions in C that do its work."""
+    """``json`` without its Python part: its two functions in C."""
     from _json import encode_basestring, make_encoder, make_scanner
 
     class Options:
@@ -58,7 +58,7 @@ def _whole() -> tuple[Callable[[Any], str], Callable[[bytes], Any]]:
 
 try:
     dumps, loads = _c_half()
-except Exception:  # a Python whose json has no such half, or another one
+except Exception:  # a Python whose json has no such part
     dumps, loads = _whole()
 
 
@@ -85,7 +85,7 @@ class Record:
 
     @classmethod
     def read(cls, fields: Mapping[str, Any]) -> Self:
-        """The record in a decoded JSON object; ``null`` is the same as absent."""
+        """The record of a decoded JSON object; ``null`` counts as absent."""
         record = cls.__new__(cls)
         for key in cls.keys:
             if (value := fields.get(key)) is not None:
@@ -93,7 +93,7 @@ class Record:
         return record
 
     def fields(self) -> dict[str, Any]:
-        """The JSON object: ``type`` first, keys in order, defaults left out."""
+        """The JSON object: ``type`` first, keys in order, without defaults."""
         cls = type(self)
         made: dict[str, Any] = {"type": cls.frame_type} if cls.frame_type else {}
         for key in cls.keys:

@@ -1,5 +1,5 @@
-"""Results of handlers: Response, ToolResult, decisions, or a plain value converted to one. A decision without
-arguments allows and changes nothing; an unusable value is a TypeError."""
+"""Results of handlers: Response, ToolResult, decisions, or a plain value converted to one.
+A decision without arguments allows and changes nothing; an unusable value is a TypeError."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from zot.ext.frames import Content as ToolContent
 from zot.ext.frames import Panel
 from zot.ext.record import Record, dumps, loads
 
-TYPE_CHECKING = False  # what typing says, without importing it
+TYPE_CHECKING = False  # as in typing, without the import
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
 
 class Response:
-    """The answer to a slash command; made by one of the methods below."""
+    """The answer to a slash command; created by one of the methods below."""
 
     def __init__(self, **keys: Any) -> None:
         self.keys = keys
@@ -37,7 +37,7 @@ class Response:
 
     @classmethod
     def open_panel(cls, id: str, title: str = "", lines: Sequence[str] = (), footer: str = "") -> Response:
-        """Open a panel; its keys come to the handler of ``Extension.on_panel_key``."""
+        """Open a panel; its keys are sent to the handler of ``Extension.on_panel_key``."""
         return cls(action="open_panel", open_panel=Panel(id=id, title=title, lines=lines, footer=footer))
 
     @classmethod
@@ -71,7 +71,7 @@ def text(words: str) -> ToolContent:
 
 
 def image(mime_type: str, data: str) -> ToolContent:
-    """A block with an image whose data already is base64."""
+    """A block with an image; the data is already base64."""
     return ToolContent(type="image", mime_type=mime_type, data=data)
 
 
@@ -88,12 +88,12 @@ def text_result(words: str) -> ToolResult:
 
 
 def error_result(words: str) -> ToolResult:
-    """A failure; the model reads the words."""
+    """A failure; the model reads the text."""
     return ToolResult(content=[text(words)], is_error=True)
 
 
 def markdown_result(words: str) -> ToolResult:
-    """A result of one block that screens draw as markdown."""
+    """A result of one block that screens render as Markdown."""
     return ToolResult(content=[ToolContent(type="text", text=words, format="markdown")])
 
 
@@ -106,25 +106,25 @@ class ToolCallDecision(Record):
 
 
 class TurnStartDecision(Record):
-    """May the model be asked?"""
+    """May the model be called?"""
 
     block: bool = False
     reason: str = ""
 
 
 class AssistantMessageDecision(Record):
-    """May the user see this message, and in which words?"""
+    """May the user see this message, and with which text?"""
 
     block: bool = False
     reason: str = ""
     replace_text: str = ""
 
 
-# What a handler returned, as the answer it means.
+# Converts return values of handlers.
 
 
 def settle(value: Any) -> Any:
-    """What an ``async def`` handler promised, or the value itself."""
+    """The result of an ``async def`` handler, or the value itself."""
     if hasattr(value, "__await__"):
         import asyncio
 
@@ -208,7 +208,7 @@ REWRITES = {"modified_args": "tool_args", "replace_text": "text", "system_prompt
 def answer_of(
     asked: frames.EventIntercept, handlers: Sequence[Callable[[frames.EventIntercept], Record]]
 ) -> frames.EventInterceptResponse:
-    """Asks one handler after the other: each sees what those before it rewrote, and the first refusal is the answer."""
+    """Call the handlers in order: each sees the rewrites of the previous ones, and the first denial wins."""
     answer: dict[str, Any] = {"id": asked.id}
     for ask in handlers:
         copy = frames.EventIntercept.read(loads(asked.encode()))  # handlers must not see each other's changes

@@ -1,6 +1,6 @@
-"""Runs an extension: greet, register, serve; each request gets exactly one answer. Commands, tools and interceptors
-run in threads; events and panel keys run in order. A crashing command or tool answers with an error, a crashing
-interceptor blocks."""
+"""Runs an extension: greet, register, serve; each request gets exactly one answer.
+Commands, tools and interceptors run in threads; events and panel keys run in order. A crashing command or tool
+answers with an error, a crashing interceptor blocks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from zot.ext.results import (
     tool_frame,
 )
 
-TYPE_CHECKING = False  # what typing says, without importing it
+TYPE_CHECKING = False  # as in typing, without the import
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from queue import SimpleQueue
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from zot.ext.handlers import CommandHandler, EventHandler, PanelCloseHandler, PanelKeyHandler, ReconcileHandler
 
 INTERCEPTS = ("before_agent_start", "tool_call", "turn_start", "assistant_message")
-HANDLERS_GRACE = 1.0  # what running handlers get before `shutdown` is acknowledged
+HANDLERS_GRACE = 1.0  # seconds for running handlers before `shutdown` is acknowledged
 
 
 class Registry:
@@ -51,7 +51,7 @@ class Registry:
         self._named: dict[tuple[str, str], Callable[..., Any]] = {}
 
     def claim(self, kind: str, name: str, handler: Callable[..., Any]) -> None:
-        """Gives a name to a handler. ValueError if another has it; commands that differ in case are one to the host."""
+        """Register a handler under a name. ValueError if it is taken; the host ignores case in commands."""
         key = (kind, name.lower() if kind == "command" else name)
         if first := self._named.get(key):
             both = f"by {_place(first)} and by {_place(handler)}"
@@ -70,7 +70,7 @@ class Registry:
 
 
 def _place(handler: Callable[..., Any]) -> str:
-    """Where a handler was written."""
+    """Source location of a handler."""
     name = getattr(handler, "__name__", "") or type(handler).__name__
     code = getattr(handler, "__code__", None)
     return f"{name} ({os.path.basename(code.co_filename)}:{code.co_firstlineno})" if code else name
@@ -96,7 +96,7 @@ class Server:
         self._channel.send(frame.encode())
 
     def current_call(self) -> ToolContext | None:
-        """The tool call this thread answers."""
+        """The tool call that this thread answers."""
         return self._by_thread.get(get_ident())
 
     def log(self, *words: object) -> None:
@@ -135,7 +135,7 @@ class Server:
                 yield frame
 
     def _serve(self, frame: Record) -> bool:
-        """Handles one frame; False when the run is over."""
+        """Handle one frame; False at the end of the run."""
         match frame:
             case frames.CommandInvoked():
                 self._workers.run(lambda: self._answer_command(frame))
@@ -171,7 +171,7 @@ class Server:
             self._trace(what)
 
     def _finish(self) -> None:
-        """Lets running handlers end, for a moment; those that wait for the host learn that it is gone."""
+        """Let running handlers end, briefly; those that wait for the host get an error."""
         self.host_calls.lose_all()
         self._workers.wait(HANDLERS_GRACE)
 
@@ -242,8 +242,8 @@ class Server:
 
 
 class Channel:
-    """Both directions of the wire, for all threads. It moves the wire away from descriptors 0 and 1, so that stray
-    output goes to the log and stray input is empty."""
+    """Both directions of the wire, for all threads.
+    It moves the wire away from descriptors 0 and 1, so that stray output goes to the log and stray input is empty."""
 
     def __init__(self, source: int, sink: int) -> None:
         self._source = source
@@ -258,17 +258,17 @@ class Channel:
         os.dup2(empty, 0)
         os.close(empty)
         os.dup2(2, 1)
-        sys.stdout.flush()  # what was printed before now goes to the log, too
+        sys.stdout.flush()  # earlier output goes to the log also
         sys.stdout = sys.stderr
         return cls(source, sink)
 
     def lines(self) -> Iterator[bytes]:
-        """Line by line until the host closes its end; a last line without LF counts."""
+        """Lines until the host closes its end; a last line without LF counts."""
         with os.fdopen(self._source, "rb") as source:
             yield from source
 
     def send(self, line: bytes) -> None:
-        """Writes the whole line; a host that is gone is not an error."""
+        """Write the whole line; a closed host is not an error."""
         with self._lock:
             rest = memoryview(line)
             try:
@@ -289,8 +289,8 @@ class Workers:
         self._idle = 0
 
     def run(self, job: Callable[[], None]) -> None:
-        """Runs the job in a thread of its own; it must not raise."""
-        from queue import SimpleQueue  # the first request loads threads, not the start
+        """Run the job in a separate thread; it must not raise."""
+        from queue import SimpleQueue  # threads are imported by the first request, not at start
         from threading import Event, Thread
 
         jobs = self._jobs = self._jobs or SimpleQueue()
@@ -314,6 +314,6 @@ class Workers:
                     quiet.set()
 
     def wait(self, seconds: float) -> None:
-        """Until every job is done, or the time is over."""
+        """Wait until every job is done, or the timeout."""
         if self._quiet and self._busy:
             self._quiet.wait(seconds)

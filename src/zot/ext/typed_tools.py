@@ -1,6 +1,6 @@
-"""Creates a tool from a function: JSON Schema from its annotations, and checked arguments. Supports ``str``, ``int``,
-``float``, ``bool``, ``list[T]``, ``dict``, ``T | None``, ``Literal``, ``Any``, ``Annotated`` and ``composite_types``.
-It avoids ``inspect`` and ``typing``, which would double the start-up time."""
+"""Creates a tool from a function: JSON Schema from its annotations, and checked arguments.
+Supports ``str``, ``int``, ``float``, ``bool``, ``list[T]``, ``dict``, ``T | None``, ``Literal``, ``Any``,
+``Annotated`` and ``composite_types``. It avoids ``inspect`` and ``typing``, which would double the start-up time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import FunctionType, MethodType, UnionType
 
 from zot.ext.calls import ToolContext
 
-TYPE_CHECKING = False  # what typing says, without importing it
+TYPE_CHECKING = False  # as in typing, without the import
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
@@ -25,13 +25,13 @@ _VARIADIC = 0x04 | 0x08  # *args, **kwargs
 
 
 class BadArguments(Exception):
-    """The model's arguments do not fit the function."""
+    """The model's arguments do not match the function."""
 
 
 def tool_of(
     handler: Callable[..., Any], schema: Mapping[str, Any] | None
 ) -> tuple[dict[str, Any], Callable[[dict[str, Any], ToolContext], Any]]:
-    """The schema of a tool, and how it is called with the model's arguments."""
+    """The schema of a tool, and the conversion of the model's arguments."""
     from zot.ext.results import error_result
 
     if schema is not None:
@@ -51,7 +51,7 @@ def tool_of(
 
 
 class Parameters:
-    """The parameters of a tool function, the one that takes the ToolContext set apart."""
+    """The parameters of a tool function, without the ToolContext."""
 
     def __init__(self, function: Callable[..., Any], context: type[Any] = ToolContext) -> None:
         plain = _plain(function)
@@ -90,7 +90,7 @@ def description_of(function: Callable[..., Any]) -> str:
 
 
 def wants_context(function: Callable[..., Any]) -> bool:
-    """Whether a function that takes a plain dict also takes the ToolContext."""
+    """True if a function that takes a plain dict also takes the ToolContext."""
     count = _plain(function).__code__.co_argcount
     return count - (1 if isinstance(function, MethodType) else 0) > 1
 
@@ -115,7 +115,7 @@ def _annotations(function: FunctionType) -> dict[str, Any]:
 
 
 def _parts(kind: Any) -> tuple[str, Any, tuple[Any, ...]]:
-    """What an annotation is made of: its family, its bare type and its arguments."""
+    """Parts of an annotation: its family, bare type and arguments."""
     origin = getattr(kind, "__origin__", None)
     args = getattr(kind, "__args__", ())
     if isinstance(kind, UnionType) or getattr(origin, "_name", "") in ("Union", "Optional"):
@@ -159,7 +159,7 @@ def schema_of(kind: Any, name: str) -> dict[str, Any]:
 
 
 def _as_json(value: Any) -> Any:
-    """A default as the model reads it; None where JSON cannot say it."""
+    """A default for the model; None if it has no JSON form."""
     if type(value) in _KINDS:
         return value
     from zot.ext import composite_types

@@ -1,1 +1,1 @@
-"""Clients for model APIs. No package above this one knows HTTP, SSE or the JSON of a vendor."""
+"""Clients for model APIs. Packages above this one use no HTTP, SSE or vendor JSON."""

@@ -1,5 +1,5 @@
-"""Catalog of models and providers: built-in rows, ``catalog.json``, discovered models, then the user's
-``models.json``. Read on first use. A model without numbers gets those of its family or of its kind of provider."""
+"""Catalog of models and providers: built-in rows, ``catalog.json``, discovered models, then ``models.json``.
+Read on first use. A model without numbers gets those of its family or kind of provider."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FIELDS = {
 
 
 class CachedModel(msgspec.Struct, frozen=True, kw_only=True):
-    """One discovered model, as ``models-cache.json`` keeps it."""
+    """One discovered model in ``models-cache.json``."""
 
     provider: str = ""
     id: str = ""
@@ -46,7 +46,7 @@ class CachedModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cache(msgspec.Struct, frozen=True, kw_only=True):
-    """``models-cache.json``. ``providers`` says when each provider was last asked."""
+    """``models-cache.json``. ``providers`` has the time of each provider's last query."""
 
     fetched_at: str = ""
     providers: dict[str, str] = {}
@@ -58,7 +58,7 @@ class Catalog:
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        self._live: list[CachedModel] | None = None  # what this process learned; None: what the cache file says
+        self._live: list[CachedModel] | None = None  # discovered by this process; None: use the cache file
         self._file: ModelsFile | None = None
         self._looked = False
         self._rows: list[Model] | None = None
@@ -78,7 +78,7 @@ class Catalog:
     def rows(self) -> list[Model]:
         if self._rows is None:
             rows, self._more_problems = builtin_rows(), []
-            if (self._home / CATALOG_FILE).exists():  # few users have one
+            if (self._home / CATALOG_FILE).exists():  # rarely present
                 more, self._more_problems = read_catalog_file(self._home / CATALOG_FILE)
                 rows = merge_catalog(rows, more)
             if self._live is not None:
@@ -86,7 +86,7 @@ class Catalog:
             else:
                 rows = merge_live(rows, read_cache(self._home).models, "cache")
             if os.path.isdir(weights := cache_home() / "models"):
-                from zot.provider.installed_models import installed_models  # few have a model on their own machine
+                from zot.provider.installed_models import installed_models  # rarely present
 
                 rows += installed_models(weights)
             providers = self.providers()
@@ -98,7 +98,7 @@ class Catalog:
         return list(self._rows)
 
     def find(self, model_id: str, provider: str = "") -> Model | None:
-        """The row with that id; without a provider the first one in catalogue order."""
+        """The row with that id; without a provider the first one in catalog order."""
         table = self.providers().get(provider)
         owner = table.rows_of if table is not None and table.rows_of else provider
         for row in self.rows():
@@ -107,7 +107,7 @@ class Catalog:
         return None
 
     def learn(self, found: list[CachedModel]) -> None:
-        """Take what a refresh found (all providers' rows, the kept ones too); user rows stay on top."""
+        """Add the result of a refresh (rows of all providers); user rows override it."""
         self._live = found
         self._rows = None
 
@@ -116,7 +116,7 @@ class Catalog:
         self._looked = False
 
     def _user(self) -> ModelsFile | None:
-        """What ``models.json`` says; most people have none, and then the module that reads it is not needed."""
+        """Load ``models.json``; most users have none, and then its module is not imported."""
         if not self._looked and (self._home / MODELS_FILE).exists():
             from zot.provider.models_file import read_models_file
 
@@ -130,7 +130,7 @@ def builtin_rows() -> list[Model]:
 
 
 def merge_live(rows: list[Model], found: list[CachedModel], source: Source) -> list[Model]:
-    """A known model keeps its numbers, takes the live name and is no longer speculative; new ones are appended."""
+    """A known model keeps its numbers, gets the live name and is no longer speculative; new ones are appended."""
     result = list(rows)
     at = {(row.provider, row.id): index for index, row in enumerate(result)}
     for live in found:
@@ -158,7 +158,7 @@ def merge_live(rows: list[Model], found: list[CachedModel], source: Source) -> l
 
 
 def read_cache(home: Path) -> Cache:
-    """The discovery cache, however old; a missing or corrupt one is an empty one."""
+    """The discovery cache of any age; a missing or corrupt one is empty."""
     try:
         data = read_whole(home / CACHE_FILE)
     except OSError:
@@ -172,7 +172,7 @@ def read_cache(home: Path) -> Cache:
         return Cache()
 
 
-# prefix, context window, output limit, reasoning; the first match counts.
+# prefix, context window, output limit, reasoning; the first match applies.
 _FAMILIES: tuple[tuple[str, int, int, bool], ...] = (
     ("claude-3-7", 200_000, 64_000, True),
     ("claude-3-5", 200_000, 8_192, False),
@@ -199,7 +199,7 @@ _FAMILIES: tuple[tuple[str, int, int, bool], ...] = (
 
 
 def with_limits(model: Model, provider: Provider | None) -> Model:
-    """The same row with window and output limit filled in where they were unknown."""
+    """The same row with unknown window and output limit filled in."""
     if model.context_window > 0 and model.max_output > 0:
         return model
     window, output, reasoning = _family(model.id) or (*_by_kind(provider), model.reasoning)
@@ -213,8 +213,8 @@ def with_limits(model: Model, provider: Provider | None) -> Model:
 
 
 def _family(model_id: str) -> tuple[int, int, bool] | None:
-    name = model_id.rsplit("/", 1)[-1].lower()  # gateways prefix the vendor
-    name = name.rpartition("anthropic.")[2].rpartition("openai.")[2]  # and so does Bedrock, behind a region
+    name = model_id.rsplit("/", 1)[-1].lower()  # gateways add a vendor prefix
+    name = name.rpartition("anthropic.")[2].rpartition("openai.")[2]  # Bedrock adds a region before it
     return next(((row[1], row[2], row[3]) for row in _FAMILIES if name.startswith(row[0])), None)
 
 
@@ -226,7 +226,7 @@ def _by_kind(provider: Provider | None) -> tuple[int, int]:
     return 128_000, 16_384
 
 
-# ``catalog.json``: more rows, from a file or from an address that is asked from time to time.
+# ``catalog.json``: more rows, from a file or an address that is queried regularly.
 
 TTL_S = 6 * 3600
 _REQUEST_S = 15.0
@@ -235,21 +235,21 @@ _NAMED = 3
 
 
 def read_catalog_file(path: Path) -> tuple[list[Model], list[str]]:
-    """The sound rows, and one line about the others; an absent file has none."""
+    """The valid rows, and one line about the others; none without a file."""
     try:
         data = read_bytes(path)
     except ConfigError as error:
-        return [], [f"{error}; none of its models is used"]
+        return [], [f"{error}; its models are ignored"]
     if data is None:
         return [], []
     try:
         return decode_rows(data, str(path))
     except ConfigError as error:
-        return [], [f"{error}; none of its models is used"]
+        return [], [f"{error}; its models are ignored"]
 
 
 def decode_rows(data: bytes, where: str) -> tuple[list[Model], list[str]]:
-    """ConfigError when it is not a catalogue at all."""
+    """ConfigError if it is not a catalog."""
     try:
         value = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
@@ -262,11 +262,11 @@ def decode_rows(data: bytes, where: str) -> tuple[list[Model], list[str]]:
     wrong: list[str] = []
     for number, entry in enumerate(cast("list[Any]", value)):
         try:
-            # no base_url: a list of models must not decide where keys are sent
+            # no base_url: a model list must not decide where keys are sent
             row = msgspec.convert(entry, Model)
             numbers = (value for value in msgspec.structs.astuple(row) if isinstance(value, (int, float)))
             if not row.id or any(number < 0 for number in numbers):
-                raise msgspec.ValidationError("a model needs an id, and no number is below 0")
+                raise msgspec.ValidationError("expected an id, and numbers of at least 0")
             rows.append(msgspec.structs.replace(row, source="catalog", base_url=""))
         except msgspec.ValidationError as error:
             wrong.append(f"models[{number}]: {error}")
@@ -282,9 +282,9 @@ def merge_catalog(rows: list[Model], more: list[Model]) -> list[Model]:
 
 
 async def fetch_catalog(pool: HttpPool, url: str, home: Path) -> bool:
-    """Whether ``catalog.json`` is new now. Failures are silent: what was known stays, and a later run asks again."""
+    """True if ``catalog.json`` was updated. Failures are silent, and a later run retries."""
     path = home / CATALOG_FILE
-    # prices decide what may be spent: nobody on the way may change them
+    # prices limit spending: require TLS against changes
     if not (url.startswith("https://") or is_loopback(url)) or not _is_stale(path):
         return False
     import asyncio

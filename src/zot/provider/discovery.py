@@ -1,5 +1,6 @@
-"""Asks providers and local servers for their models, and tests API keys. The caller runs ``refresh`` beside a prompt
-or a model list, never at start. Failures are silent, and the cache of a provider that did not answer is preserved."""
+"""Queries providers and local servers for their models, and tests API keys.
+The caller runs ``refresh`` during a prompt or a model list, never at start. Failures are silent, and the cache of a
+provider that did not answer is preserved."""
 
 from __future__ import annotations
 
@@ -39,14 +40,14 @@ _NO_CHAT = re.compile(
 
 
 class DiscoveryTarget(msgspec.Struct, frozen=True):
-    """One provider to ask, with the key that signs the request (empty for servers that need none)."""
+    """One provider to query, with the key that signs the request (empty if none is needed)."""
 
     provider: Provider
     base_url: str
     key: str = ""
 
     def __repr__(self) -> str:
-        """Without the key: tracebacks show this."""
+        """Omits the key, since tracebacks show this."""
         return f"Target({self.provider.id!r}, {self.base_url!r})"
 
 
@@ -71,7 +72,7 @@ def targets(
         used = provider.id == in_use
         if provider.api == "script" or (provider.local and not (used or provider.user_endpoint)):
             continue
-        if not provider.lists_models or (provider.cloud and not used):  # a key of a whole cloud is not there for this
+        if not provider.lists_models or (provider.cloud and not used):  # cloud credentials are not used for this
             continue
         try:
             credential = find_credential(provider, store, environ, api_key=api_key if used else "", background=True)
@@ -85,7 +86,7 @@ def targets(
 
 
 def refresh_due(cache: Cache, provider: str, now: float | None = None) -> bool:
-    """Whether what is cached about a provider is missing or older than six hours."""
+    """True if the cache of a provider is missing or older than six hours."""
     stamp = cache.providers.get(provider, "") if cache.providers else cache.fetched_at
     try:
         age = (time.time() if now is None else now) - datetime.fromisoformat(stamp).timestamp()
@@ -100,7 +101,7 @@ async def refresh(
     """Query targets with a stale cache and rewrite it; returns the list for ``Catalog.learn`` or None. Failures are
     silent."""
     cache = read_cache(home)
-    # a local server may have been restarted with another model or another window
+    # a local server may have been restarted with another model or window
     due = [
         target
         for target in targets
@@ -185,7 +186,7 @@ async def _models(pool: HttpPool, target: DiscoveryTarget, *, windows: bool = Tr
         if not after:
             break
     if windows and provider.local and models:
-        with contextlib.suppress(ProviderError, OSError):  # the list is worth having without
+        with contextlib.suppress(ProviderError, OSError):  # the list is useful without them
             models = await with_server_info(provider.id, endpoint, models, lambda request: _get(pool, request))
     return [
         CachedModel(provider=_owner(provider), **msgspec.structs.asdict(model))
@@ -215,8 +216,8 @@ def _owner(provider: Provider) -> str:
 
 Ask = Callable[[HttpRequest], Awaitable[dict[str, Any]]]
 
-_ASSUMED_BY_OLLAMA = 32_768  # what is assumed of a model whose own window is larger
-_MOST_SHOWN = 20  # models ollama is asked about one by one
+_ASSUMED_BY_OLLAMA = 32_768  # assumed window of a model with a larger one
+_MOST_SHOWN = 20  # models queried individually from ollama
 
 
 class ServerModelInfo(NamedTuple):
@@ -239,7 +240,7 @@ def _with(model: ListedModel, told: ServerModelInfo) -> ListedModel:
 async def _llama_cpp(
     root: str, endpoint: Endpoint, models: Sequence[ListedModel], ask: Ask
 ) -> dict[str, ServerModelInfo]:
-    """``/props``: one model at a time, the context each of its slots has, and what its template can say."""
+    """``/props``: one model, the context of each slot, and abilities of its template."""
     props = await ask(get(f"{root}/props", endpoint, bearer(endpoint)))
     window = _number(_object(props.get("default_generation_settings")), "n_ctx") or _number(props, "n_ctx")
     can = _object(props.get("chat_template_caps")).get("supports_tools")
@@ -249,7 +250,7 @@ async def _llama_cpp(
 async def _lm_studio(
     root: str, endpoint: Endpoint, models: Sequence[ListedModel], ask: Ask
 ) -> dict[str, ServerModelInfo]:
-    """Its own list: what is loaded has the window it was loaded with."""
+    """LM Studio's list: loaded models have the window they were loaded with."""
     page = await ask(get(f"{root}/api/v0/models", endpoint, bearer(endpoint)))
     rows = [_object(row) for row in _list(page.get("data"))]
     return {
@@ -261,20 +262,20 @@ async def _lm_studio(
 
 
 async def _ollama(root: str, endpoint: Endpoint, models: Sequence[ListedModel], ask: Ask) -> dict[str, ServerModelInfo]:
-    """A running model tells its window; of another one it is the ``num_ctx`` it was made with, if it was given one."""
+    """A running model has its window; another one the ``num_ctx`` of its file, if any."""
     running = await ask(get(f"{root}/api/ps", endpoint, bearer(endpoint)))
     rows = [_object(row) for row in _list(running.get("models"))]
     windows = {str(row.get("model") or row.get("name")): _number(row, "context_length") for row in rows}
     found: dict[str, ServerModelInfo] = {name: ServerModelInfo(window) for name, window in windows.items()}
     for model in models[:_MOST_SHOWN]:
-        asked = get(f"{root}/api/show", endpoint, [("content-type", "application/json"), *bearer(endpoint)])
-        shown = await ask(HttpRequest("POST", asked.url, asked.headers, msgspec.json.encode({"model": model.id})))
+        request = get(f"{root}/api/show", endpoint, [("content-type", "application/json"), *bearer(endpoint)])
+        shown = await ask(HttpRequest("POST", request.url, request.headers, msgspec.json.encode({"model": model.id})))
         found[model.id] = ServerModelInfo(windows.get(model.id) or _made_with(shown), _listed_among("tools", shown))
     return found
 
 
 def _listed_among(ability: str, row: Mapping[str, Any]) -> bool | None:
-    """Older servers do not list what a model can do."""
+    """Older servers do not list abilities."""
     return ability in _list(row["capabilities"]) if isinstance(row.get("capabilities"), list) else None
 
 
@@ -309,10 +310,10 @@ _NO_LIST = (404, 405)
 
 
 async def probe_key(pool: HttpPool, provider: Provider, endpoint: Endpoint) -> None:
-    """AuthFailed for a key that is refused, another ProviderError when nobody could be asked."""
+    """AuthFailed for a rejected key, another ProviderError if the provider cannot be reached."""
     if not endpoint.api_key.strip():
         raise AuthFailed(f"{provider.id}: the key is empty", provider=provider.id)
-    gateway = endpoint.base_url != provider.base_url  # an address of the user's own
+    gateway = endpoint.base_url != provider.base_url  # a custom address
     try:
         await _ask(pool, provider, endpoint, may_lack_list=gateway)
     except AuthFailed:
@@ -322,7 +323,7 @@ async def probe_key(pool: HttpPool, provider: Provider, endpoint: Endpoint) -> N
 
 
 async def _ask(pool: HttpPool, provider: Provider, endpoint: Endpoint, *, may_lack_list: bool = False) -> None:
-    """``may_lack_list``: a server without a model list says nothing about the key."""
+    """``may_lack_list``: a missing model list does not mean a bad key."""
     request = dialect_for(provider.api).probe_request(endpoint)
     try:
         async with asyncio.timeout(_TIMEOUT_S):
@@ -341,7 +342,7 @@ async def _ask(pool: HttpPool, provider: Provider, endpoint: Endpoint, *, may_la
 
 
 def refusal(error: ProviderError) -> str:
-    """What to tell the person who pasted the key, in the provider's own words."""
+    """The error for the user who entered the key, in the provider's words."""
     if isinstance(error, AuthFailed) and error.status:
         words = str(error).removeprefix(f"{error.provider}: http {error.status}: ")
         said = "" if words == "(empty body)" else f": {words}"

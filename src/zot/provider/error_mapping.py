@@ -1,5 +1,5 @@
-"""Maps refusals and failures to ProviderErrors, and errors to ways to rescue a turn. Status, code and class count
-before words. Messages are one sentence of the provider, never its JSON or HTML."""
+"""Maps refusals and failures to ProviderErrors, and errors to ways to rescue a turn.
+Status, code and class take precedence over words. Messages are one sentence of the provider, never its JSON or HTML."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from zot.errors import AuthFailed, BadRequest, ContextTooLong, Overloaded, Provi
 
 BODY_KEPT = 4096
 _CODE_KEPT = 200
-_SENTENCE = 600  # characters; what is longer explains nothing more
+_SENTENCE = 600  # characters; longer texts explain nothing more
 _TAG = re.compile(r"<[^<>]*>")
 _RETRY_DELAY = re.compile(r'"retryDelay"\s{0,9}:\s{0,9}"(\d{1,6}(?:\.\d{1,9})?)s"')
 _HIDDEN = ("script", "style")
@@ -35,7 +35,7 @@ _OVERFLOW_WORDS = (
 
 
 def error_from_response(provider: str, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
-    """The error of a response that is not 200; its text is ``<provider>: http <status>: <what the body says>``."""
+    """The error of a response that is not 200; its text is ``<provider>: http <status>: <text of the body>``."""
     text = body[:BODY_KEPT].decode("utf-8", "replace").strip()
     code, message = error_details(text)
     code = code or headers.get("x-amzn-errortype", "").partition(":")[0][:_CODE_KEPT]
@@ -56,24 +56,24 @@ def error_from_response(provider: str, status: int, headers: Mapping[str, str], 
 
 
 def _asked_wait(headers: Mapping[str, str], body: str) -> float | None:
-    """How long we are asked to wait: by a header, or where Google says it."""
-    asked = retry_after(headers, time.time())
-    found = _RETRY_DELAY.search(body) if asked is None else None
-    return float(found[1]) if found else asked
+    """The requested wait: in a header, or in Google's field."""
+    requested = retry_after(headers, time.time())
+    found = _RETRY_DELAY.search(body) if requested is None else None
+    return float(found[1]) if found else requested
 
 
 def one_line_message(text: str, status: int = 0) -> str:
-    """What an answer says to people, in one line: of a web page its title, without the status it repeats."""
+    """The text of an answer in one line: of a web page its title, without the repeated status."""
     if text.startswith("<"):
-        text = _page_words(text) or "a web page without words answered"
+        text = _page_words(text) or "a web page without text"
         text = text.removeprefix(str(status)).lstrip(" :-–") or text
     text = " ".join(text.split())
     return text if len(text) <= _SENTENCE else text[:_SENTENCE].rstrip() + "…"
 
 
 def _page_words(page: str) -> str:
-    """The title of an HTML page, or what is left of it without its tags."""
-    from html import unescape  # a page instead of an answer is rare
+    """The title of an HTML page, or its text without tags."""
+    from html import unescape  # pages instead of answers are rare
 
     start = page.lower().find("<title")
     begin = page.find(">", start) + 1 if start >= 0 else 0
@@ -84,7 +84,7 @@ def _page_words(page: str) -> str:
             end = page.lower().find(f"</{name}>", at)
             page = page[:at] + (page[end + 3 + len(name) :] if end >= 0 else "")
     page = _TAG.sub(" ", page)
-    return unescape(page.partition("<")[0]).strip()  # what follows is a tag that was cut off
+    return unescape(page.partition("<")[0]).strip()  # the rest is an incomplete tag
 
 
 def is_overflow(code: str, message: str) -> bool:
@@ -124,8 +124,8 @@ def _kind(status: int, code: str, message: str) -> type[ProviderError]:
     return Overloaded if status >= 500 else BadRequest
 
 
-# How vendors name a failure inside an answer they had already begun: by a word (``overloaded_error``), by a code
-# (``context_length_exceeded``) or by an HTTP status that came too late to be one.
+# Vendors' names of a failure inside an answer that had begun: a word (``overloaded_error``), a code
+# (``context_length_exceeded``) or an HTTP status that came too late.
 _AUTH = frozenset(
     {
         *("authentication_error", "permission_error", "invalid_api_key", "401", "403"),
@@ -162,7 +162,7 @@ _BAD = frozenset(
 
 
 def error_from_stream(provider: str, text: str, code: str) -> ProviderError:
-    """The error of an answer that had begun; ``text`` is shown, ``code`` is the vendor's own name for the failure."""
+    """The error of an answer that had begun; ``text`` is shown, ``code`` is the vendor's name for the failure."""
     text, code = text[:BODY_KEPT], code[:_CODE_KEPT]
     kind, retryable = _stream_kind(text, code)
     return kind(text, provider=provider, code=code, retryable=retryable)
@@ -257,55 +257,55 @@ def recovery_kind(error: BaseException) -> RescueCategory:
 _ADVICE: dict[RescueCategory, str] = {
     "network": "check the connection, or try again later",
     "authentication": "check the key: --api-key, its variable, or log in with /login",
-    "permission": "this key may not use that model: choose another one with --model, or another key",
-    "rate_limit": "try again later, or name another model with --fallback-model",
-    "server": "try again later, or name another model with --fallback-model",
+    "permission": "this key has no access to that model: choose another one with --model, or another key",
+    "rate_limit": "try again later, or set a fallback with --fallback-model",
+    "server": "try again later, or set a fallback with --fallback-model",
 }
 _NO_CREDIT = "the account has no credit left: add some, or use another provider with --provider"
 
 
 def hint_for(error: BaseException) -> str:
-    """What somebody can do about it who is not asked; empty when the error says it itself, or nothing is known."""
+    """Advice for a user who is not asked; empty if the error contains it, or none is known."""
     if isinstance(error, ProviderError) and (error.code in _QUOTA or error.status == 402):
         return _NO_CREDIT
-    if not isinstance(error, ProviderError) or "; " in str(error):  # what follows is advice already
+    if not isinstance(error, ProviderError) or "; " in str(error):  # advice is already included
         return ""
     return _ADVICE.get(recovery_kind(error), "")
 
 
-# Which failures are retried, and after how long. Pure: no clock but the one passed in, no waiting.
+# Which failures are retried, and when. Pure: the clock is passed in, no waiting.
 
 LONGEST_WAIT_S = 60.0
 LONGEST_ASKED_S = 180.0
-NOBODY_THERE = 2  # retries of a connection this very machine refuses: no server is running, and few start by themselves
+NOBODY_THERE = 2  # retries of a refused connection on this machine: no server is running, and few start by themselves
 RATE_LIMITED = "rate limited"
-_SPREAD = 0.2  # of a wait, in both directions
-_DOUBLINGS = 40  # more of them are longer than any wait
+_SPREAD = 0.2  # jitter of a wait, in both directions
+_DOUBLINGS = 40  # longer than any wait
 _YEAR_S = 365 * 86400.0
-_LONGEST_DATE = 64  # characters; a longer one is none
+_LONGEST_DATE = 64  # characters; a longer value is ignored
 _LONGEST_REASON = 100
 
 
 def is_retried(status: int) -> bool:
-    """Statuses that may go away by themselves. 501 never does."""
+    """Statuses that may be temporary. 501 never is."""
     return status in (408, 409, 429) or (500 <= status < 600 and status != 501)
 
 
 def next_wait(
     error: ProviderError, failed: int, *, retries: int, first_s: float, chance: Callable[[], float] = random
 ) -> float | None:
-    """Seconds before the next attempt after ``failed`` attempts that failed; None when the error is final."""
+    """Seconds before the next attempt after ``failed`` failures; None if the error is final."""
     if not error.retryable or failed > retries:
         return None
     usual = min(first_s * 2 ** min(failed - 1, _DOUBLINGS), LONGEST_WAIT_S)
     wait = round(usual * (1 + _SPREAD * (2 * chance() - 1)), 3)
-    asked = error.retry_after or 0.0
-    # One who asks for less than the usual wait is asked no sooner: ten attempts within a second outlast nothing.
-    return max(wait, asked) if asked <= LONGEST_ASKED_S else None
+    requested = error.retry_after or 0.0
+    # Never wait less than the usual time: ten attempts within a second would be useless.
+    return max(wait, requested) if requested <= LONGEST_ASKED_S else None
 
 
 def final(error: ProviderError) -> ProviderError:
-    """The error as the caller sees it: names a pause that was too long to wait for."""
+    """The final error; names a requested pause that was too long."""
     if error.retryable and error.retry_after is not None and error.retry_after > LONGEST_ASKED_S:
         asked = f"{error.retry_after:.0f} s" if error.retry_after < _YEAR_S else "for years"
         error.args = (f"{error} (asked to wait {asked}, longer than {LONGEST_ASKED_S:.0f} s; try later)",)
@@ -313,7 +313,7 @@ def final(error: ProviderError) -> ProviderError:
 
 
 def reason(error: ProviderError) -> str:
-    """Why there is a wait, in the few words a status row has room for."""
+    """The reason of a wait in a few words, for a status row."""
     match error:
         case RateLimited():
             return RATE_LIMITED
@@ -327,7 +327,7 @@ def reason(error: ProviderError) -> str:
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """The pause a provider asks for, in seconds from ``now`` (Unix time); None when it names none."""
+    """The pause a provider requests, in seconds from ``now`` (Unix time); None if there is none."""
     if (milliseconds := _number(headers.get("retry-after-ms", ""))) is not None:
         return milliseconds / 1000
     value = headers.get("retry-after", "").strip()
@@ -346,11 +346,11 @@ def _number(text: str) -> float | None:
 
 
 def _until(date: str, now: float) -> float | None:
-    from email.utils import parsedate_to_datetime  # a date is rare and the parser's import is not cheap
+    from email.utils import parsedate_to_datetime  # dates are rare and the parser's import is slow
 
     if len(date) > _LONGEST_DATE:
         return None
     try:
         return max(parsedate_to_datetime(date).timestamp() - now, 0.0)
-    except (ValueError, TypeError, OverflowError, IndexError):  # what a stranger's date does to the library's parser
+    except (ValueError, TypeError, OverflowError, IndexError):  # the library's parser may fail on invalid dates
         return None

@@ -1,5 +1,6 @@
-"""One model call over HTTP, with retries before the first content and none after. The timeout counts time between
-events that carry content, and only while waiting for the server. No error contains the key."""
+"""One model call over HTTP, with retries before the first content and none after.
+The timeout counts time between events that carry content, and only while waiting for the server. No error contains
+the key."""
 
 from __future__ import annotations
 
@@ -15,26 +16,26 @@ from zot.provider.http.message import HttpRequest
 from zot.provider.http.pool import HttpPool, HttpResponse
 from zot.provider.model_call import Finished, Request, Retrying, Started, StreamEvent
 
-_EMPTY = 2  # bytes of an event that says nothing: `{}`
-_KEEP_ALIVES = 12  # times the silence a server may fill with nothing but signs of life
+_EMPTY = 2  # bytes of an empty event: `{}`
+_KEEP_ALIVES = 12  # factor of the timeout while a server sends only keep-alives
 
 
 class CredentialRefresher(Protocol):
-    """Keeps what requests are signed with fresh; the pool and its connections stay."""
+    """Refreshes the credentials of requests; the pool and its connections stay."""
 
     async def before_request(self, endpoint: Endpoint) -> Endpoint:
         """Called before each request."""
         ...
 
     async def after_refusal(self, endpoint: Endpoint, refusal: AuthFailed) -> Endpoint | None:
-        """Called once after a 401; None when there is nothing newer, and ``refusal`` then says why."""
+        """Called once after a 401; None if there is nothing newer, and ``refusal`` has the reason."""
         ...
 
 
 def connect(
     endpoint: Endpoint, api: str, pool: HttpPool | None = None, *, renewal: CredentialRefresher | None = None
 ) -> HttpClient:
-    """A client for an endpoint that speaks this dialect; of the dialects only that one is imported."""
+    """A client for an endpoint with this dialect; only that dialect is imported."""
     return HttpClient(endpoint.provider, dialect_for(api), endpoint, pool, renewal=renewal)
 
 
@@ -68,7 +69,7 @@ class HttpClient:
             await self._pool.aclose()
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
-        """As ``Client.stream``. ``Started`` is held back until the model thinks or answers."""
+        """As ``Client.stream``. ``Started`` is delayed until the model thinks or answers."""
         failed = 0
         while True:
             decoder = self._dialect.decoder(request, self._endpoint)
@@ -84,7 +85,7 @@ class HttpClient:
                         from zot.provider.error_mapping import final
 
                         if self._is_here and _refused(error):
-                            error.args = (f"{error}; start the server, or name its address with --base-url",)
+                            error.args = (f"{error}; start the server, or set its address with --base-url",)
                         raise final(error)
                     if not started:
                         started = True
@@ -105,7 +106,7 @@ class HttpClient:
     async def _without_content(
         self, batches: AsyncGenerator[list[StreamEvent]], decoder: Decoder
     ) -> tuple[list[StreamEvent], ProviderError | None]:
-        """The next events of an attempt without content so far, or the error that came before any content, or both."""
+        """The next events of an attempt without content so far, or the error before any content, or both."""
         try:
             batch = await anext(batches)
         except ProviderError as error:
@@ -116,8 +117,8 @@ class HttpClient:
         return batch, last.error
 
     def _retrying(self, error: ProviderError, failed: int) -> Retrying | None:
-        """The wait before the next attempt; None when the error is final."""
-        from zot.provider.error_mapping import NOBODY_THERE, next_wait, reason  # most calls go well
+        """The wait before the next attempt; None if the error is final."""
+        from zot.provider.error_mapping import NOBODY_THERE, next_wait, reason  # most calls succeed
 
         retries = self._endpoint.retries
         if self._is_here and _refused(error):
@@ -170,13 +171,13 @@ class HttpClient:
         return batch
 
     async def _answer(self, request: Request) -> HttpResponse:
-        """As ``_open``. It is signed anew for each attempt: a signature does not outlast long waits, nor a login."""
+        """As ``_open``. Signed for each attempt, since signatures and logins may expire during long waits."""
         if self._renewal is not None:
             self._endpoint = await self._renewal.before_request(self._endpoint)
         try:
             return await self._open(self._dialect.request(request, self._endpoint))
         except AuthFailed as refusal:
-            # whether a key that was good may have ended; Amazon says so with a 403
+            # the key may have expired; Amazon answers with a 403
             if self._renewal is None or not (refusal.status == 401 or refusal.code.startswith("ExpiredToken")):
                 raise
             again = await self._renewal.after_refusal(self._endpoint, refusal)
@@ -186,7 +187,7 @@ class HttpClient:
         return await self._open(self._dialect.request(request, again))
 
     async def _open(self, outgoing: HttpRequest) -> HttpResponse:
-        """A response that streams events; everything else is raised."""
+        """A response with an event stream; all others are raised."""
         try:
             async with asyncio.timeout(self._endpoint.silence_s):
                 response = await self._pool.dispatch(outgoing, insecure=self._endpoint.insecure)
@@ -222,7 +223,7 @@ class HttpClient:
         )
 
     def _named(self, error: ProviderError) -> ProviderError:
-        """The transport's error with the prefix every provider error has."""
+        """The transport's error with the prefix of provider errors."""
         return type(error)(
             f"{self._name}: {error}", provider=self._name, status=error.status, retryable=error.retryable
         )
@@ -234,8 +235,8 @@ class HttpClient:
             redact(error, self._endpoint)
 
     def _silent(self, silence: _SilenceTimer | None = None) -> TransportFailed:
-        """Never retried: one attempt has already waited long enough."""
-        said = "nothing but signs of life" if silence is not None and silence.idle else "no event"
+        """Never retried: one attempt has waited long enough."""
+        said = "only keep-alives" if silence is not None and silence.idle else "no event"
         times = _KEEP_ALIVES if silence is not None and silence.idle else 1
         return TransportFailed(
             f"{self._name}: {said} for {self._endpoint.silence_s * times:g} s (timeout)", provider=self._name
@@ -243,8 +244,8 @@ class HttpClient:
 
 
 class _SilenceTimer:
-    """Calls ``expire`` after ``limit`` seconds without an event, or much later without ``progress``. One timer,
-    re-armed when it fires."""
+    """Calls ``expire`` after ``limit`` seconds without an event, or much later without ``progress``.
+    One timer, re-armed when it fires."""
 
     def __init__(self, limit: float, expire: Callable[[], None], progress: Callable[[], int]) -> None:
         self._limit = limit
@@ -256,14 +257,14 @@ class _SilenceTimer:
         self._handle = self._loop.call_later(limit, self._fired)
         self._paused = False
         self.expired = False
-        self.idle = False  # it expired although events came
+        self.idle = False  # it expired although events arrived
 
     def restart(self) -> None:
         self._paused = False
         self._since = self._loop.time()
 
     def pause(self) -> None:
-        """The consumer is at work; that is not silence of the server."""
+        """The consumer is busy; the server is not silent."""
         self._paused = True
 
     def stop(self) -> None:
@@ -284,7 +285,7 @@ class _SilenceTimer:
 
 
 def _may_stream(response: HttpResponse) -> bool:
-    """Not every server labels its stream correctly, but HTML and JSON are certainly no event streams."""
+    """Some servers label their stream wrongly, but HTML and JSON are not event streams."""
     kind = response.headers.get("content-type", "").lower()
     plain = response.headers.get("content-encoding", "identity") == "identity"
     return plain and not kind.startswith(("text/html", "application/json"))

@@ -1,5 +1,6 @@
-"""Fits images to the type and size limits of a dialect. Without pillow, or if decoding fails, an image passes
-unchanged. A few results are cached, since each request repeats the images of the session."""
+"""Fits images to the type and size limits of a dialect.
+Without pillow, or if decoding fails, an image is unchanged. A few results are cached, since each request repeats the
+images of the session."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ def sniff(data: bytes) -> str:
 
 
 def fitted(block: ImageBlock, limit: ImageLimit) -> ImageBlock:
-    """The block itself when it fits, else one that does (or the block again, when nothing can be done)."""
-    # The hash of a bytes object is computed once and kept in it: looking up costs nothing on later turns.
+    """The block if it fits, else a smaller one (or the block, if that fails)."""
+    # The hash of a bytes object is cached in it, so later lookups are free.
     key = (block.data, block.mime_type, limit)
     found = _kept.get(key)
     if found is None:
@@ -53,9 +54,9 @@ def _fit(block: ImageBlock, limit: ImageLimit) -> ImageBlock:
 
 
 def _shrunk(data: bytes, limit: ImageLimit) -> ImageBlock | None:
-    """A smaller image, or None when it fits already or cannot be read."""
+    """A smaller image, or None if it fits or cannot be decoded."""
     try:
-        import warnings  # both are slow to load and only needed once an image is there
+        import warnings  # both are slow to import and only needed for images
         from io import BytesIO
 
         from PIL import Image
@@ -73,7 +74,7 @@ def _shrunk(data: bytes, limit: ImageLimit) -> ImageBlock | None:
 
 
 def _reencoded(image: Image, limit: ImageLimit) -> ImageBlock:
-    """Keeps the format (GIF becomes PNG); what is still too heavy becomes JPEG and then smaller."""
+    """Keeps the format (GIF becomes PNG); if still too large, JPEG and then smaller."""
     from PIL import ImageOps
 
     kind = image.format if image.format in _MIME else "PNG"
@@ -90,7 +91,7 @@ def _reencoded(image: Image, limit: ImageLimit) -> ImageBlock:
 
 
 def _plain(image: Image, kind: str) -> Image:
-    """Palettes and exotic colour spaces cannot be scaled well nor saved everywhere."""
+    """Convert palettes and rare colour spaces, which cannot be scaled well or saved everywhere."""
     if kind == "JPEG":
         return image if image.mode in ("RGB", "L") else image.convert("RGB")
     return image if image.mode in ("RGB", "RGBA", "L", "LA") else image.convert("RGBA")
@@ -103,7 +104,7 @@ def _scaled(image: Image, side: int) -> Image:
     if longest <= side:
         return image
     width, height = (max(1, length * side // longest) for length in image.size)
-    # pillow annotates this method with numpy's types, which need not be installed
+    # pillow annotates this method with numpy's types, which may be missing
     return image.resize((width, height), Resampling.BICUBIC)  # pyright: ignore[reportUnknownMemberType]
 
 

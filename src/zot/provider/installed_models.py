@@ -8,13 +8,13 @@ from pathlib import Path
 from zot.provider.model import Model
 
 PROVIDER = "local"
-WINDOW = 8192  # tokens; more would cost memory and minutes of reading on an ordinary machine
+WINDOW = 8192  # tokens; more would need much memory and minutes on an ordinary machine
 _MAX_OUTPUT = 2048
 _SUFFIX = ".gguf"
 
 
 def embedded_model(model_id: str, window: int = WINDOW) -> Model:
-    """``model_id`` is a name or a path; ``window`` what its weights were made for."""
+    """``model_id`` is a name or a path; ``window`` that of its weights."""
     shown = os.path.basename(model_id)
     window = min(WINDOW, window)
     return Model(

@@ -15,11 +15,11 @@ Role = Literal["user", "assistant", "tool"]
 StopReason = Literal["end", "length", "tool_use", "error", "aborted"]
 
 
-_second = (0, "")  # the one that was written last, and its text: a step of the loop asks for several times in one
+_second = (0, "")  # the last one written, and its text: a step of the loop needs several
 
 
 def utc_now() -> str:
-    """The current time as RFC 3339 in UTC with milliseconds, the form every message and record carries."""
+    """The current time as RFC 3339 in UTC with milliseconds, as in every message and record."""
     global _second
     now = _time.time()
     whole, text = _second
@@ -28,7 +28,7 @@ def utc_now() -> str:
     return f"{text}.{int(now % 1 * 1000):03d}Z"
 
 
-# The old and the new line at which each run of a diff begins.
+# The old and new start line of each run of a diff.
 Hunks = tuple[tuple[int, int], ...]
 
 
@@ -55,7 +55,7 @@ class ToolCallBlock(msgspec.Struct, frozen=True, dict=True, tag="tool_call"):
 
     @cached_property
     def value(self) -> Any:
-        """The arguments as JSON of any kind; None when the text is empty or invalid."""
+        """The arguments as JSON of any kind; None if the text is empty or invalid."""
         try:
             return msgspec.json.decode(self.arguments.encode("utf-8", "surrogatepass"))
         except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -63,7 +63,7 @@ class ToolCallBlock(msgspec.Struct, frozen=True, dict=True, tag="tool_call"):
 
     @property
     def args(self) -> dict[str, Any] | None:
-        """The arguments as an object, empty when there is no text; None when they are not an object."""
+        """The arguments as an object, empty if there is no text; None if they are not an object."""
         if isinstance(self.value, dict):
             return cast("dict[str, Any]", self.value)
         return None if self.arguments.strip() else {}
@@ -100,11 +100,11 @@ Block = TextBlock | ImageBlock | ToolCallBlock | ToolResultBlock | ReasoningBloc
 ResultBlock = TextBlock | ImageBlock
 
 
-SHOWN_TEXT = "shown"  # in a message's ``meta``: what people were shown in the place of its text
+SHOWN_TEXT = "shown"  # in a message's ``meta``: the text shown to users instead
 
 
 class Message(msgspec.Struct, frozen=True):
-    """One entry of the transcript. ``meta`` is for us (compaction marks and the like), never for a model."""
+    """One entry of the transcript. ``meta`` is zot's (compaction marks and the like), never sent to a model."""
 
     role: Role
     content: tuple[Block, ...]
@@ -116,7 +116,7 @@ class Message(msgspec.Struct, frozen=True):
         return "\n".join(b.text for b in self.content if isinstance(b, TextBlock))
 
     def shown_text(self) -> str:
-        """The text as people were shown it: an interceptor may have changed or withheld it."""
+        """The text shown to the user: an interceptor may have changed or withheld it."""
         return self.meta.get(SHOWN_TEXT, "") if SHOWN_TEXT in self.meta else self.text()
 
     def tool_calls(self) -> list[ToolCallBlock]:
@@ -127,7 +127,7 @@ class Message(msgspec.Struct, frozen=True):
 
 
 def user_message(text: str, images: tuple[ImageBlock, ...] = ()) -> Message:
-    """A user prompt: a text block only when there is text, then the images."""
+    """A user prompt: a text block if there is text, then the images."""
     content: tuple[Block, ...] = ((TextBlock(text),) if text else ()) + images
     return Message("user", content, utc_now())
 

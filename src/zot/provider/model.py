@@ -13,7 +13,7 @@ Source = Literal["catalog", "live", "cache", "user", "ollama", "script"]
 
 
 class LongPrompt(msgspec.Struct, frozen=True, kw_only=True):
-    """What a call costs whose prompt has more than ``above`` tokens: all of it, not only what is above."""
+    """Prices of a call whose prompt has more than ``above`` tokens: of all tokens, not only those above."""
 
     above: int
     price_input: float
@@ -23,7 +23,7 @@ class LongPrompt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):
-    """A model as zot knows it; prices in USD per million tokens, 0 when unknown."""
+    """A catalog row; prices in USD per million tokens, 0 if unknown."""
 
     id: str
     provider: str
@@ -36,24 +36,23 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     price_cache_read: float = 0.0
     price_cache_write: float = 0.0
     long_prompt: LongPrompt | None = None
-    free: bool = False  # the user's word that it costs nothing, where no price would mean that none is known
+    free: bool = False  # the user declared it free; without this, no price means unknown
     speculative: bool = False
     base_url: str = ""
     source: Source = "catalog"
     input: tuple[str, ...] = ("text", "image")
-    tools: bool | None = None  # whether it can call tools; None: nobody said
-    tool_calls: Literal["", "grammar"] = ""  # "grammar": a grammar holds it to actions; it cannot call tools by itself
-    # zot level -> what this model calls it; a level that is absent is clamped to the nearest present one.
+    tools: bool | None = None  # tool calling; None: unknown
+    tool_calls: Literal["", "grammar"] = ""  # "grammar": constrained by a grammar, since it cannot call tools
+    # zot level -> the model's word; an absent level becomes the nearest present one.
     reasoning_levels: dict[str, str] = {}
 
     @property
     def is_priced(self) -> bool:
-        """Whether it is known what it costs, be it nothing."""
+        """True if its price is known, including free."""
         return self.free or self.price_input > 0 or self.price_output > 0
 
     def priced(self, usage: Usage) -> Usage:
-        """The usage with its cost. Reasoning counts as output; cached tokens without a price cost as much as plain
-        ones."""
+        """The usage with its cost. Reasoning counts as output; cached tokens without a price cost as much as input."""
         price = self.price_for(usage.context_tokens)
         cost = (
             usage.input_tokens * price.price_input
@@ -64,5 +63,5 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(usage, cost_usd=cost)
 
     def price_for(self, tokens: int) -> "Model | LongPrompt":
-        """Whose prices hold for a prompt of so many tokens."""
+        """The prices for a prompt of this many tokens."""
         return self.long_prompt if self.long_prompt is not None and tokens > self.long_prompt.above else self

@@ -16,7 +16,7 @@ from zot.provider.model import Model, Reasoning
 
 
 class ToolSpec(msgspec.Struct, frozen=True):
-    """A tool as a model sees it; ``schema`` is a JSON Schema object. ``deferred``: it joined in mid-conversation."""
+    """A tool for a model; ``schema`` is a JSON Schema object. ``deferred``: it joined in mid-conversation."""
 
     name: str
     description: str
@@ -38,7 +38,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Retrying(msgspec.Struct, frozen=True):
-    """An attempt failed, and ``attempt`` of ``attempts`` begins in ``wait_s`` seconds. ``reason`` is fit to show."""
+    """An attempt failed, and ``attempt`` of ``attempts`` starts in ``wait_s`` seconds. ``reason`` is for the user."""
 
     attempt: int
     attempts: int
@@ -56,7 +56,7 @@ class TextDelta(msgspec.Struct, frozen=True, gc=False):
 
 
 class ThinkingDelta(msgspec.Struct, frozen=True, gc=False):
-    """What the model thinks, as far as its provider tells; empty when it is only known that it thinks."""
+    """Thinking of the model; empty if the provider hides it."""
 
     text: str
 
@@ -80,7 +80,7 @@ class UsageReported(msgspec.Struct, frozen=True):
 
 
 class Finished(msgspec.Struct, frozen=True):
-    """The end of a call: why it stopped, what went wrong, and the assembled assistant message."""
+    """The end of a call: stop reason, error, and the assembled assistant message."""
 
     stop: StopReason
     message: Message
@@ -93,7 +93,7 @@ StreamEvent = (
 
 
 class Client(Protocol):
-    """Talks to one provider. ``name`` prefixes its errors."""
+    """Client of one provider. ``name`` prefixes its errors."""
 
     @property
     def name(self) -> str: ...

@@ -1,5 +1,5 @@
-"""The user's ``models.json``: model overrides, own models, own providers. zot only reads it. A mistake costs its own
-entry and adds a line to ``problems``."""
+"""The user's ``models.json``: model overrides, own models, own providers. zot only reads it.
+A wrong entry is ignored and adds a line to ``problems``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class UserLongPrompt(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class UserModel(msgspec.Struct, frozen=True, rename="camel"):
-    """One model entry; what is absent keeps the catalogue's value."""
+    """One model entry; absent fields keep the catalog's value."""
 
     id: Annotated[str, msgspec.Meta(min_length=1)]
     name: str = ""
@@ -49,7 +49,7 @@ class UserModel(msgspec.Struct, frozen=True, rename="camel"):
     max_tokens: _Count = 0
     base_url: str = ""
     price_input: _Price | None = None
-    price_output: _Price | None = None  # 0 says that it costs nothing
+    price_output: _Price | None = None  # 0 means free
     price_cache_read: _Price = 0
     price_cache_write: _Price = 0
     long_prompt: UserLongPrompt | None = None
@@ -74,7 +74,7 @@ class UserProvider(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ModelsFile(msgspec.Struct, frozen=True):
-    """What the file says, in file order: whole provider rows and (provider id, model) pairs."""
+    """The content in file order: provider rows and (provider id, model) pairs."""
 
     providers: dict[str, Provider] = {}
     models: list[tuple[str, UserModel]] = []
@@ -87,10 +87,10 @@ def read_models_file(path: Path) -> ModelsFile:
         data = read_bytes(path)
         providers: Any = decode_object(path, data).get("providers", {}) if data is not None else {}
     except ConfigError as error:
-        found.problems.append(f"{error}; none of this file is used until it is fixed")
+        found.problems.append(f"{error}; the file is ignored until it is fixed")
         return found
     if not isinstance(providers, dict):
-        found.problems.append(f'{path}: "providers" must be an object of provider entries')
+        found.problems.append(f'{path}: "providers": expected an object of provider entries')
         return found
     for key, value in cast("dict[str, Any]", providers).items():
         _read_provider(found, path, key, value)
@@ -119,26 +119,26 @@ def _read_provider(found: ModelsFile, path: Path, key: str, value: Any) -> None:
 
 def _wrong(provider_id: str, entry: UserProvider, models: list[UserModel]) -> str:
     if provider_id in RESERVED_IDS or not _ID.fullmatch(provider_id):
-        return "is not a usable provider id; choose another name of letters, digits, '.', '_' and '-'"
+        return "is not a valid provider id; use letters, digits, '.', '_' and '-'"
     if entry.base_url and not is_url(entry.base_url):
-        return f'baseUrl "{entry.base_url}" must begin with http:// or https://'
+        return f'baseUrl "{entry.base_url}": expected http:// or https://'
     if entry.api and entry.api not in DIALECTS:
         return f'unknown api "{entry.api}"; known: {", ".join(DIALECTS)}'
     if entry.oauth and (wrong := _wrong_login(_oauth_row(entry, builtin_providers().get(provider_id)))):
         return wrong
     if provider_id in builtin_providers() or entry.base_url or (models and all(m.base_url for m in models)):
         return ""
-    return 'is not a provider zot knows; a provider of your own needs "baseUrl"'
+    return 'unknown provider; your own provider needs "baseUrl"'
 
 
 def _oauth_row(entry: UserProvider, known: Provider | None) -> dict[str, Any]:
-    """The known row with the entry's changes; an entry that names a server of its own shares nothing with it."""
+    """The known row with the entry's changes; an entry with its own server shares nothing with it."""
     own = "issuer" in entry.oauth or "token_url" in entry.oauth
     return entry.oauth if own or known is None else {**known.oauth_row, **entry.oauth}
 
 
 def _wrong_login(row: dict[str, Any]) -> str:
-    from zot.provider.auth.oauth.settings import read_settings  # only for those who have such an entry
+    from zot.provider.auth.oauth.settings import read_settings  # only for such entries
 
     try:
         read_settings(row)
@@ -149,7 +149,7 @@ def _wrong_login(row: dict[str, Any]) -> str:
 
 def _sound_model(model: UserModel, place: str, problems: list[str]) -> bool:
     if model.base_url and not is_url(model.base_url):
-        problems.append(f'{place}: baseUrl "{model.base_url}" must begin with http:// or https://')
+        problems.append(f'{place}: baseUrl "{model.base_url}": expected http:// or https://')
         return False
     if unknown := [level for level in model.reasoning_level_map if level not in REASONING_LEVELS]:
         problems.append(f"{place}: unknown level {unknown[0]!r}; levels are {', '.join(REASONING_LEVELS)}")
@@ -158,7 +158,7 @@ def _sound_model(model: UserModel, place: str, problems: list[str]) -> bool:
 
 
 def _provider(provider_id: str, entry: UserProvider, known: Provider | None) -> Provider:
-    """The row the entry makes: the known one with its changes, or a custom provider."""
+    """The resulting row: the known one with changes, or a custom provider."""
     changes: dict[str, Any] = {}
     if entry.name:
         changes["name"] = entry.name
@@ -199,7 +199,7 @@ def _provider(provider_id: str, entry: UserProvider, known: Provider | None) -> 
 
 
 def apply_user_models(rows: list[Model], models: list[tuple[str, UserModel]]) -> list[Model]:
-    """Overrides in place, new ids at the end; ``rows`` itself is left alone."""
+    """Overrides in place, new ids at the end; does not change ``rows``."""
     result = list(rows)
     at = {(row.provider, row.id): index for index, row in enumerate(result)}
     for provider_id, model in models:
@@ -239,9 +239,9 @@ _T = TypeVar("_T", UserProvider, UserModel)
 
 
 def _convert(value: Any, kind: type[_T], place: str, problems: list[str]) -> _T | None:
-    """``value`` as ``kind``, or None and a problem; an unknown key is a problem of its own, and ignored."""
+    """``value`` as ``kind``, or None and a problem; an unknown key is a problem also, and ignored."""
     if isinstance(value, dict) and "tool_calls" in value:
-        spelled = cast("dict[str, Any]", value)  # as everything outside this file spells it
+        spelled = cast("dict[str, Any]", value)  # the spelling used outside this file
         value = {"toolCalls" if key == "tool_calls" else key: item for key, item in spelled.items()}
     try:
         entry = msgspec.convert(value, kind)

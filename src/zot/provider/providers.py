@@ -12,13 +12,13 @@ import msgspec
 if TYPE_CHECKING:
     from zot.provider.auth.oauth.settings import OAuthSettings
 
-# Tried in this order when nobody named a provider and the default one has no credential.
+# Tried in this order if no provider is named and the default one has no credential.
 FALLBACKS = ("anthropic", "openai", "kimi")
 
-# Ids a models.json may not define: ours now, or later.
+# Ids that a models.json may not define: reserved.
 RESERVED_IDS = frozenset({"script", "local"})
 
-# Credentials that belong to no provider.
+# Credentials of no provider.
 _OTHER_CREDENTIALS = frozenset(
     {
         "ZOTCORE_RPC_TOKEN",
@@ -33,52 +33,52 @@ Api = str  # a row of ``dialects.DIALECTS``, or "script"
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):
-    """One provider. ``user_endpoint`` marks an address that came from the user's ``models.json``."""
+    """One provider. ``user_endpoint``: its address came from the user's ``models.json``."""
 
     id: str
     name: str
     api: Api
     base_url: str = ""  # ``{A|B|=c}`` stands for the first variable that is set, else for c
-    base_url_env: str = ""  # a variable that replaces base_url
-    env: tuple[str, ...] = ()  # the key variables; the first that is set counts
-    oauth_env: str = ""  # a variable holding a bearer token; beats ``env``
-    oauth_api: Api = ""  # a login (not a key) speaks this dialect …
+    base_url_env: str = ""  # a variable that overrides base_url
+    env: tuple[str, ...] = ()  # the key variables; the first that is set applies
+    oauth_env: str = ""  # a variable with a bearer token; overrides ``env``
+    oauth_api: Api = ""  # a login (not a key) uses this dialect …
     oauth_base_url: str = ""  # … at this address
-    other_key_url: str = ""  # a key that base_url refuses is tried here before it is called bad
-    keys_url: str = ""  # where people get a key
+    other_key_url: str = ""  # a key that base_url rejects is tried here before it counts as bad
+    keys_url: str = ""  # page where users create a key
     default_model: str = ""
     needs_key: bool = True
     local: bool = False
-    any_model: bool = False  # takes ids the catalogue does not know: local servers, gateways, vendors listed in part
+    any_model: bool = False  # accepts ids not in the catalog: local servers, gateways, vendors listed in part
     headers: dict[str, str] = {}
-    key_header: str = ""  # where the key goes when that is not its dialect's place; "authorization" is a bearer's
-    cloud: str = ""  # whose other programs keep credentials this one takes: "aws"
-    lists_models: bool = True  # its model list, where there is one, says what can be used
+    key_header: str = ""  # header of the key if not the dialect's; "authorization" means a bearer token
+    cloud: str = ""  # also accepts credentials of these programs: "aws"
+    lists_models: bool = True  # its model list, if any, names the usable models
     aliases: tuple[str, ...] = ()
-    rows_of: str = ""  # shares the catalogue rows of this provider
+    rows_of: str = ""  # shares the catalog rows of this provider
     live_prefixes: tuple[str, ...] = ()  # discovery keeps only ids that begin with one of these
-    discover: bool = False  # models.json asked for its model list
+    discover: bool = False  # models.json requested its model list
     user_endpoint: bool = False
-    tool_calls: str = ""  # of its models, as ``Model.tool_calls``; models.json says so
-    oauth_row: dict[str, Any] = msgspec.field(name="oauth", default={})  # as written; ``oauth`` reads it
+    tool_calls: str = ""  # of its models, as ``Model.tool_calls``; set in models.json
+    oauth_row: dict[str, Any] = msgspec.field(name="oauth", default={})  # as written; ``oauth`` parses it
 
     def __repr__(self) -> str:
-        """Not all of it: headers and the oauth row may hold secrets, and tracebacks show this."""
+        """Omits headers and the oauth row, which may contain secrets: tracebacks show this."""
         return f"Provider({self.id!r}, {self.base_url!r})"
 
     @property
     def oauth(self) -> "OAuthSettings | None":
-        """How to log in here; None where there is no other way than a key. ConfigError for a row that is wrong."""
+        """The OAuth settings; None if only keys are supported. ConfigError for a wrong row."""
         if not self.oauth_row:
             return None
-        from zot.provider.auth.oauth.settings import read_settings  # a run with a key never asks
+        from zot.provider.auth.oauth.settings import read_settings  # not needed with a key
 
         return read_settings(self.oauth_row)
 
 
 @functools.cache
 def builtin_providers() -> dict[str, Provider]:
-    """The rows that ship with zot, by id, read on first use. Shared by all: never change it."""
+    """The built-in rows by id, read on first use. Shared: never change it."""
     rows = msgspec.json.decode(Path(__file__).with_name("providers.json").read_bytes(), type=list[Provider])
     return {row.id: row for row in rows}
 
@@ -112,18 +112,18 @@ def alias_target(name: str, providers: Mapping[str, Provider] | None = None) -> 
 
 
 def base_url_of(provider: Provider, environ: Mapping[str, str]) -> str:
-    """The provider's address: its own, or what its variable says."""
+    """The provider's address: from its variable, else its own."""
     named = environ.get(provider.base_url_env, "").strip() if provider.base_url_env else ""
     return named or _filled(provider, environ)[0]
 
 
 def missing_in_address(provider: Provider, environ: Mapping[str, str]) -> str:
-    """The variable an address waits for, with its other names; empty when it has all it needs."""
+    """The missing variable of an address, with its other names; empty if complete."""
     return _filled(provider, environ)[1]
 
 
 def _filled(provider: Provider, environ: Mapping[str, str]) -> tuple[str, str]:
-    """The address with its variables in place; empty with what is missing."""
+    """The address with its variables expanded; empty if one is missing."""
     if "{" not in provider.base_url:
         return provider.base_url, ""
     first, *rest = provider.base_url.split("{")
@@ -134,7 +134,7 @@ def _filled(provider: Provider, environ: Mapping[str, str]) -> tuple[str, str]:
         if not value:
             return "", names.replace("|", " or ")
         url += value.rstrip("/") + after
-    return url.replace("//global-aiplatform.", "//aiplatform."), ""  # Vertex AI's address of no region
+    return url.replace("//global-aiplatform.", "//aiplatform."), ""  # Vertex AI's address without a region
 
 
 def _variable(provider: Provider, names: list[str], environ: Mapping[str, str]) -> str:
@@ -161,7 +161,7 @@ def is_loopback(url: str) -> bool:
 
 
 def _host(url: str) -> str:
-    """The host of an http address in lower case, IPv6 in its brackets; empty for anything else."""
+    """The host of an http address in lower case, IPv6 in brackets; empty for anything else."""
     scheme, _, rest = url.partition("://")
     if scheme.lower() not in ("http", "https"):
         return ""

@@ -1,5 +1,5 @@
-"""Converts a recording to a script: one turn per model call (``--script run.zotrec``, ``--to-script``). An
-interrupted call plays the part that had arrived."""
+"""Converts a recording to a script: one turn per model call (``--script run.zotrec``, ``--to-script``).
+An interrupted call replays the part that had arrived."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from zot.provider.scripted_client import Script, ScriptedCall, ScriptedError, Sc
 from zot.system.checksummed_lines import RECORDING_FORMAT, read_checked_lines
 from zot.system.safe_open import open_buffered
 
-_NO_ANSWER = 503  # for a failure that was no answer of a server
+_NO_ANSWER = 503  # for a failure without a server's answer
 
 
 class _ScriptError(msgspec.Struct, frozen=True):
@@ -50,7 +50,7 @@ class _Answer(msgspec.Struct):
 
 
 def read_answers(path: Path) -> Script:
-    """ConfigError names the file, and the line that cannot be read."""
+    """ConfigError names the file and the unreadable line."""
     try:
         return Script(turns_of(_lines(path)))
     except OSError as error:
@@ -67,8 +67,8 @@ def _lines(path: Path) -> Iterator[bytes]:
                 head = _ScriptHead()
             if line.number == 1:
                 if head.format > RECORDING_FORMAT:
-                    reads = f"this zot reads up to {RECORDING_FORMAT}"
-                    raise ConfigError(f"{path}: is a recording of format {head.format}; {reads}")
+                    reads = f"this zot supports up to {RECORDING_FORMAT}"
+                    raise ConfigError(f"{path}: recording of format {head.format}; {reads}")
                 checked = head.format > 1
             if not line.whole:
                 return
@@ -79,13 +79,13 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def turns_of(lines: Iterable[bytes]) -> list[ScriptedTurn]:
-    """From the lines of what was streamed and of what was refused."""
+    """From the lines of streamed and refused calls."""
     answers: dict[int, _Answer] = {}
     for data in lines:
         try:
             line = msgspec.json.decode(data, type=_ScriptLine)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            continue  # some other kind of value
+            continue  # another kind of value
         answer = answers.setdefault(line.n, _Answer())
         if line.type == "refusal":
             answer.turn = _failed(line.error)

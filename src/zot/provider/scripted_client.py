@@ -36,13 +36,13 @@ from zot.provider.model_call import (
 )
 from zot.system.safe_open import read_prefix, read_whole
 
-DEMONSTRATION = Path(__file__).parent / "demonstration.json"  # what is played when no script is named
+DEMONSTRATION = Path(__file__).parent / "demonstration.json"  # played if no script is named
 _RECORDING = b'{"type":"header"'  # how one begins
 _WORDS = re.compile(r"\s*\S+|\s+$")
 
 
 class ScriptedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """``arguments`` is their text where it is no JSON object; without an ``id`` the call gets one."""
+    """``arguments`` is text if not a JSON object; a call without an ``id`` gets one."""
 
     name: str
     args: dict[str, Any] = {}
@@ -56,7 +56,7 @@ class ScriptedError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ScriptedTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Thoughts, text, calls, or some of them; or an error in their place."""
+    """Thoughts, text, calls, or some of them; or an error instead."""
 
     thinking: str = ""
     text: str = ""
@@ -68,13 +68,13 @@ class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     turns: list[ScriptedTurn]
     delay_ms: float = 0
     repeat: bool = False
-    """When the turns are used up, it begins again."""
+    "Start again after the last turn."
     prompt: str = ""
-    """A pattern for what the user said last; ``{NAME}`` in the turns stands for what its group of that name matched."""
+    "A pattern for the user's last text; ``{NAME}`` in the turns is replaced by its group of that name."
 
 
 def read_script(path: Path) -> Script:
-    """Of a script, or of the answers in a recording; ConfigError names the file and the place in it."""
+    """Load a script, or the answers in a recording; ConfigError names the file and the position."""
     try:
         if read_prefix(path, len(_RECORDING)) == _RECORDING:
             from zot.provider.recording_script import read_answers  # few scripts are recordings
@@ -88,7 +88,7 @@ def read_script(path: Path) -> Script:
     except msgspec.DecodeError as error:
         raise ConfigError(f"{path}: not a script: {_place(str(error), data)}") from error
     except re.error as error:
-        raise ConfigError(f'{path}: not a script: "prompt" is no pattern: {error}') from error
+        raise ConfigError(f'{path}: not a script: "prompt" is not a valid pattern: {error}') from error
 
 
 def _checked(script: Script) -> Script:
@@ -97,11 +97,11 @@ def _checked(script: Script) -> Script:
 
 
 def _place(text: str, data: bytes) -> str:
-    """The decoder's words, with a line number where it counts bytes."""
+    """The decoder's error, with a line number instead of a byte offset."""
     if found := re.search(r"\(byte (\d+)\)", text):
         line = data.count(b"\n", 0, int(found[1])) + 1
         return f"line {line}: {text}"
-    return "the JSON ends too early: a bracket, brace or quote is not closed" if "truncated" in text else text
+    return "the JSON is incomplete: a bracket, brace or quote is not closed" if "truncated" in text else text
 
 
 class ScriptedClient:
@@ -163,7 +163,7 @@ class ScriptedClient:
         return turn
 
     def _filled(self, turn: ScriptedTurn, request: Request) -> ScriptedTurn:
-        """With what the prompt said in the places that ask for it."""
+        """The turns with groups of the prompt filled in."""
         found = re.search(self._script.prompt, _said_last(request)) if self._script.prompt else None
         if found is None:
             return turn
@@ -174,7 +174,7 @@ class ScriptedClient:
 
 
 def _said_last(request: Request) -> str:
-    """By a person: results of tools are said in their name, too."""
+    """Typed by the user: results of tools have the same role."""
     for message in reversed(request.messages):
         texts = [block.text for block in message.content if isinstance(block, TextBlock)]
         if message.role == "user" and texts:
@@ -187,7 +187,7 @@ def _call(call: ScriptedCall, id: str) -> ToolCallBlock:
 
 
 def _tokens(messages: tuple[Message, ...] | list[Message]) -> int:
-    """About four characters to a token, the usual rule of thumb."""
+    """About four characters per token, the usual rule of thumb."""
     return -(-sum(_size(block) for message in messages for block in message.content) // 4)
 
 

@@ -1,5 +1,5 @@
-"""Removes credentials from errors, because a server may echo them. Every error of a request passes ``redact``; the
-module is imported with the first error."""
+"""Removes credentials from errors, because a server may echo them.
+Every error of a request passes ``redact``; the module is imported with the first error."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from zot.provider.http.route import basic_auth, parse_url
 
 _SECRET_HEADERS = ("auth", "key", "token", "secret", "cookie", "password")
 _SHORTEST = 8  # a shorter one is a placeholder, or not worth a mutilated message
-_TELLING = 12  # so many characters of a secret in a row are a piece of it
+_TELLING = 12  # this many consecutive characters of a secret count as a piece of it
 
 
 def redact(error: ProviderError, endpoint: Endpoint) -> ProviderError:
-    """The same error, and those it came from, without what the endpoint's requests are signed with."""
+    """The same error and its causes without the secrets of the endpoint."""
     secrets = secrets_of(endpoint)
     link: BaseException | None = error
     while link is not None:
@@ -31,7 +31,7 @@ def redact(error: ProviderError, endpoint: Endpoint) -> ProviderError:
 
 
 def secrets_of(endpoint: Endpoint) -> frozenset[str]:
-    """In each spelling a server may send back: as it was sent, as part of an address, inside JSON."""
+    """All spellings a server may send back: plain, in an address, inside JSON."""
     sent = [endpoint.api_key]
     for name, value in endpoint.headers.items():
         if any(word in name.lower() for word in _SECRET_HEADERS):
@@ -51,8 +51,8 @@ def _userinfo(base_url: str) -> str:
 
 
 def redact_text(text: str, secrets: Collection[str]) -> str:
-    """The text with every secret and every long piece of one replaced. All are searched in the original text, since
-    pieces may overlap."""
+    """The text with every secret and every long piece of one replaced.
+    All are searched in the original text, since pieces may overlap."""
     hidden = bytearray(len(text))
     for secret in secrets:
         size = min(len(secret), _TELLING)

@@ -1,5 +1,5 @@
-"""Tests whether a model of a llama.cpp server can call tools, with one small request. The server's template does not
-show that. If it cannot, a second request tests for grammar support."""
+"""Tests whether a model of a llama.cpp server can call tools, with one small request.
+The server's template does not show that. If it cannot, a second request tests for grammar support."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ Ask = Callable[[HttpRequest], Awaitable[tuple[int, dict[str, Any]]]]
 _TOOL = "note_word"
 _WORD = "pelican"
 _MOST_TOKENS = 96  # a call takes twenty
-_SAME_SERVER = ("model_path", "model_alias", "chat_template", "build_info")  # what /props says of a model
+_SAME_SERVER = ("model_path", "model_alias", "chat_template", "build_info")  # fields of /props about a model
 
 
 class ToolCallSupport(NamedTuple):
-    """``calls`` is None when it could not be found out."""
+    """``calls`` is None if unknown."""
 
     calls: bool | None
     grammar: bool = False
 
 
 async def served_model_digest(endpoint: Endpoint, ask: Ask) -> str:
-    """Digest of what a llama.cpp server serves, which changes with its model; empty for other servers."""
+    """Digest of the model of a llama.cpp server, which changes with it; empty for other servers."""
     root = endpoint.base_url.rstrip("/").removesuffix("/v1")
     status, props = await ask(get(f"{root}/props", endpoint, bearer(endpoint)))
     if status != 200 or not {"default_generation_settings", "chat_template"} & props.keys():
@@ -55,14 +55,14 @@ async def _calls(endpoint: Endpoint, model: str, ask: Ask) -> bool | None:
         )
     )
     if status != 200:
-        # A server that was started without tools refuses them in words of its own.
+        # A server started without tools rejects them with its own words.
         return False if status in (400, 422, 500, 501) and b"tool" in msgspec.json.encode(answer).lower() else None
     message = _message(answer)
     return None if message is None else any(map(_is_the_call, _list(message.get("tool_calls"))))
 
 
 async def _knows_grammars(endpoint: Endpoint, model: str, ask: Ask) -> bool:
-    """Nobody would answer so of their own accord."""
+    """Text that no model would answer by itself."""
     status, answer = await ask(_request(endpoint, model, "Say hello.", grammar=f'root ::= "{_WORD}"'))
     message = _message(answer) if status == 200 else None
     return message is not None and str(message.get("content")).strip() == _WORD

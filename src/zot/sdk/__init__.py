@@ -1,4 +1,4 @@
-"""zot inside your own Python program. This module is the whole public surface; everything behind it may move.
+"""zot inside your Python program. Only the names of this module are public; everything behind it may change.
 
 >>> import asyncio
 >>> from zot.sdk import Runtime, TextDelta, ToolCall, decode
@@ -18,7 +18,7 @@
 add {'a': 1, 'b': 2}
 3
 
-Events have the shape of the wire, so what ``zot --json`` or ``zot rpc`` wrote is read by ``decode``:
+Events have the wire format, so ``decode`` reads the output of ``zot --json`` and ``zot rpc``:
 
 >>> decode('{"type":"text_delta","delta":"hi"}')
 TextDelta(delta='hi', merged=0)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 class Approval(msgspec.Struct, frozen=True):
-    """May this call run? ``args`` are those that will run; ``preview`` is one line about them; ``prefix``, where there
-    is one, is the beginning of commands that the answer ``prefix`` allows from now on."""
+    """May this call run? ``args`` are final; ``preview`` is one line about them.
+    ``prefix``, if any, is the beginning of commands that the answer ``prefix`` allows from now on."""
 
     name: str
     args: Any
@@ -30,9 +30,9 @@ class Approval(msgspec.Struct, frozen=True):
 
 
 class OutsideRequest(msgspec.Struct, frozen=True):
-    """May this jailed call have what is outside? It failed without it, and a yes runs it again from its beginning.
-    ``access`` of what is wanted is ``read`` or ``write`` for a ``path``, and exactly that is allowed; or ``network``:
-    all of it, whatever ``host`` was named. ``missing`` is to be made there."""
+    """May this jailed call reach outside? It failed without that, and an approval runs it again.
+    ``access`` is ``read`` or ``write`` for a ``path``, and exactly that is allowed; or ``network``: all hosts,
+    whatever ``host`` is. ``missing``: the path is created."""
 
     name: str
     args: Any
@@ -47,7 +47,7 @@ OnElicitation = Callable[["Elicitation"], Awaitable[ElicitationAnswer] | Elicita
 
 
 class ProgramPresenter:
-    """Answers questions with the functions of a program; ``kinds`` are those it has a function for."""
+    """Answers questions with functions of a program; ``kinds`` are those with a function."""
 
     def __init__(self, approve: OnApproval | None, outside: OnOutside | None, elicit: OnElicitation | None) -> None:
         self._approve, self._outside, self._elicit = approve, outside, elicit
@@ -59,9 +59,9 @@ class ProgramPresenter:
 
     async def _answer_approval(self, question: ApprovalRequest) -> Answer:
         assert self._approve is not None
-        asked = question.request
-        call, prefix = asked.call, " ".join(asked.prefix)
-        decision = self._approve(Approval(call.name, deepcopy(call.args), asked.preview, prefix))
+        request = question.request
+        call, prefix = request.call, " ".join(request.prefix)
+        decision = self._approve(Approval(call.name, deepcopy(call.args), request.preview, prefix))
         return to_approval_answer(await decision if isinstance(decision, Awaitable) else decision)
 
     async def _answer_outside(self, question: OutsideQuestion) -> OutsideWord:

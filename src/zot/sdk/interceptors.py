@@ -1,8 +1,6 @@
-"""Interceptors as callables: who may refuse a turn, refuse or rewrite a tool call, or change what is shown.
-
-A callable may be a plain or a coroutine function. It answers ``None`` (go on), a string (no, and why), or what to
-use instead. One that raises has refused: a guard that fails must not open the door.
-"""
+"""Interceptors as callables: deny turns, deny or rewrite tool calls, change shown messages.
+A callable may be a plain or a coroutine function. It returns ``None`` (allow), a string (deny, with the reason), or
+a replacement. One that raises has denied."""
 
 from __future__ import annotations
 
@@ -19,8 +17,7 @@ from zot.provider.messages import ToolCallBlock
 
 
 class ToolRequest(msgspec.Struct, frozen=True):
-    """A tool call about to run. ``args`` are its arguments, None when they are no JSON; ``origin`` is the extension
-    that asked for it, empty for the model."""
+    """A tool call before it runs. ``args`` is None if they are not JSON; ``origin`` is the requesting extension."""
 
     id: str
     name: str
@@ -29,7 +26,7 @@ class ToolRequest(msgspec.Struct, frozen=True):
 
 
 class Deny(msgspec.Struct, frozen=True):
-    """The answer that hides a message; for turns and tools a plain string does the same."""
+    """The answer that hides a message; for turns and tools a plain string denies."""
 
     reason: str
 
@@ -50,7 +47,7 @@ class _Callables(Interceptor):
         except Exception as error:
             name = getattr(self.function, "__name__", type(self.function).__name__)
             cause = str(error) or type(error).__name__
-            raise InterceptorFailed(f"refused: the interceptor {name} failed: {cause}") from error
+            raise InterceptorFailed(f"denied: the interceptor {name} failed: {cause}") from error
 
 
 class _BeforeTurn(_Callables):
@@ -96,7 +93,7 @@ class _BeforeMessage(_Callables):
 
 
 class _Adapted(Interceptor):
-    """A caller's own object with some of an interceptor's methods; the others keep their defaults."""
+    """A caller's object with some of an interceptor's methods; the others have defaults."""
 
     def __init__(self, given: Any) -> None:
         self._given = given
@@ -110,12 +107,12 @@ class _Adapted(Interceptor):
 
 
 def before_turn(function: Callable[[int], Any]) -> Interceptor:
-    """Asked with the step before each model call; a string refuses."""
+    """Called with the step before each model call; a string denies."""
     return _BeforeTurn(function)
 
 
 def before_tool(function: Callable[[ToolRequest], Any]) -> Interceptor:
-    """Asked before each tool call; a string refuses, a dict replaces the arguments. A bare callable means this.
+    """Called before each tool call; a string denies, a dict replaces the arguments. The default kind of a callable.
 
     >>> @before_tool
     ... def no_sudo(call):
@@ -126,12 +123,12 @@ def before_tool(function: Callable[[ToolRequest], Any]) -> Interceptor:
 
 
 def before_message(function: Callable[[str], Any]) -> Interceptor:
-    """Asked with the assistant's text before it is shown; a string replaces it, ``Deny`` hides it."""
+    """Called with the assistant's text before it is shown; a string replaces it, ``Deny`` hides it."""
     return _BeforeMessage(function)
 
 
 def as_interceptor(given: Callable[..., Any] | Interceptor) -> Interceptor:
-    """What was put into ``interceptors=``."""
+    """Convert an item of ``interceptors=``."""
     if isinstance(given, Interceptor):
         return given
     if hasattr(given, "before_tool"):
@@ -142,4 +139,4 @@ def as_interceptor(given: Callable[..., Any] | Interceptor) -> Interceptor:
 
 
 def _nonsense(answer: Any) -> str:
-    return f"refused: an interceptor answered with a {type(answer).__name__}"
+    return f"denied: an interceptor returned a value of type {type(answer).__name__}"

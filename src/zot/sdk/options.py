@@ -1,8 +1,6 @@
-"""What a Runtime can be told, in one table. Each key means what the flag of the same name means on the command line.
-
-Sessions and extensions are off until asked for, and nothing of the process is changed: not its directory, its
-environment, nor its signal handlers.
-"""
+"""The options of a Runtime. Each means the same as the flag of that name.
+Sessions and extensions are off by default, and nothing of the process is changed: not its directory, environment or
+signal handlers."""
 
 from __future__ import annotations
 
@@ -44,52 +42,52 @@ class _OlderOptions(TypedDict, total=False):
 class Options(_OlderOptions, total=False):
     """The keyword arguments of ``Runtime``."""
 
-    # who answers
-    provider: str  # "anthropic", "openai", "ollama", …; as the settings say when left out
-    model: str  # an id; the settings' or the provider's own when left out
-    api_key: str  # instead of the environment's and auth.json's
-    base_url: str  # the address of a local server, say
-    insecure: bool  # no TLS checks, for base_url
-    script: PathLike | Mapping[str, Any]  # answers of the scripted model: a file, or what would be in it
-    reasoning: Reasoning  # how hard the model thinks; the model's own way when left out
+    # model
+    provider: str  # "anthropic", "openai", "ollama", …; default: the setting
+    model: str  # an id; default: the setting, else the provider's default
+    api_key: str  # instead of environment and auth.json
+    base_url: str  # for example the address of a local server
+    insecure: bool  # skip TLS checks of base_url
+    script: PathLike | Mapping[str, Any]  # answers of the scripted model: a file, or its content
+    reasoning: Reasoning  # reasoning level; default: the model's
     temperature: float  # 0 to 2
-    fallback_model: str  # takes over when the first model failed three times; an id, or provider/id
-    retries: int  # of a model call that failed for a reason that may pass; as the settings say (9) when left out
-    # where it works
-    cwd: PathLike  # the process's own directory when left out
+    fallback_model: str  # used after the first model failed three times; an id, or provider/id
+    retries: int  # retries of a failed model call; default: the setting (9)
+    # directories and environment
+    cwd: PathLike  # default: the process's directory
     home: PathLike  # instead of $ZOT_HOME: settings, credentials, skills
-    environ: Mapping[str, str]  # instead of os.environ, where credentials are looked for
-    # what it is told
-    system_prompt: str | None  # "" is a prompt, too; None is zot's own
-    append_system_prompt: Sequence[str]  # more text behind it
-    context_files: bool  # AGENTS.md; on unless said otherwise
-    skills: bool  # on unless said otherwise
-    # what it may do
+    environ: Mapping[str, str]  # instead of os.environ, for credentials
+    # prompt
+    system_prompt: str | None  # "" is valid; None is zot's own
+    append_system_prompt: Sequence[str]  # more text after it
+    context_files: bool  # AGENTS.md; default: on
+    skills: bool  # default: on
+    # tools and permissions
     tools: Sequence[Callable[..., Any] | Tool]  # yours, always offered
-    allowed_tools: Sequence[str] | None  # which of the others; None is the default set, () none
-    interceptors: Sequence[Callable[..., Any] | Interceptor]  # asked before tool calls, turns and messages
-    permission_mode: PermissionMode  # what runs unasked; as the settings say when left out
+    allowed_tools: Sequence[str] | None  # selects zot's tools; None is the default set, () none
+    interceptors: Sequence[Callable[..., Any] | Interceptor]  # called before tool calls, turns and messages
+    permission_mode: PermissionMode  # what runs without asking; default: the setting
     approve: (
         Callable[[Approval], Awaitable[Decision] | Decision] | None
-    )  # asked before each tool call, or as the mode says
+    )  # called before each tool call, or as the mode requires
     jail: Literal["on", "net"]  # confine commands and file tools to cwd, "net" with the network
-    jail_read: Sequence[PathLike]  # directories they may read, too
-    jail_write: Sequence[PathLike]  # directories they may change, too
+    jail_read: Sequence[PathLike]  # also allow reading these directories
+    jail_write: Sequence[PathLike]  # also allow changing these directories
     approve_outside: (
         Callable[[OutsideRequest], Awaitable[OutsideDecision] | OutsideDecision] | None
-    )  # asked about what a call wanted outside the jail, which there is then
+    )  # called before a call reaches outside; starts the jail
     on_question: OnQuestion | None  # answers MCP servers: values by name ({} for an opened address), None declines
-    max_steps: int  # model calls per prompt; 50 unless said otherwise, 0 means the same
-    max_cost_usd: float  # no further model call once this much was spent
-    # what it loads and keeps
+    max_steps: int  # model calls per prompt; default and 0: 50
+    max_cost_usd: float  # stop before the next model call once this is spent
+    # extensions and sessions
     extensions: Sequence[PathLike]  # directories of extensions to load
-    installed_extensions: bool  # also those that are installed
+    installed_extensions: bool  # also installed ones
     mcp_config: Sequence[PathLike]  # files with MCP servers
-    mcp: bool  # also the servers configured for the user and the project; off unless said otherwise
-    sessions: PathLike | None  # a directory to keep sessions in
+    mcp: bool  # also the servers configured for the user and the project; default: off
+    sessions: PathLike | None  # directory for sessions
     session: PathLike | None  # a session file to continue
     continue_session: bool  # continue the newest of this cwd in ``sessions``
-    record: PathLike  # a file to record the run in, for `zot replay`
+    record: PathLike  # file to record the run in, for `zot replay`
 
 
 def checked(options: Options) -> Options:
@@ -111,10 +109,10 @@ def checked(options: Options) -> Options:
 
 
 def config_of(options: Options) -> RunConfig:
-    """The run these options ask for."""
+    """The run configuration of these options."""
     sessions, session = options.get("sessions"), options.get("session")
     if options.get("continue_session") and not sessions:
-        raise UsageError("continue_session needs a directory: sessions=…")
+        raise UsageError("continue_session requires sessions=DIRECTORY")
     mode = options.get("permission_mode", "")
     return RunConfig(
         provider=options.get("provider", ""),
@@ -156,7 +154,7 @@ def config_of(options: Options) -> RunConfig:
 
 
 def front_end_of(options: Options, reader: Reader, surface: ExtensionUI) -> FrontEnd:
-    """What works with the agent from your side."""
+    """The front end of the program."""
     presenter = ProgramPresenter(options.get("approve"), options.get("approve_outside"), options.get("on_question"))
     return FrontEnd(
         reader=reader,

@@ -1,8 +1,6 @@
-"""An agent inside your program. One prompt at a time per Runtime; as many Runtimes as you like, sharing nothing.
-
-What belongs to a Runtime (connections, extensions, the session) is opened and closed by one task of its own, so
-``close`` may be called from anywhere.
-"""
+"""An agent inside your program: one prompt at a time per Runtime; Runtimes are independent.
+One task opens and closes the connections, extensions and session of a Runtime, so ``close`` may be called from
+anywhere."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ RewindWhat = Literal["both", "files", "conversation"]
 class Runtime(RuntimeMethods):
     """``async with Runtime(model=…) as zot: async for event in zot.prompt("…"): …``
 
-    Or ``zot = await Runtime(model=…).open()``, and ``await zot.close()`` later. Opening raises ZotError when a setting
+    Or ``zot = await Runtime(model=…).open()``, and ``await zot.close()`` later. Opening raises ZotError if a setting
     is wrong or a credential is missing. All keyword arguments are in ``Options``. Use it from the event loop it was
     opened in.
     """
@@ -57,9 +55,9 @@ class Runtime(RuntimeMethods):
     # --- opening and closing
 
     async def open(self) -> Self:
-        """Read the settings, find the model and start the extensions; what ``async with`` does first."""
+        """Read the settings, find the model and start the extensions; ``async with`` does this."""
         if self._owner is not None:
-            raise UsageError("a Runtime is opened once; make another one")
+            raise UsageError("a Runtime can be opened once; create another one")
         loop = asyncio.get_running_loop()
         ready: asyncio.Future[Conversation] = loop.create_future()
         self._owner = loop.create_task(self._live(ready))
@@ -91,7 +89,7 @@ class Runtime(RuntimeMethods):
             ready.set_exception(error)
 
     async def close(self) -> None:
-        """Cancel what runs and let go of everything; harmless the second time."""
+        """Cancel running work and release everything; safe to call twice."""
         self._closing.set()
         await self.abort()
         if self._owner is not None:
@@ -110,10 +108,9 @@ class Runtime(RuntimeMethods):
     def prompt(
         self, text: str, images: Iterable[PromptImage] = (), *, returns: type[Any] | None = None, tries: int = TRIES
     ) -> EventStream[Any]:
-        """Say something; the work begins at once. Raises AgentBusy while another prompt or compaction runs.
-
-        With ``returns=Type`` the answer has to be a value of that type: it is checked, asked for again when it does
-        not fit (``tries`` times in all), and in ``returned`` of the stream once its events were read."""
+        """Send a prompt; work starts at once. Raises AgentBusy while another prompt or compaction runs.
+        With ``returns=Type`` the answer must be a value of that type: it is checked, requested again if it does not
+        match (``tries`` times in all), and in ``returned`` of the stream after its last event."""
         blocks = tuple(map(image_block, images))
         conversation = self._open()
         if returns is None:
@@ -130,9 +127,8 @@ class Runtime(RuntimeMethods):
     async def ask(
         self, text: str, images: Iterable[PromptImage] = (), *, returns: type[Any] | None = None, tries: int = TRIES
     ) -> Any:
-        """Say something and wait; the text of the last message, or with ``returns=Type`` a value of that type.
-
-        What ends a prompt early is raised as its ZotError; an answer that does not fit as AnswerMismatch."""
+        """Send a prompt and wait for the text of the last message, or with ``returns=Type`` a value of that type.
+        An early end is raised as its ZotError; an answer that does not match as AnswerMismatch."""
         blocks = tuple(map(image_block, images))
         conversation = self._open()
         if returns is None:
@@ -149,8 +145,8 @@ class Runtime(RuntimeMethods):
             raise
 
     async def compact(self, focus: str = "") -> str:
-        """Replace the transcript with a summary, and return it; ``focus`` says what it should keep above all. Raises
-        CompactionFailed; nothing changed then."""
+        """Replace the transcript with a summary and return it; ``focus`` names the most important content.
+        Raises CompactionFailed; nothing changed then."""
         conversation = self._open()
         work = self._begin(lambda: conversation.compact(focus))
         async for _ in EventStream[None](work):
@@ -158,7 +154,7 @@ class Runtime(RuntimeMethods):
         return str(work.result())
 
     async def abort(self) -> None:
-        """End the running prompt or compaction and wait until it has; harmless when idle."""
+        """Abort the running prompt or compaction and wait until it ended; does nothing when idle."""
         if self._work is not None:
             self._work.cancel()
             await self._work.wait()
@@ -182,13 +178,13 @@ class Runtime(RuntimeMethods):
         return True
 
     def _abort(self) -> bool:
-        """Whether something was running that an abort can end."""
+        """True if an abort can end running work."""
         if self._built is None or not self._built.busy:
             return False
         self._built.abort()
         return True
 
-    # --- changing; these need an idle runtime
+    # --- changes; require an idle runtime
 
     def _read(self, op: Op) -> Any:
         """Submit an op that is answered at once."""
@@ -202,19 +198,19 @@ class Runtime(RuntimeMethods):
         return await done if isawaitable(done) else done
 
     async def set_messages(self, messages: Sequence[rpc_frames.Message] = ()) -> None:
-        """Another transcript, none by default; the cost stays, and so does a session: the next one begins."""
+        """Replace the transcript, by default with an empty one; cost and session stay, and the next session begins."""
         transcript = transcript_of(messages)
         await self._settle()
         self._open().clear(transcript)
 
     async def _settle(self) -> None:
-        """Wait for work whose last event was read already; AgentBusy for other work."""
+        """Wait for work whose last event was read; AgentBusy for other work."""
         if self._work is not None and self._work.running:
             if not self._work.over:
                 raise AgentBusy("runtime is busy")
             await self._work.wait()
 
-    # --- looking; always possible once entered
+    # --- state; available once entered
 
     @property
     def busy(self) -> bool:
@@ -230,12 +226,12 @@ class Runtime(RuntimeMethods):
 
     @property
     def reasoning(self) -> Reasoning:
-        """How hard the model thinks; empty for the model's own way."""
+        """The reasoning level; empty for the model's default."""
         return self._entered().snapshot.reasoning
 
     @property
     def permission_mode(self) -> PermissionMode:
-        """What runs without a question at this moment."""
+        """The permission mode: what runs without asking."""
         return cast("PermissionMode", self._entered().snapshot.permission_mode)
 
     @property
@@ -244,7 +240,7 @@ class Runtime(RuntimeMethods):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What zot has to say about settings, skills, extensions and the session; one line each."""
+        """Notices about settings, skills, extensions and the session; one line each."""
         self._entered()
         return tuple(self._notices)
 
@@ -253,7 +249,7 @@ class Runtime(RuntimeMethods):
         return msgspec.structs.replace(super().state(), busy=self.busy)
 
     def cost(self) -> rpc_frames.UsageTotals:
-        """Tokens and money of everything so far."""
+        """Tokens and cost so far."""
         return totals_of(self._entered().total_usage)
 
     def list_models(self) -> tuple[rpc_frames.ModelInfo, ...]:
@@ -282,7 +278,7 @@ async def _no_value(said: Coroutine[Any, Any, Outcome]) -> None:
 
 
 async def _text(conversation: Conversation, text: str, images: Sequence[ImageBlock], *, whole: bool = False) -> str:
-    """Say it; the text of the last message. Raises what ended it early, an abort only if it has to be ``whole``."""
+    """Send a prompt; returns the text of the last message. Raises early ends, an abort only if ``whole``."""
     answer = ""
 
     def hear(event: AgentEvent) -> None:
@@ -316,7 +312,7 @@ async def _value(
 
 
 def _say_to_programs(error: BaseException) -> None:
-    """Its first words name options, not flags."""
+    """Rephrase an error to name options instead of flags."""
     if isinstance(error, ZotError) and error.args and isinstance(error.args[0], str):
         error.args = (rephrase_for_python(error.args[0]), *error.args[1:])
 
@@ -325,7 +321,7 @@ def _say_to_programs(error: BaseException) -> None:
 
 
 def transcript_of(messages: Sequence[rpc_frames.Message]) -> list[Message]:
-    """UsageError for an image: the wire carries only its size, so it cannot be brought back."""
+    """UsageError for an image: the wire format has only its size, so it cannot be restored."""
     return [Message(message.role, tuple(map(_block, message.content)), message.time) for message in messages]
 
 
@@ -346,7 +342,5 @@ def _results(blocks: Iterable[rpc_frames.TextContent | rpc_frames.ImageContent])
 
 def _plain(block: rpc_frames.TextContent | rpc_frames.ImageContent) -> TextBlock:
     if isinstance(block, rpc_frames.ImageContent):
-        raise UsageError(
-            "a message with an image cannot be set: only the image's size is known; keep a session instead"
-        )
+        raise UsageError("cannot set a message with an image: only the image's size is known; use a session instead")
     return TextBlock(block.text)

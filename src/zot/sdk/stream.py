@@ -1,8 +1,6 @@
-"""One piece of work (a prompt or a compaction) and the stream its caller reads.
-
-The work runs in a task of its own and knows nothing of the stream: when the caller drops the stream before its end
-(``break``, an exception, a timeout), that ends the work. Events wait in order until they are read, none is lost.
-"""
+"""One job (a prompt or a compaction) and the stream its caller reads.
+The job runs in its own task; dropping the stream before its end (``break``, an exception, a timeout) aborts it.
+Events wait in order until they are read."""
 
 from __future__ import annotations
 
@@ -31,9 +29,8 @@ Read = Callable[[Reader], Callable[[], None]]
 
 
 class PromptJob:
-    """``over`` once its last event was read or nobody reads any more: the next work may queue behind it.
-
-    A job in ``rounds`` says several things, one after another: its reader sees one ``done``, behind the last."""
+    """``over``: its last event was read or the reader is gone, and the next job may follow.
+    A job in ``rounds`` sends several prompts in turn: its reader sees one ``done``, after the last."""
 
     def __init__(
         self, job: Job, read: Read, abort: Callable[[], bool], after: PromptJob | None, *, rounds: bool = False
@@ -81,11 +78,11 @@ class PromptJob:
         self._arrived.set()
 
     async def next(self) -> Event | None:
-        """The next event; None after the last one, or what the work raised."""
+        """The next event; None after the last one. Raises the error of the job."""
         while not self._events:
             if self.task.done():
                 self.over = True
-                with suppress(AnswerMismatch):  # told by an ``error`` event already, and raised by ``returned``
+                with suppress(AnswerMismatch):  # already emitted as an ``error`` event, and raised by ``returned``
                     self.result()
                 return None
             self._arrived.clear()
@@ -98,21 +95,21 @@ class PromptJob:
         return None if self.task.cancelled() else self.task.result()
 
     def cancel(self) -> None:
-        """End it; nothing happens when it is ending already."""
+        """Abort it; does nothing if it is already ending."""
         if self.running and not (self._begun and self._abort()):
-            self.task.cancel()  # its turn had not come yet
+            self.task.cancel()  # it had not started
 
     async def wait(self) -> None:
-        """Until it has ended, however it ended."""
+        """Wait until it has ended."""
         await asyncio.wait([self.task])
 
 
 class EventStream(Generic[R]):
     """The events of one prompt, in order, ending after ``done``. Read it with ``async for``.
 
-    Leaving the loop early, cancelling the wait for an event, or ``aclose`` cancels the prompt; to wait until it has
-    ended as well, say ``async with zot.prompt(…) as events``. A failure that zot expects (a refused request, a step
-    limit) is an ``error`` event; only the unexpected is raised.
+    Leaving the loop early, cancelling the wait for an event, or ``aclose`` aborts the prompt; to wait until it has
+    ended, use ``async with zot.prompt(…) as events``. Expected failures (a rejected request, a step limit) are
+    ``error`` events; others are raised.
     """
 
     def __init__(self, work: PromptJob) -> None:
@@ -120,9 +117,8 @@ class EventStream(Generic[R]):
 
     @property
     def returned(self) -> R:
-        """What a prompt with ``returns=`` was answered with, once its events were read.
-
-        Raises AnswerMismatch when no answer fitted, and whatever else ended the prompt early."""
+        """The value of a prompt with ``returns=``, after its last event.
+        Raises AnswerMismatch if no answer matched, or the error that ended the prompt."""
         if self._work.running and not self._work.over:
             raise UsageError("the prompt is still running: read its events first")
         return self._work.result()
@@ -134,7 +130,7 @@ class EventStream(Generic[R]):
         try:
             event = await self._work.next()
         except asyncio.CancelledError:
-            self._drop()  # whoever was waiting is going away, as with any asynchronous generator
+            self._drop()  # the reader is cancelled, as with any asynchronous generator
             raise
         if event is None:
             raise StopAsyncIteration
@@ -147,7 +143,7 @@ class EventStream(Generic[R]):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Cancel the prompt unless it is over, and wait until it is."""
+        """Abort the prompt unless it has ended, and wait for it."""
         self._drop()
         await self._work.wait()
 
@@ -157,23 +153,23 @@ class EventStream(Generic[R]):
             self._work.cancel()
 
     def left(self) -> None:
-        """The loop that read it is gone."""
+        """The event loop of the reader has ended."""
         if not self._work.over:
             self._work.over = True
-            with suppress(RuntimeError):  # the loop is closed already, and the work with it
+            with suppress(RuntimeError):  # the loop is closed, and so is the job
                 self._work.loop.call_soon_threadsafe(self._work.cancel)  # the collector may run in any thread
 
     def __del__(self) -> None:
         self.left()
 
 
-# Output of extensions as events; an idle runtime keeps it for the next prompt.
+# Output of extensions as events; an idle runtime stores it for the next prompt.
 
-_HELD = 256  # notes of an idle runtime; the oldest give way
+_HELD = 256  # notes of an idle runtime; the oldest are dropped
 
 
 class SdkExtensionUI(NullExtensionUI):
-    """``deliver`` says whether somebody took the event."""
+    """``deliver`` returns whether a prompt received the event."""
 
     def __init__(self, deliver: Callable[[ExtensionEvent], bool]) -> None:
         self._deliver = deliver
@@ -189,7 +185,7 @@ class SdkExtensionUI(NullExtensionUI):
         self._show(ExtClearNotes(extension=extension))
 
     def release(self) -> None:
-        """A prompt began: what waited is its first events."""
+        """A prompt started: stored notes are its first events."""
         while self._held:
             self._deliver(self._held.popleft())
 
@@ -198,9 +194,9 @@ class SdkExtensionUI(NullExtensionUI):
             self._held.append(event)
 
 
-# Error messages that name a flag of the command line name the option of ``Runtime`` instead.
+# Errors that name a flag of the command line name the option of ``Runtime`` instead.
 
-# Each flag that a sentence may name, and what a program writes; "" where there is nothing a program could write.
+# Each flag in a message, and the option; "" if there is none.
 OPTIONS = {
     "--provider": "provider=",
     "--model": "model=",

@@ -1,4 +1,4 @@
-"""Many agents from your program: each worker is a zot of its own, in a process of its own, under one budget.
+"""Many agents from your program: each worker is a zot in its own process; all share one budget.
 
 >>> async def main():
 ...     async with Swarm(model="claude-haiku-4-5", max_cost=2.0) as swarm:
@@ -8,7 +8,7 @@
 ...             if result.status == "done":
 ...                 await worker.merge(check="make test")
 
-Leaving the block stops the workers that are still at work, unless ``keep`` is set; what they did stays.
+Leaving the block stops running workers, unless ``keep`` is set; their changes stay.
 """
 
 from __future__ import annotations
@@ -43,29 +43,29 @@ _AT_WORK = ("queued", "running", "waiting")
 
 
 class WorkerOptions(TypedDict, total=False):
-    """The keyword arguments of ``Swarm.start``; what is left out is as the swarm has it."""
+    """The keyword arguments of ``Swarm.start``; defaults are those of the swarm."""
 
-    name: str  # made from the task when left out
+    name: str  # default: made from the task
     cwd: str | os.PathLike[str]
-    mode: Literal["worktree", "shared"]  # worktree in a repository, else shared
+    mode: Literal["worktree", "shared"]  # default: worktree in a repository, else shared
     write: bool  # a shared worker may change files
-    include_dirty: bool  # the worktree begins with what is uncommitted
+    include_dirty: bool  # the worktree starts with your uncommitted changes
     provider: str
     model: str
     reasoning: str
-    tools: list[str]  # only these; [] is none at all
-    jail: bool  # also without a worktree, whose workers always are in it
-    extensions: bool  # those that are installed; on unless said otherwise
+    tools: list[str]  # only these; [] for none
+    jail: bool  # workers in a worktree are always jailed
+    extensions: bool  # installed ones; default: on
     max_steps: int
     max_cost: float
-    timeout_s: float  # an hour when left out
-    once: bool  # it ends with its first task instead of waiting for more
-    restarts: int  # how often it is continued by itself when its process is gone
-    key: str  # for you: what it works on
+    timeout_s: float  # default: one hour
+    once: bool  # exit after its first task
+    restarts: int  # restarts if its process ends
+    key: str  # for you: its item
 
 
 class SwarmResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How a worker's task ended: ``done`` (or ``idle``, when it waits for more), else why not in ``reason``."""
+    """How a worker's task ended: ``done`` (``idle`` if it accepts more), else ``reason`` says why not."""
 
     status: str
     text: str
@@ -79,7 +79,7 @@ class SwarmResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SwarmAgent:
-    """A worker of a Swarm; ``Swarm.start`` makes it."""
+    """A worker of a Swarm, created by ``Swarm.start``."""
 
     def __init__(self, service: SwarmService, info: WorkerInfo) -> None:
         self._service = service
@@ -92,21 +92,21 @@ class SwarmAgent:
 
     @property
     def info(self) -> WorkerInfo:
-        """As it was last heard of."""
+        """Its last known state."""
         return self._info
 
     async def look(self) -> SwarmWorker:
-        """It, all it last said, and how much it changed, at this moment."""
+        """Its current state, last message and number of changes."""
         return await self._service.get(self.id)
 
     async def result(self) -> SwarmResult:
-        """Wait until it has done what it was told, or has ended."""
+        """Wait until it has finished its task, or has ended."""
         info = await self._service.wait(self.id)
         text = (await self._service.get(self.id)).answer
         return SwarmResult(status=info.status, text=text, reason=info.reason, cost_usd=info.usage.cost_usd, worker=info)
 
     async def events(self) -> AsyncIterator[Event]:
-        """What it says, from its first event, until it has nothing to do any more."""
+        """Its events from the first one, until it is idle."""
         reader: asyncio.Queue[Event | None] = asyncio.Queue()
         self._readers.append(reader)
         try:
@@ -119,11 +119,11 @@ class SwarmAgent:
             self._readers.remove(reader)
 
     async def send(self, text: str) -> None:
-        """A further prompt, taken when its turn comes; it is on disk when this returns."""
+        """Queue another prompt; it is stored on disk when this returns."""
         await self._service.send(self.id, text)
 
     async def stop(self) -> None:
-        """It and all it started are gone when this returns; harmless when they are already."""
+        """Stop it and all its processes; safe to call twice."""
         if self._info.status in (*_AT_WORK, "idle"):
             try:
                 await self._service.stop(self.id)
@@ -132,23 +132,24 @@ class SwarmAgent:
                     raise
 
     async def resume(self) -> None:
-        """Continue it, from its session, when its process is gone."""
+        """Continue it from its session after its process ended."""
         self._info = await self._service.resume(self.id)
 
     async def diff(self) -> str:
-        """What it changed in its worktree."""
+        """Its changes in its worktree."""
         return await self._service.diff(self.id)
 
     async def merge(
         self, how: Literal["squash", "no-ff"] = "squash", *, into: str = "", check: str = "", repair: bool = False
     ) -> SwarmMerged:
-        """Bring its changes into the repository, if ``check`` succeeds with the merged files. With ``conflicts`` in
-        what is returned, nothing was changed; with ``repair`` it is then told to mend them in its own tree."""
+        """Merge its changes into the repository, if ``check`` succeeds with the merged files.
+        If the result has ``conflicts``, nothing was changed; with ``repair`` the worker then resolves them in its
+        own tree."""
         order = SwarmMerge(worker=self.id, how=how, into=into, check=check, repair=repair)
         return await self._service.merge(order)
 
     async def remove(self, *, force: bool = False) -> None:
-        """Delete its record, tree and branch; with changes that are not merged only with ``force``."""
+        """Delete its record, tree and branch; unmerged changes only with ``force``."""
         await self._service.remove(self.id, force=force)
 
     def heard(self, event: SwarmEvent | SwarmUpdate) -> None:
@@ -171,8 +172,8 @@ class SwarmAgent:
 class Swarm:
     """``async with Swarm(model=…, max_cost=…) as swarm: worker = await swarm.start("…")``
 
-    ``max_cost``, ``max_steps``, ``max_agents`` and ``timeout_s`` hold for all its workers together. With ``keep`` they
-    go on when the block is left; ``zot swarm list`` shows them."""
+    ``max_cost``, ``max_steps``, ``max_agents`` and ``timeout_s`` apply to all its workers together. With ``keep``
+    they continue after the block; ``zot swarm list`` shows them."""
 
     def __init__(
         self,
@@ -204,7 +205,7 @@ class Swarm:
 
     @property
     def agents(self) -> tuple[SwarmAgent, ...]:
-        """Those this swarm started, oldest first."""
+        """The workers of this swarm, oldest first."""
         return tuple(self._agents.values())
 
     async def __aenter__(self) -> Self:
@@ -231,7 +232,7 @@ class Swarm:
             self._tasks.cancel()
 
     async def start(self, task: str, **options: Unpack[WorkerOptions]) -> SwarmAgent:
-        """Give a task to a new worker; it is recorded when this returns, and runs when there is room for it."""
+        """Start a worker with this task; it is recorded when this returns, and runs when a slot is free."""
         service = self._opened()
         if not self._agents:
             await service.subscribe()

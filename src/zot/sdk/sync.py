@@ -1,7 +1,5 @@
-"""The Runtime for programs that are not asynchronous: the same methods, each waiting for its result.
-
-A thread of its own carries the event loop; tools that are coroutines, interceptors and ``approve`` run there.
-"""
+"""The Runtime for synchronous programs: the same methods, each waiting for its result.
+A separate thread runs the event loop; coroutine tools, interceptors and ``approve`` run there."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ R = TypeVar("R", covariant=True)
 
 
 class SyncStream(SyncIteration[Event], Generic[R]):
-    """The events of one prompt, for a plain ``for``; leaving the loop cancels the prompt."""
+    """The events of one prompt, for a plain ``for``; leaving the loop aborts the prompt."""
 
     def __init__(self, stream: EventStream[R], begin: Callable[[], Iterator[Event]]) -> None:
         super().__init__(begin)
@@ -33,7 +31,7 @@ class SyncStream(SyncIteration[Event], Generic[R]):
 
     @property
     def returned(self) -> R:
-        """What a prompt with ``returns=`` was answered with, once its events were read."""
+        """The value of a prompt with ``returns=``, after its last event."""
         return self._stream.returned
 
 
@@ -55,9 +53,8 @@ class SyncRuntime(SyncRuntimeMethods):
     def prompt(
         self, text: str, images: Iterable[PromptImage] = (), *, returns: type[Any] | None = None, tries: int = TRIES
     ) -> SyncStream[Any]:
-        """The events, in order; leaving the loop cancels the prompt. AgentBusy while another one runs.
-
-        With ``returns=Type`` the answer is a value of that type, in ``returned`` once the events were read."""
+        """The events, in order; leaving the loop aborts the prompt. AgentBusy while another one runs.
+        With ``returns=Type`` the answer is a value of that type, in ``returned`` after the last event."""
         stream = self._wait(self._start(text, images, returns, tries))
         return SyncStream(stream, lambda: self._each(stream))
 
@@ -75,7 +72,7 @@ class SyncRuntime(SyncRuntimeMethods):
     def ask(
         self, text: str, images: Iterable[PromptImage] = (), *, returns: type[Any] | None = None, tries: int = TRIES
     ) -> Any:
-        """Say something and wait; the text of the last message, or with ``returns=Type`` a value of that type."""
+        """Send a prompt and wait for the text of the last message, or with ``returns=Type`` a value of that type."""
         if returns is None:
             return self._wait(self._runtime.ask(text, images))
         return self._wait(self._runtime.ask(text, images, returns=returns, tries=tries))

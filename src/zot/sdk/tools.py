@@ -1,8 +1,6 @@
-"""A plain Python function as a tool: its schema from the annotations, its description from the docstring.
-
-A coroutine function runs on the event loop; any other runs in a thread, so that a slow one stalls nobody. What it
-raises is read by the model as an error result, and never ends the prompt.
-"""
+"""A Python function as a tool: its schema from the annotations, its description from the docstring.
+A coroutine function runs on the event loop; any other in a thread. Exceptions become error results for the model and
+never end the prompt."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from zot.provider.messages import ImageBlock, ResultBlock, TextBlock
 
 
 class FunctionTool:
-    """Implements ``zot.core.tool.Tool``; still callable as the function it was made from."""
+    """Implements ``zot.core.tool.Tool``; still callable as the original function."""
 
     def __init__(
         self,
@@ -37,9 +35,9 @@ class FunctionTool:
         self._parameters = parameters = None if schema is not None else _parameters(function)
         self.schema: dict[str, Any] = parameters.schema if parameters else dict(schema or {})
         if not self.name.isidentifier():
-            raise UsageError(f"{function!r}: a tool needs a name made of letters, digits and underscores")
+            raise UsageError(f"{function!r}: a tool requires a name of letters, digits and underscores")
         if not self.description:
-            raise UsageError(f"the tool {self.name} needs a docstring or description=: the model chooses by it")
+            raise UsageError(f"the tool {self.name} requires a docstring or description=")
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         return self.function(*args, **keywords)
@@ -66,9 +64,9 @@ def tool(
     *, name: str = "", description: str = "", schema: Mapping[str, Any] | None = None, read_only: bool = False
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """Make a tool of a function, where the plain function does not say enough.
+    """Create a tool from a function, with options.
 
-    ``read_only`` tools may run side by side. With ``schema`` the arguments come as they are, as keywords.
+    ``read_only`` tools may run in parallel. With ``schema`` the arguments are passed unchanged, as keywords.
 
     >>> @tool(name="weather", read_only=True)
     ... def look_outside(city: str, days: int = 1) -> str:
@@ -85,16 +83,16 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
 
 
 def as_tool(given: Callable[..., Any] | Tool) -> Tool:
-    """What was put into ``tools=``: a tool, or a function to make one of."""
+    """Convert an item of ``tools=``: a tool, or a function."""
     if hasattr(given, "execute") and hasattr(given, "schema"):
         return cast("Tool", given)
     if not callable(given):
-        raise UsageError(f"tools: {given!r} is neither a function nor a tool; zot's own are chosen by allowed_tools")
+        raise UsageError(f"tools: {given!r} is neither a function nor a tool; select zot's with allowed_tools")
     return FunctionTool(given)
 
 
 def result_of(value: Any) -> ToolResult:
-    """What a function returned, as the model reads it: text, an image, blocks, or anything as JSON."""
+    """A function's return value for the model: text, an image, blocks, or any value as JSON."""
     match value:
         case ToolResult():
             return value
@@ -118,6 +116,6 @@ def _parameters(function: Callable[..., Any]) -> Parameters:
 
 
 def _is_coroutine_function(function: Callable[..., Any]) -> bool:
-    from inspect import iscoroutinefunction  # slow to load, and only needed once a tool runs
+    from inspect import iscoroutinefunction  # slow to import, and only needed when a tool runs
 
     return iscoroutinefunction(function)

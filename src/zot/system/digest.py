@@ -28,7 +28,7 @@ def blake2b(data: bytes, size: int) -> str:
 
 
 def blake2b_maker() -> Callable[..., Any]:
-    """For whoever makes many: what a call of ``blake2b`` looks up is looked up once."""
+    """For many digests: saves the lookups of ``blake2b``."""
     return _own("_blake2", "blake2b")
 
 

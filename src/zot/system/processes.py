@@ -220,7 +220,7 @@ class _Children:
         self._strayed: set[int] = set()
         self._orphans: set[int] = set()  # our unknown children at the last scan
         self._looking: asyncio.AbstractEventLoop | None = None  # scans in a second
-        self._telling: asyncio.AbstractEventLoop | None = None  # notifies the watch shortly
+        self._notifying: asyncio.AbstractEventLoop | None = None  # notifies the watch shortly
         atexit.register(kill_all)
 
     def spawn(
@@ -324,12 +324,12 @@ class _Children:
         """Delayed, so that short commands end first and several are sent together."""
         with suppress(RuntimeError):  # without a running loop kill_all does the work
             loop = asyncio.get_running_loop()
-            if self._telling is not loop:
-                self._telling = loop
+            if self._notifying is not loop:
+                self._notifying = loop
                 loop.call_later(WATCH_DELAY, self._tell_watch_now)
 
     def _tell_watch_now(self) -> None:
-        self._telling = None
+        self._notifying = None
         self.tell_watch()
 
     def tell_watch(self) -> None:
@@ -432,7 +432,7 @@ class _ChildWatch:
         self._mark = mark
         self._pipe: int | None = None
         self._shell: subprocess.Popen[bytes] | None = None
-        self._told: list[int] | None = None
+        self._sent: list[int] | None = None
         self._cleaning: set[str] = {""}
 
     @property
@@ -456,12 +456,12 @@ class _ChildWatch:
         """Send the living groups to the shell, starting it the first time."""
         if self._pipe is None:
             self._start()
-        if self._pipe is None or groups == self._told:
+        if self._pipe is None or groups == self._sent:
             return
         line = " ".join(str(group) for group in groups[:_MOST_GROUPS])
         try:
             os.write(self._pipe, f"{line}\n".encode())
-            self._told = groups
+            self._sent = groups
         except OSError:
             self.stop()  # it was killed; the next command starts another
 
@@ -471,7 +471,7 @@ class _ChildWatch:
             os.close(self._pipe)
         if self._shell is not None and self._shell.poll() is None:
             self._shell.returncode = 0  # it ends shortly by itself; do not warn that it still runs
-        self._pipe = self._shell = self._told = None
+        self._pipe = self._shell = self._sent = None
         self._cleaning = {""}
 
     def _start(self) -> None:

@@ -1,1 +1,1 @@
-"""A terminal toolkit that knows no agent."""
+"""A terminal toolkit, independent of the agent."""

@@ -50,7 +50,7 @@ class Colour(msgspec.Struct, frozen=True):
         return f"{48 if background else 38};5;{index}"
 
     def approximate(self) -> Rgb | None:
-        """Its RGB value as most terminals draw it; None for the terminal's default."""
+        """Its RGB value in most terminals; None for the terminal's default."""
         if self.rgb is not None:
             return self.rgb
         if self.index is not None:
@@ -68,7 +68,7 @@ DEFAULT = Colour()
 
 
 def parse(value: Any, variables: Mapping[str, Any] | None = None) -> Colour | None:
-    """A colour as a theme writes it; None when it is not a colour."""
+    """Parse a colour of a theme; None if it is not one."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -83,7 +83,7 @@ def parse(value: Any, variables: Mapping[str, Any] | None = None) -> Colour | No
 def _named(text: str, variables: Mapping[str, Any]) -> Colour | None:
     text = text.strip()
     if text.startswith("$"):
-        return parse(variables.get(text[1:]))  # a variable does not name another
+        return parse(variables.get(text[1:]))  # variables are not nested
     if match := _HEX.fullmatch(text):
         number = int(match.group(1), 16)
         return Colour(rgb=(number >> 16, number >> 8 & 255, number & 255))
@@ -125,7 +125,7 @@ def of_index(index: int) -> Rgb:
 
 
 def nearest(rgb: Rgb) -> int:
-    """The entry of the 256 that is closest, the terminal's own sixteen left out."""
+    """The closest of the 256 colours, except the terminal's own sixteen."""
     cube = [min(range(6), key=lambda i, c=c: abs(_STEPS[i] - c)) for c in rgb]
     candidates = [16 + 36 * cube[0] + 6 * cube[1] + cube[2], 232 + min(max((sum(rgb) // 3 - 3) // 10, 0), 23)]
     return min(candidates, key=lambda i: sum((a - b) ** 2 for a, b in zip(of_index(i), rgb, strict=True)))
@@ -159,7 +159,7 @@ def _luminance(rgb: Rgb) -> float:
 
 
 def depth_of(environ: Mapping[str, str] = os.environ) -> Depth:
-    """What the terminal promises; nothing at all under ``NO_COLOR`` or a dumb terminal."""
+    """The terminal's colour depth; none under ``NO_COLOR`` or a dumb terminal."""
     if environ.get("NO_COLOR") or environ.get("TERM") == "dumb":
         return "none"
     if environ.get("COLORTERM") in ("truecolor", "24bit"):
@@ -169,11 +169,9 @@ def depth_of(environ: Mapping[str, str] = os.environ) -> Depth:
 
 
 def background_in(body: str) -> Background | None:
-    """The terminal's answer to OSC 11, if it is one.
-
-    It is asked with the first bytes; the answer arrives among the keys and is never waited for: what is drawn before it
-    is only the live region, which is repainted in the right colours.
-    """
+    """The terminal's answer to OSC 11, if valid.
+    It is requested with the first bytes, and the answer arrives among the keys: only the live region is drawn before
+    it, and is repainted."""
     match = _BACKGROUND_REPLY.match(body)
     if match is None:
         return None
@@ -182,6 +180,6 @@ def background_in(body: str) -> Background | None:
 
 
 def background_of(environ: Mapping[str, str] = os.environ) -> Background:
-    """What ``COLORFGBG`` says (``foreground;background`` in ANSI numbers; 7 and 9 to 15 are light), else dark."""
+    """From ``COLORFGBG`` (``foreground;background`` in ANSI numbers; 7 and 9 to 15 are light), else dark."""
     last = environ.get("COLORFGBG", "").rpartition(";")[2]
     return "light" if last.isdigit() and (int(last) == 7 or 9 <= int(last) <= 15) else "dark"

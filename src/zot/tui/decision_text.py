@@ -1,7 +1,5 @@
-"""Rows for text a user decides on: complete, folded, control characters spelled out in the warning colour.
-
-Text that nobody decides on goes through ``sanitize``, which drops them.
-"""
+"""Rows for text a user decides on: complete, folded, control characters escaped in the warning colour.
+Other text goes through ``sanitize``, which drops them."""
 
 from __future__ import annotations
 
@@ -23,13 +21,13 @@ def decision_rows(text: str, role: str, theme: Theme, width: int, indent: str = 
 
 
 def painted(rows: list[str], role: str, theme: Theme, indent: str = "") -> list[str]:
-    """Folded rows of one line, in the colour of the role, what was spelled out in that of a warning."""
+    """Folded rows of one line, in the colour of the role; escaped characters in that of a warning."""
     done = [_paint(row, role, theme) for row in rows]
     return [*done[:1], *(theme.paint("muted", indent) + row for row in done[1:])]
 
 
 def folded(line: str, width: int, indented: int = 0) -> list[str]:
-    """One spelled line in rows of ``width`` cells, later ones ``indented`` shorter; joined, they are the line."""
+    """One escaped line in rows of ``width`` cells, later ones ``indented`` shorter; joined, they are the line."""
     narrow = is_narrow(line)
     if (len(line) if narrow else sum(map(_cells, line))) <= width:
         return [line]
@@ -68,7 +66,7 @@ def _cells(character: str) -> int:
         return 1
     from wcwidth import wcwidth
 
-    # Behind a letter some marks take a cell of their own, which they do not take alone.
+    # After a letter some marks take a separate cell, which they do not take alone.
     return max(wcwidth(character), cells(f"x{character}") - 1, 0)
 
 

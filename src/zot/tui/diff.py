@@ -1,4 +1,4 @@
-"""Diffs as rows: gutter with sign and line number, tinted lines, changed words, highlighted code; nothing is cut."""
+"""Diffs as rows: gutter with sign and line number, tinted lines, changed words, highlighted code."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from zot.tui.width import CONTINUED, RESET, STYLE, broken
 # Words that differ between a changed line and the line it replaces.
 
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
-_LONGEST = 10_000  # characters of a line that is looked into
-# Old times new words that are compared of one line and of a whole diff; beyond, all from the first to the last
+_LONGEST = 10_000  # characters of a compared line
+# Old times new words compared per line and per diff; above that, everything from the first to the last
 # difference is one piece.
 _COMPARED, _ALL_COMPARED = 40_000, 400_000
-_ALIKE = 0.5  # of the characters of the longer line, which both must have
+_ALIKE = 0.5  # share of the longer line's characters that both must have
 
 Spans = list[tuple[int, int]]
 
 
 def changed_words(signs: Sequence[str], texts: Sequence[str]) -> dict[int, Spans]:
-    """By the number of a row the pieces of it that changed; ``signs`` are ``-``, ``+`` and others."""
+    """The changed pieces by row number; ``signs`` are ``-``, ``+`` and others."""
     found: dict[int, Spans] = {}
     comparing = _Comparing()
     for removed, added in _replacements(signs):
@@ -35,7 +35,7 @@ def changed_words(signs: Sequence[str], texts: Sequence[str]) -> dict[int, Spans
 
 
 def _replacements(signs: Sequence[str]) -> list[tuple[list[int], list[int]]]:
-    """Runs of removed rows with the added ones that follow them."""
+    """Runs of removed rows with the added ones after them."""
     runs: list[tuple[list[int], list[int]]] = []
     before, inside = "", False
     for number, sign in enumerate(signs):
@@ -53,13 +53,13 @@ def _replacements(signs: Sequence[str]) -> list[tuple[list[int], list[int]]]:
 
 
 class _Comparing:
-    """Compares lines as long as that is quick; the rest of a huge diff is compared by its ends."""
+    """Compares lines while that is quick; the rest of a huge diff is compared by its ends."""
 
     def __init__(self) -> None:
         self._left = _ALL_COMPARED
 
     def spans(self, old: str, new: str) -> tuple[Spans, Spans] | None:
-        """What is gone from the one and new in the other; None when they have little in common."""
+        """Removed and added pieces; None if they have little in common."""
         if old == new or max(len(old), len(new)) > _LONGEST:
             return None
         one, two = _WORDS.findall(old), _WORDS.findall(new)
@@ -99,7 +99,7 @@ class _Comparing:
 
 
 def _add(spans: Spans, text: str, start: int, end: int) -> None:
-    """Pieces with only a space between them are one."""
+    """Merge pieces with only a space between them."""
     if start == end:
         return
     if spans and not text[spans[-1][1] : start].strip():
@@ -109,7 +109,7 @@ def _add(spans: Spans, text: str, start: int, end: int) -> None:
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d{1,9})? \+(\d{1,9})(?:,\d{1,9})? @@", re.ASCII)
 _ROLES = {"+": "diff_add", "-": "diff_remove", " ": "diff_context"}
-UNTINTED = "\x1b[1;4m"  # changed words where there is no background to set them off
+UNTINTED = "\x1b[1;4m"  # changed words without a background
 
 
 class DiffLine(msgspec.Struct, frozen=True):
@@ -141,14 +141,14 @@ def unnumbered(rows: Sequence[str]) -> list[DiffLine]:
 
 
 def unified(text: str) -> list[DiffLine] | None:
-    """A unified diff numbered from its hunk headers; None when the text is not a diff."""
+    """A unified diff with line numbers from its hunk headers; None if the text is not a diff."""
     if not ("\n+++ " in text and _HUNK.search(text)):
         return None
     return list(_unified(text.rstrip("\n").split("\n")))
 
 
 def hunks(text: str) -> list[DiffLine]:
-    """Hunks of a unified diff without its heads; a skip stands where the next one begins."""
+    """Hunks of a unified diff without file headers, separated by skips."""
     lines = list(_unified(text.split("\n")))
     return [DiffLine("", 0, "...") if _HUNK.match(line.text) and not line.sign else line for line in lines][1:]
 
@@ -170,7 +170,7 @@ def _unified(rows: Sequence[str]) -> Iterator[DiffLine]:
 
 def _numbered(row: str, old: int, new: int) -> tuple[DiffLine, int, int]:
     sign, text = (row[:1] or " "), row[1:]
-    if sign not in _ROLES:  # from a foreign session
+    if sign not in _ROLES:  # from another program's session
         return DiffLine("", 0, row), old, new
     if sign == "-":
         return DiffLine("-", old, text), old + 1, new
@@ -178,7 +178,7 @@ def _numbered(row: str, old: int, new: int) -> tuple[DiffLine, int, int]:
 
 
 def counted(lines: Sequence[DiffLine]) -> tuple[int, int]:
-    """How many lines came and how many went."""
+    """Numbers of added and removed lines."""
     return sum(line.sign == "+" for line in lines), sum(line.sign == "-" for line in lines)
 
 
@@ -198,7 +198,7 @@ def render(lines: Sequence[DiffLine], theme: Theme, code: Highlighter, language:
         body = text if language else theme.paint("fg" if ground else role, bare)
         if line.sign != " ":
             body = on_tint(body, ground, words.get(place, []), theme.tint(role, strong=True) or UNTINTED)
-        number = str(line.number) if line.number else ""  # unknown where only the rows were kept
+        number = str(line.number) if line.number else ""  # unknown if only the rows were stored
         parts = broken(body, max(width - digits - 2, 1))
         marks = [number, *[CONTINUED] * (len(parts) - 1)]
         opening = theme.sgr(role) + ground
@@ -208,7 +208,7 @@ def render(lines: Sequence[DiffLine], theme: Theme, code: Highlighter, language:
 
 
 def on_tint(styled: str, ground: str, spans: Sequence[tuple[int, int]], strong: str) -> str:
-    """A styled line on a background, pieces of it on another; each piece opens and closes its own styles."""
+    """A styled line on a background, some pieces on another; each piece opens and closes its own styles."""
     if not ground and not spans:
         return styled
     out: list[str] = []
@@ -225,7 +225,7 @@ def on_tint(styled: str, ground: str, spans: Sequence[tuple[int, int]], strong: 
 
 
 def _pieces(start: int, end: int, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, bool]]:
-    """The stretch from start to end, cut where a span begins or ends, each with whether it is inside one."""
+    """The range from start to end, split where a span begins or ends, each with whether it is inside one."""
     for first, last in spans:
         first, last = max(first, start), min(last, end)
         if first >= last:

@@ -1,7 +1,5 @@
 """Fuzzy ranking of commands, files and lists; a lower rank is better.
-
-Each typed word must be in the text, or its letters in order. The time is linear in the text's length.
-"""
+Each typed word must be in the text, or its letters in order. The time is linear in the text's length."""
 
 from __future__ import annotations
 
@@ -9,41 +7,41 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
-# What a word is to the text, best first; each leaves room below the next for how far in and how long.
+# Kinds of matches, best first; the gaps leave space for position and length.
 EACH = 10_000
 EQUAL, BEGINS, WORD, INSIDE, JOINED, INITIALS, ASIDE, SCATTERED = range(0, 8 * EACH, EACH)
 _FINEST = EACH - 1
 
-LONGEST = 100  # letters of a word that are looked for one by one; longer ones must stand in the text as they are
+LONGEST = 100  # letters matched individually; longer words must match exactly
 MOST_WORDS = 8
-_BEGINNING = r"(?<![^\W_])"  # of a word: nothing before it, or punctuation
+_BEGINNING = r"(?<![^\W_])"  # start of a word: nothing or punctuation before it
 
 
 Ranked = TypeVar("Ranked")
 
 
 def best(ranked: Sequence[tuple[int, Ranked]]) -> list[tuple[int, Ranked]]:
-    """Best first, equals as they come; letters here and there only count where nothing answers better."""
+    """Best first, equals in input order; scattered letters only count if nothing matches better."""
     answers = [pair for pair in ranked if pair[0] < SCATTERED]
     return sorted(answers or ranked, key=lambda pair: pair[0])
 
 
 class FuzzyMatch(NamedTuple):
-    """``places`` are the characters of the text that stand for the typed ones."""
+    """``places`` are the matched characters of the text."""
 
     rank: int
     places: Sequence[int]
 
 
 class Pattern:
-    """Case counts for nothing, and punctuation for nothing unless it is a ``path``, which is one word."""
+    """Ignores case, and punctuation unless it is a ``path``, which is one word."""
 
     def __init__(self, typed: str, *, path: bool = False) -> None:
         words = [typed.lower()] if path else typed.lower().split()
         self._words = [_Word(word, path=path) for word in words[:MOST_WORDS]]
 
     def rank(self, text: str, aside: str = "") -> int | None:
-        """None when a word is missing. What stands in ``aside`` counts, but letters are not gathered there."""
+        """None if a word is missing. Words in ``aside`` count, but not scattered letters."""
         lower, beside, total = text.lower(), aside.lower(), 0
         for word in self._words:
             found = word.found(lower)
@@ -58,7 +56,7 @@ class Pattern:
         return total
 
     def stands_in(self, text: str) -> bool:
-        """Whether every word is there as it was typed, but for punctuation."""
+        """True if every word is in the text, ignoring punctuation."""
         lower = text.lower()
         return all(word.stands_in(lower) is not None for word in self._words)
 
@@ -69,14 +67,14 @@ class Pattern:
         return lambda lower: all(word.in_order(lower) for word in self._words)
 
     def spread(self, lower: str) -> int | None:
-        """The rank of letters that merely stand in order in a text of lower case."""
+        """The rank of scattered letters in a lower-case text."""
         found = [word.scattered(lower) for word in self._words]
         return None if any(one is None for one in found) else sum(one.rank for one in found if one is not None)
 
     def places(self, text: str) -> set[int]:
-        """Which characters to point out."""
+        """The characters to highlight."""
         lower = text.lower()
-        if len(lower) != len(text):  # a letter whose lower case is two: their numbers differ from here on
+        if len(lower) != len(text):  # a letter whose lower case has two characters shifts the indexes from here on
             return set()
         found = [word.found(lower) for word in self._words]
         return {place for one in found if one is not None for place in one.places}
@@ -92,7 +90,7 @@ class _Word:
         self._in_order: re.Pattern[str] | None = None
 
     def found(self, lower: str) -> FuzzyMatch | None:
-        """Linear: what may be read again begins behind what was read."""
+        """Linear: each match starts after the previous one."""
         if (found := self.stands_in(lower)) is not None or len(self._letters) > LONGEST:
             return found
         if not self.in_order(lower):
@@ -122,13 +120,13 @@ class _Word:
     @property
     def reader(self) -> re.Pattern[str]:
         if self._in_order is None:
-            # Possessive: a text is read once from left to right, whether its letters match or not.
+            # Possessive: a text is scanned once from left to right.
             steps = (f"[^{re.escape(letter)}]*+{re.escape(letter)}" for letter in self._letters[:LONGEST])
             self._in_order = re.compile("".join(steps))
         return self._in_order
 
     def _by_initials(self, lower: str) -> FuzzyMatch | None:
-        """Each letter follows the one before it, or begins a word: ``sl`` in ``session list``."""
+        """Each letter follows the previous one, or begins a word: ``sl`` in ``session list``."""
         if not self._initials:
             letters = [re.escape(letter) for letter in self._letters]
             self._initials = (
@@ -142,7 +140,7 @@ class _Word:
         return FuzzyMatch(INITIALS + min(places[-1] + len(lower), _FINEST), places)
 
     def scattered(self, lower: str) -> FuzzyMatch | None:
-        """The letters in order and close together; a digit is no digit in the middle of another number."""
+        """The letters in order and close together; a digit does not match inside another number."""
         found = self.reader.match(lower)
         if found is None:
             return None
@@ -158,7 +156,7 @@ class _Word:
 
 
 def _steps(letters: Sequence[str], step: str) -> re.Pattern[str]:
-    """Atomic: a letter that was found is never looked for again."""
+    """Atomic: no backtracking to a matched letter."""
     first = f"(?>.*?{_BEGINNING}({letters[0]}))"
     return re.compile(first + "".join(step.format(letter, _BEGINNING) for letter in letters[1:]), re.DOTALL)
 

@@ -1,7 +1,5 @@
-"""Syntax highlighting: one styled line per line of code. pygments is loaded on first use.
-
-Its time is limited, since a text can make its patterns slow; code that takes longer is shown plain.
-"""
+"""Syntax highlighting: one styled line per line of code. pygments is imported on first use.
+Its time is limited, since a text can make its patterns slow; code that takes longer is shown plain."""
 
 from __future__ import annotations
 
@@ -15,13 +13,16 @@ from zot.tui.colour import parse
 from zot.tui.theme import STYLE_WORDS, SYNTAX, Theme
 from zot.tui.width import RESET
 
-_KEPT = 400_000  # characters of code whose colours are kept
-_KEPT_PIECE, _KEPT_LEAST = 20_000, 500  # the largest piece that is, and what the smallest counts for
+_KEPT = 400_000  # characters of cached code
+_KEPT_PIECE, _KEPT_LEAST = 20_000, 500  # the largest cached piece, and the minimum size counted per piece
 _LARGEST = 50_000  # characters; larger pieces are shown plain
-_SECONDS, _SECONDS_EACH = 0.05, 8e-6  # of processor time for a piece, and for each character: ten times what code takes
-_LONGEST_NAME = 255  # of a file or a language
+_SECONDS, _SECONDS_EACH = (
+    0.05,
+    8e-6,
+)  # CPU seconds per piece and per character: ten times the usual
+_LONGEST_NAME = 255  # cached names of files or languages
 
-# Our syntax roles by pygments token name, the finest first in the walk upwards.
+# Syntax roles by pygments token name, the finest first.
 _TOKENS = {
     "Keyword": "keyword",
     "Keyword.Constant": "keyword_constant",
@@ -53,7 +54,7 @@ _ALIASES = {"sh": "bash", "zsh": "bash", "shell": "bash", "console": "console", 
 
 
 class Highlighter:
-    """One for a screen; changing the theme means a new one."""
+    """One per screen; a new theme needs a new one."""
 
     def __init__(self, theme: Theme) -> None:
         self._theme = theme
@@ -63,7 +64,7 @@ class Highlighter:
         self._openings: dict[Any, str] = {}
 
     def lines(self, code: str, language: str) -> list[str]:
-        """One styled line per line of code; in the code colour when the language is not known."""
+        """One styled line per line of code; in the code colour for an unknown language."""
         key = (language, code)
         if key in self._kept:
             self._kept.move_to_end(key)
@@ -80,7 +81,7 @@ class Highlighter:
         return made
 
     def _coloured(self, code: str, language: str) -> list[str] | None:
-        """None when the language is not known, the piece too large, or its colours took too long to find."""
+        """None if the language is unknown, the piece too large, or highlighting took too long."""
         if not 0 < len(language) <= _LONGEST_NAME:
             return None
         if len(code) > self._largest.get(language, _LARGEST) or (lexer := lexer_for(language)) is None:
@@ -88,7 +89,7 @@ class Highlighter:
         rows: list[list[str]] = [[]]
         try:
             with cpu_limit(_SECONDS + _SECONDS_EACH * len(code)):
-                for token, text in lexer.get_tokens(code + "\n"):  # some languages know a line by its end
+                for token, text in lexer.get_tokens(code + "\n"):  # some languages need the line end
                     if token not in self._openings:
                         self._openings[token] = self._sgr(_role_of(token))
                     opening = self._openings[token]
@@ -105,7 +106,7 @@ class Highlighter:
         return lines + [""] * (wanted - len(lines))
 
     def _sgr(self, role: str) -> str:
-        if role.startswith("diff_"):  # as in the box of an edit
+        if role.startswith("diff_"):  # as in the view of an edit
             return self._theme.sgr(role)
         while role and role not in self._theme.syntax:
             role = _FOLLOWS.get(role, "")
@@ -138,7 +139,7 @@ def _role_of(token: Any) -> str:
 
 
 def styles_of(name: str) -> dict[str, str] | None:
-    """A pygments style as style strings by syntax role; None when no style has that name."""
+    """A pygments style as style strings by syntax role; None if unknown."""
     from pygments import styles
     from pygments.token import string_to_tokentype
     from pygments.util import ClassNotFound
@@ -158,14 +159,14 @@ def styles_of(name: str) -> dict[str, str] | None:
 
 
 def warm_up() -> None:
-    """Load the highlighter and its commonest language."""
+    """Import the highlighter and its most common language."""
     lexer_for("python")
     language_of("a.py")
 
 
 @lru_cache(256)
 def lexer_for(language: str) -> Any | None:
-    from pygments.lexers import find_lexer_class_by_name  # behind this door: 30 ms
+    from pygments.lexers import find_lexer_class_by_name  # slow import: 30 ms
     from pygments.util import ClassNotFound
 
     name = language.strip().lower()
@@ -176,7 +177,7 @@ def lexer_for(language: str) -> Any | None:
 
 
 def language_of(path: str) -> str:
-    """The language of a file by its name; empty when it is not known."""
+    """The language of a file by its name; empty if unknown."""
     name = path.rpartition("/")[2]
     return _language_of(name) if len(name) <= _LONGEST_NAME else ""
 
@@ -187,7 +188,7 @@ def _language_of(name: str) -> str:
 
     try:
         found = find_lexer_class_for_filename(name)
-    except Exception:  # a name that is no pattern's business
+    except Exception:  # a name that breaks the pattern matching
         return ""
     aliases: Sequence[str] = getattr(found, "aliases", ()) if found else ()
     return aliases[0] if aliases else ""

@@ -1,8 +1,6 @@
 """Images in the terminal, if it supports them, with a caption.
-
-Rows are reserved and the picture is drawn over them, so it scrolls like text. Other formats than PNG need pillow for
-kitty.
-"""
+Rows are reserved and the picture is drawn over them, so it scrolls like text. Formats other than PNG need pillow for
+kitty."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ class Picture(msgspec.Struct, frozen=True):
 
 
 def protocol(environ: Mapping[str, str] = os.environ, *, allowed: bool | None = None) -> Protocol:
-    """What this terminal understands; ``allowed`` is the setting, which can only take away."""
+    """The terminal's image protocol; ``allowed`` is the setting, which can only disable it."""
     forced = environ.get("ZOT_INLINE_IMAGES", "").strip().lower()
     if forced in ("off", "none", "false", "0", "placeholder", "text"):
         return ""
@@ -81,7 +79,7 @@ def size_in_cells(width: int, height: int, columns: int, aspect: float) -> tuple
 def picture(
     data: bytes, mime: str, columns: int, using: Protocol, *, aspect: float = _ASPECT, indent: int = 0
 ) -> Picture:
-    """One image in ``columns`` cells, ``indent`` from the left edge; just the caption where it cannot be drawn."""
+    """One image in ``columns`` cells, ``indent`` from the left edge; only the caption if it cannot be drawn."""
     size = dimensions(data)
     pixels = f", {size[0]}×{size[1]} px" if size else ""
     caption = f"[{mime}{pixels}, {max(len(data) / 1024, 0.1):.1f} KB]"
@@ -90,7 +88,7 @@ def picture(
         return Picture([caption])
     wide, rows = size_in_cells(*size, columns, aspect)
     drawing = _kitty(png, wide, rows) if using == "kitty" else _iterm2(data, wide, rows)
-    # Up to the first reserved row, draw, and back: the rows are there before the picture is.
+    # Move up to the first reserved row, draw, and move back: the rows exist before the picture.
     up = f"\x1b[{rows}A\r" + (f"\x1b[{indent}C" if indent else "")
     return Picture([*[""] * rows, caption], f"\x1b7{up}{drawing}\x1b8")
 
@@ -117,13 +115,13 @@ def _iterm2(data: bytes, columns: int, rows: int) -> str:
 
 
 def as_png(data: bytes, mime: str) -> bytes | None:
-    """The image as PNG; None when it is not one and nothing here can convert it."""
+    """The image as PNG; None if it cannot be converted."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return data
     try:
         from io import BytesIO
 
-        from PIL import Image  # an extra; without it the caption stands alone
+        from PIL import Image  # optional; without it only the caption is shown
     except ImportError:
         return None
     try:

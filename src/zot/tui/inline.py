@@ -1,7 +1,5 @@
 """Inline Markdown: emphasis, code and links. Words with underscores stay words.
-
-The time is linear in the text's length: ends of marks are looked up once, and nesting is limited.
-"""
+The time is linear in the text's length: ends of marks are looked up once, and nesting is limited."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from typing import NamedTuple
 from zot.tui.theme import Theme
 from zot.tui.width import LINK_END, RESET
 
-# Where something may begin. Each branch opens with a character of its own, so that plain text is passed over at the
+# Possible starts of marks. Each branch begins with a different character, so that plain text is skipped at the
 # speed of a search.
 _MARK = re.compile(r"\\|`|\*|_|~~|\[|!\[|<|http")
 _ESCAPED = frozenset("\\`*_{}[]()#+-.!|~<>")
@@ -21,14 +19,14 @@ _TICKS = re.compile("`+")
 _LINK = re.compile(r"!?\[(?P<label>[^\[\]]*+)\]\((?P<url>[^()\s]*+(?:\([^()\s]*+\)[^()\s]*+)*+)(?:\s++\"[^\"]*+\")?+\)")
 _AUTO = re.compile(r"<((?:https?://|mailto:)[^\s<>]++)>")
 _BARE = re.compile(r"(?<![\w/])https?://[^\s<>`\"'*()\[\]]*[^\s<>`\"'*()\[\].,;:!?]")
-# Where a mark may end, if there is no space before it.
+# Possible ends of a mark, without a space before it.
 _ENDS = {
     "**": re.compile(r"\*(?=\*)"),
     "__": re.compile(r"_(?=_(?!\w))"),
     "_": re.compile(r"_(?!\w)"),
     "~~": re.compile(r"~(?=~)"),
 }
-_LONGEST = 20_000  # beyond, styles are not looked for
+_LONGEST = 20_000  # characters; styles after it are ignored
 _DEEPEST = 8  # styles inside styles
 _LONGEST_LINK = 2_083  # a longer one is written out; terminals would ignore it
 
@@ -42,7 +40,7 @@ class Style(NamedTuple):
 
 
 class InlineSpan(NamedTuple):
-    """What begins at a mark: how its text is shown, and where the text behind it goes on."""
+    """A mark: how its text is shown, and where the text continues."""
 
     kind: str
     text: str
@@ -51,7 +49,7 @@ class InlineSpan(NamedTuple):
 
 
 def spans(text: str) -> Iterator[InlineSpan]:
-    """The text in pieces, for who shows it elsewhere: plain ones have the kind ``text``, those inside come unread."""
+    """The text in pieces, for other renderers: plain ones have the kind ``text``, inner ones are not parsed."""
     scan = _Scan(text)
     done = position = 0
     while len(text) <= _LONGEST and (mark := _MARK.search(text, position)) is not None:
@@ -68,7 +66,7 @@ def spans(text: str) -> Iterator[InlineSpan]:
 
 
 class Inline:
-    """``links``: whether the terminal understands OSC 8; elsewhere the address follows its text."""
+    """``links``: the terminal supports OSC 8; otherwise the address follows its text."""
 
     def __init__(self, theme: Theme, *, links: bool = False) -> None:
         self._theme = theme
@@ -137,10 +135,10 @@ class _Scan:
     def __init__(self, text: str) -> None:
         self._text = text
         self._ends: dict[str, list[int]] = {}
-        self._runs: dict[int, list[int]] | None = None  # where runs of so many backticks begin
+        self._runs: dict[int, list[int]] | None = None  # positions of backtick runs by length
 
     def at(self, i: int) -> InlineSpan | int:
-        """What the mark at ``i`` begins; a number says that it begins nothing, and where to look on."""
+        """The mark at ``i``; a number means no mark, and where to continue."""
         text = self._text
         match text[i]:
             case "\\":
@@ -167,7 +165,7 @@ class _Scan:
                 return InlineSpan("link", link["label"], link.end(), link["url"]) if link else i + 1
 
     def _code(self, i: int) -> InlineSpan | int:
-        """A run of backticks ends at the next run of the same length, or of the next shorter one there is."""
+        """A run of backticks ends at the next run of the same length, or of the next shorter one."""
         text = self._text
         if self._runs is None:
             self._runs = {}
@@ -192,7 +190,7 @@ class _Scan:
         return InlineSpan("italic", text[i + 1 : end], end + 1)
 
     def _between(self, i: int, mark: str, kind: str) -> InlineSpan | int:
-        """The text from the mark at ``i`` to where it ends; neither begins or ends with a space."""
+        """The text from the mark at ``i`` to its end; it neither begins nor ends with a space."""
         text = self._text
         start = i + len(mark)
         if start >= len(text) or text[start].isspace():
@@ -205,11 +203,11 @@ class _Scan:
 
 
 def _first(places: list[int] | tuple[()], after: int) -> int:
-    """The first of the places that is not before ``after``; -1 when there is none."""
+    """The first position that is not before ``after``; -1 if there is none."""
     index = bisect_left(places, after)
     return places[index] if index < len(places) else -1
 
 
 def _trimmed(code: str) -> str:
-    """One space on each side is there for the backticks' sake."""
+    """Remove one space on each side, which separates the backticks."""
     return code[1:-1] if len(code) > 2 and code[0] == code[-1] == " " and code.strip() else code

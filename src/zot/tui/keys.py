@@ -1,8 +1,6 @@
 """Decodes terminal input into keys: ``a``, ``alt+enter``, ``ctrl+c``, ``up``, ``paste`` and ``reply`` (with text).
-
-Unknown sequences are dropped whole; invalid UTF-8 becomes U+FFFD. A lone escape is a key only if nothing follows: the
-caller calls ``flush`` when ``waiting`` and nothing came for 50 ms.
-"""
+Unknown sequences are dropped whole; invalid UTF-8 becomes U+FFFD. A lone escape is a key only if nothing follows:
+the caller calls ``flush`` when ``waiting`` and nothing came for 50 ms."""
 
 from __future__ import annotations
 
@@ -12,14 +10,14 @@ import re
 import msgspec
 
 ESCAPE_WAIT_S = 0.05
-PASTE_WAIT_S = 1.0  # a paste whose end never comes
+PASTE_WAIT_S = 1.0  # limit of a paste without an end
 
 _CSI = re.compile(r"\x1b\[([0-?]*+)([ -/]*+)([@-~])?+")
 _STRING = re.compile(r"\x1b([\]P_^X])([^\x00-\x1f\x9c]*+)(\x07|\x1b\\|\x9c)?+")
 _TYPED = re.compile(r"[^\x00-\x1f\x7f-\x9f]+")
 _PASTE_END = "\x1b[201~"
-_SLICE = 1024  # characters looked at together, so that many keys cost what they cost one by one
-_LONGEST = 4096  # a longer unfinished sequence is not one
+_SLICE = 1024  # characters processed together, for linear time
+_LONGEST = 4096  # a longer unfinished sequence is invalid
 
 _FINAL = {
     **{"A": "up", "B": "down", "C": "right", "D": "left", "H": "home", "F": "end", "Z": "shift+tab"},
@@ -35,7 +33,7 @@ _CONTROL = {
     **{0: "ctrl+space", 8: "backspace", 9: "tab", 10: "ctrl+j", 13: "enter", 27: "esc"},
     **{28: "ctrl+\\", 29: "ctrl+]", 30: "ctrl+^", 31: "ctrl+_", 127: "backspace"},
 }
-# Keys of the kitty protocol by code point, where they are not their own character.
+# Keys of the kitty protocol by code point, if they are not their own character.
 _KITTY = {
     **{9: "tab", 13: "enter", 27: "esc", 127: "backspace", 57414: "enter"},
     **{57417: "left", 57418: "right", 57419: "up", 57420: "down", 57421: "pageup", 57422: "pagedown"},
@@ -54,7 +52,7 @@ class Key(msgspec.Struct, frozen=True):
 
 
 class KeyDecoder:
-    """Feed it what was read, in any pieces."""
+    """Feed input in any pieces."""
 
     def __init__(self) -> None:
         self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
@@ -63,7 +61,7 @@ class KeyDecoder:
 
     @property
     def waiting(self) -> float:
-        """Seconds to wait for more before ``flush``; 0 when nothing is unfinished."""
+        """Seconds to wait for more before ``flush``; 0 if nothing is unfinished."""
         if self._paste is not None:
             return PASTE_WAIT_S
         return ESCAPE_WAIT_S if self._text else 0.0
@@ -81,7 +79,7 @@ class KeyDecoder:
         return keys
 
     def flush(self) -> list[Key]:
-        """What is pending is all there will be: a lone escape is the key, half a sequence is nothing."""
+        """End of pending input: a lone escape is the key, an incomplete sequence is dropped."""
         if self._paste is not None:
             return [self._end_paste(self._text)]
         pending, self._text = self._text, ""
@@ -93,7 +91,7 @@ class KeyDecoder:
         return [Key(f"alt+{pending[1]}")] if len(pending) == 2 and pending[0] == "\x1b" else []
 
     def _step(self) -> list[Key] | None:
-        """The keys at the front of the text; None when they are not complete."""
+        """The keys at the front of the text; None if incomplete."""
         if self._paste is not None:
             end = self._text.find(_PASTE_END)
             if end >= 0:
@@ -101,14 +99,14 @@ class KeyDecoder:
                 key = self._end_paste(body)
                 self._text = rest
                 return [key]
-            keep = len(_PASTE_END) - 1  # the end mark may be cut in two
+            keep = len(_PASTE_END) - 1  # the end mark may be split
             if len(self._text) > keep:
                 self._paste.append(self._text[:-keep])
                 self._text = self._text[-keep:]
             return None
         if self._text[0] in "\x1b\x9b":
             return self._escape()
-        if typed := _TYPED.match(self._text):  # many at once, where a paste is not bracketed
+        if typed := _TYPED.match(self._text):  # many at once, for a paste without brackets
             self._text = self._text[typed.end() :]
             return [Key("space" if c == " " else c, c) for c in typed.group()]
         character, self._text = self._text[0], self._text[1:]
@@ -167,7 +165,7 @@ class KeyDecoder:
     def _ss3(self) -> list[Key] | None:
         if len(self._text) == 2:
             return None
-        if self._text[2] in "\x1b\x9b":  # not the end of a sequence but the beginning of one
+        if self._text[2] in "\x1b\x9b":  # not the end of a sequence but the start of another
             self._text = self._text[2:]
             return [Key("alt+O")]
         character, self._text = self._text[2], self._text[3:]
@@ -185,7 +183,7 @@ class KeyDecoder:
         return [Key("reply", match.group(1) + match.group(2))]
 
     def _without_end(self, end: int, breaks: str) -> list[Key] | None:
-        """A sequence without an end: it may continue, be cut by another, or be no sequence at all."""
+        """An unfinished sequence: it may continue, be cut by another, or be invalid."""
         if end == len(self._text) <= _LONGEST:
             return None
         self._text = self._text[end if self._text[end : end + 1] in breaks else 2 :]
@@ -213,9 +211,9 @@ def _csi_key(parameters: str, middle: str, final: str) -> list[Key]:
         return [Key("reply", f"[{parameters}{middle}{final}")]
     fields = [part.split(":") for part in parameters.split(";")]
     numbers = [_number(field[0]) for field in fields]
-    modifiers = (max(numbers[1] - 1, 0) & 0x3F) + 1 if len(numbers) > 1 else 1  # the locks say nothing
+    modifiers = (max(numbers[1] - 1, 0) & 0x3F) + 1 if len(numbers) > 1 else 1  # lock keys are ignored
     if len(fields) > 1 and len(fields[1]) > 1 and fields[1][1] == "3":
-        return []  # a key going up
+        return []  # key release
     if final == "u":
         return _kitty_key(numbers[0], modifiers, fields)
     if final == "~":
@@ -223,14 +221,14 @@ def _csi_key(parameters: str, middle: str, final: str) -> list[Key]:
             return _kitty_key(numbers[2], modifiers, fields[:1])
         name = _TILDE.get(numbers[0], "")
     elif final == "R" and len(numbers) > 1 and numbers[0] > 1:
-        return [Key("reply", f"[{parameters}R")]  # where the cursor is
+        return [Key("reply", f"[{parameters}R")]  # cursor position report
     else:
         name = _FINAL.get(final, "")
     return [Key(_with(modifiers, name))] if name else []
 
 
 def _number(text: str) -> int:
-    """A parameter of a sequence; 0 for what is none, however long it is."""
+    """A parameter of a sequence; 0 if invalid."""
     return int(text) if text.isdigit() and len(text) <= 9 else 0
 
 
@@ -241,7 +239,7 @@ def _kitty_key(code: int, modifiers: int, fields: list[list[str]]) -> list[Key]:
     if not 32 <= code <= 0x10FFFF or 0xE000 <= code <= 0xF8FF or 0xD800 <= code <= 0xDFFF:
         return []
     character = chr(code)
-    if modifiers <= 2:  # shift alone gives the shifted character where the terminal tells it
+    if modifiers <= 2:  # shift alone produces the shifted character if the terminal sends it
         shifted = _number(fields[0][1]) if len(fields[0]) > 1 else 0
         if modifiers == 2:
             character = chr(shifted) if 32 <= shifted <= 0x10FFFF else character.upper()

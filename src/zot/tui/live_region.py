@@ -17,9 +17,9 @@ from zot.tui.width import cells
 BEGIN = "\x1b[?2026h\x1b[?25l"
 END = "\x1b[?2026l"
 SHOW_CURSOR = "\x1b[?25h"
-FILL = "\x1b[K"  # at the end of a row: the rest of it in the row's own background
-# All from a row's beginning on. Not from its first cell: tmux takes erasing from the very first cell of the screen for
-# clearing it, and moves what was there into its history.
+FILL = "\x1b[K"  # at the end of a row: fill the rest with the row's background
+# Erases from a row's beginning on. Not from its first cell: tmux treats erasing from the first cell of the screen
+# as clearing it, and moves the content into its history.
 _ERASE_BELOW = "\r\x1b[2K\x1b[C\x1b[J\r"
 _CUT, _WRAP = "\x1b[?7l", "\x1b[?7h"
 _ENTER_ALTERNATE, _LEAVE_ALTERNATE = "\x1b[?1049h", "\x1b[?1049l"
@@ -33,7 +33,7 @@ class FramePosition(NamedTuple):
 
 
 class LiveRegion:
-    """``reflows``: whether the terminal re-wraps long rows when it gets narrower, as most do."""
+    """``reflows``: the terminal re-wraps long rows when it gets narrower, as most do."""
 
     def __init__(self, *, reflows: bool = True) -> None:
         self.reflows = reflows
@@ -65,19 +65,19 @@ class LiveRegion:
         return self._hidden if cursor is None else not self._hidden and cursor == self._cursor
 
     def _move_to(self, row: int) -> str:
-        """To the first column of a row that exists."""
+        """Move to the first column of an existing row."""
         step = row - self._cursor.row
         self._cursor = FramePosition(row, 0)
-        # Down by newlines: in a window that lost rows they scroll, and the way back up is as long as the way down.
+        # Down by newlines: in a window that lost rows they scroll, and the way back up has the same length.
         return "\r" + ("\n" * step if step > 0 else f"\x1b[{-step}A" if step < 0 else "")
 
     def _repaint(self, settled: Sequence[str], rows: Sequence[str], columns: int) -> str:
         start = self._to_top(columns)
         above = "".join(f"\x1b[2K{row}\r\n" for row in settled)
-        # The last row has no newline after it: the region ends where the screen may.
+        # No newline after the last row, which may be the last of the screen.
         painted = _CUT + "\r\n".join(f"\x1b[2K{row}" for row in rows) + _WRAP
         self._cursor = FramePosition(len(rows) - 1, 0)
-        # Erasing comes first: a settled row that wraps after all would have the rest of a row of the region behind it.
+        # Erase first: a settled row that wraps would otherwise be followed by the rest of a row of the region.
         return f"{start}{_ERASE_BELOW}{above}{painted}"
 
     def _to_top(self, columns: int) -> str:
@@ -108,7 +108,7 @@ class LiveRegion:
         return f"{move}\r\n\x1b[2K{row}"
 
     def leave(self) -> str:
-        """To a fresh row under the region; what it shows stays and is forgotten here."""
+        """Move to a new row under the region; its content stays and is forgotten here."""
         if not self._rows:
             return ""
         move = self._move_to(len(self._rows) - 1)
@@ -116,7 +116,7 @@ class LiveRegion:
         return f"{move}\r\n{SHOW_CURSOR}"
 
     def erase(self, columns: int) -> str:
-        """Back to the region's first row, with nothing below it."""
+        """Move to the region's first row and erase everything below."""
         if not self._rows:
             return ""
         move = self._to_top(columns)
@@ -124,17 +124,15 @@ class LiveRegion:
         return f"{BEGIN}{move}{_ERASE_BELOW}{SHOW_CURSOR}{END}"
 
     def forget(self) -> None:
-        """Something else wrote to the terminal: start over where the cursor is."""
+        """Something else wrote to the terminal: start over at the cursor."""
         self._rows, self._cursor, self._size, self._hidden = [], FramePosition(0, 0), (0, 0), False
 
 
 class SettledBlocks:
-    """Finished blocks on their way into the terminal's own scrollback. Each row is handed out once and then forgotten.
-
-    Between two blocks stands exactly one blank row; a block that renders to nothing leaves no trace. A block may arrive
-    in pieces (``more``), as streamed text does. Blocks that ``join`` (calls) stand without a gap under one that joins
-    and has a single row, so that a run of them is a list.
-    """
+    """Finished blocks on their way into the terminal's scrollback.
+    Each row is returned once. Between two blocks is exactly one blank row; an empty block has no effect. A block may
+    arrive in pieces (``more``), as streamed text does. Blocks that ``join`` (calls) follow a joining block of a
+    single row without a gap, so that they form a list."""
 
     def __init__(self) -> None:
         self._waiting: list[str] = []
@@ -143,7 +141,7 @@ class SettledBlocks:
         self.printed = 0
 
     def add(self, rows: Sequence[str], *, joins: bool = False) -> None:
-        """A block of its own."""
+        """Add a separate block."""
         if rows := trim(rows):
             if self._any and not (joins and self.joinable):
                 self._waiting.append("")
@@ -159,11 +157,11 @@ class SettledBlocks:
 
     @property
     def begun(self) -> bool:
-        """Whether anything was settled yet: the live region then begins with a blank row."""
+        """True if something was settled: the live region then begins with a blank row."""
         return self._any
 
     def take(self) -> list[str]:
-        """What is to be printed now."""
+        """The rows to print now."""
         rows, self._waiting = self._waiting, []
         self.printed += len(rows)
         return rows
@@ -187,7 +185,7 @@ class Alternate:
         self._rows: list[str] = []
 
     def frame(self, rows: Sequence[str], cursor: tuple[int, int] | None) -> str:
-        """The bytes that show these rows: all of them at first, later those that changed."""
+        """The bytes that show these rows: first all, later the changed ones."""
         before, self._rows = (self._rows if self.on else []), list(rows)
         if self.on and len(before) == len(rows):
             changed = [i for i, row in enumerate(rows) if row != before[i]]

@@ -1,8 +1,6 @@
 """Markdown as rows, block by block, for finished text and for streams.
-
 A stream settles a block when the next begins, and lines of a long code block as they come; settled rows are not
-rendered again, so the cost per token is constant. Very long lines and blocks are shown in parts.
-"""
+rendered again, so the cost per token is constant. Very long lines and blocks are shown in parts."""
 
 from __future__ import annotations
 
@@ -18,22 +16,22 @@ from zot.tui.table import is_delimiter, table_rows
 from zot.tui.theme import Theme
 from zot.tui.width import cells, closed_lines, wrap
 
-# No pattern may try the same characters twice: they see what a model or a stranger wrote.
+# No pattern may backtrack: the text is untrusted.
 _FENCE = re.compile(r"(?P<indent> *+)(?P<marks>`{3,}+|~{3,}+)\s*+(?P<language>[^\s`]*+)[^`]*+")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:\s.*)?")
 _RULE = re.compile(r" {0,3}+(?:(?:\*\s*+){3,}+|(?:-\s*+){3,}+|(?:_\s*+){3,}+)")
 _ITEM = re.compile(r"(?P<indent>\s*+)(?P<marker>[-*+]|\d{1,9}[.)])(?P<gap>\s++|$)(?P<task>\[[ xX]\]\s+)?(?P<text>.*)")
 _QUOTE = re.compile(r" {0,3}> ?")
 
-_LONGEST_LINE = 4_000  # characters; what is longer is shown as several lines
-_LARGEST_BLOCK = 8_000  # characters of one block that is no code; what follows is the next block
+_LONGEST_LINE = 4_000  # characters; a longer line is shown as several lines
+_LARGEST_BLOCK = 8_000  # characters of a block that is not code; the rest is the next block
 _NESTED_QUOTES = 12
-_OPEN_CODE = 24  # lines of an open code block kept live
+_OPEN_CODE = 24  # lines of an open code block that stay live
 _CONTEXT = 60  # lines before them that the highlighter sees again
 
 
 class Painter(msgspec.Struct, frozen=True):
-    """What rendering needs besides the text."""
+    """Context of rendering."""
 
     theme: Theme
     inline: Inline
@@ -46,7 +44,7 @@ class Painter(msgspec.Struct, frozen=True):
 
 
 class MarkdownBlock(msgspec.Struct, frozen=True):
-    """Source lines of one block; ``gap``: blank lines stood before it."""
+    """Source lines of one block; ``gap``: blank lines came before it."""
 
     kind: str
     lines: tuple[str, ...]
@@ -62,7 +60,7 @@ def render(text: str, painter: Painter, width: int, *, nested: int = 0) -> list[
 def _rendered(
     found: Sequence[MarkdownBlock], painter: Painter, width: int, nested: int = 0, *, begun: bool = False
 ) -> list[str]:
-    """``begun``: rows stand above these."""
+    """``begun``: there are rows above these."""
     rows: list[str] = []
     for block in found:
         made = render_block(block, painter, width, nested)
@@ -71,7 +69,7 @@ def _rendered(
 
 
 def _bounded(lines: list[str]) -> list[str]:
-    """The lines, a very long one in pieces, cut where there is a space nearby."""
+    """The lines, a very long one in pieces, split at a nearby space."""
     if all(len(line) <= _LONGEST_LINE for line in lines):
         return lines
     pieces: list[str] = []
@@ -86,11 +84,11 @@ def _bounded(lines: list[str]) -> list[str]:
     return pieces
 
 
-# --- finding blocks
+# --- parsing
 
 
 def blocks(lines: Sequence[str], header: tuple[str, ...] = (), *, gap: bool = False) -> list[MarkdownBlock]:
-    """``header``: of the table whose rows the first lines are. ``gap``: a blank line stood before them."""
+    """``header``: of the table that the first lines continue. ``gap``: a blank line came before them."""
     found: list[MarkdownBlock] = []
     i = 0
     while i < len(lines):
@@ -132,7 +130,7 @@ def _block_at(lines: Sequence[str], i: int, stop: int, header: Sequence[str]) ->
 
 
 def _closes(line: str, marks: str) -> bool:
-    """Whether the line ends a code block opened by these marks: at least as many, and nothing else."""
+    """True if the line ends a code block opened by these marks: at least as many, and nothing else."""
     body = line.lstrip(" ").rstrip()
     return len(body) >= len(marks) and body[0] == marks[0] and not body.strip(marks[0])
 
@@ -155,13 +153,13 @@ def _is_quote(line: str) -> bool:
 
 
 def _carried_header(block: MarkdownBlock, lines: Sequence[str], end: int, stop: int) -> tuple[str, ...]:
-    """A table too large for one block goes on in the next, under the same header."""
+    """A table too large for one block continues in the next, under the same header."""
     goes_on = block.kind == "table" and end < stop and lines[end].strip() and _is_row(lines[end])
     return block.lines[:2] if goes_on else ()
 
 
 def _begins(lines: Sequence[str], i: int, stop: int) -> bool:
-    """Whether a block of another kind, or another item, begins here in the middle of text."""
+    """True if a block of another kind, or another item, begins here in the middle of text."""
     line = lines[i]
     if _FENCE.fullmatch(line) or _HEADING.fullmatch(line) or _RULE.fullmatch(line) or _QUOTE.match(line):
         return True
@@ -170,11 +168,11 @@ def _begins(lines: Sequence[str], i: int, stop: int) -> bool:
     return "|" in line and i + 1 < stop and is_delimiter(lines[i + 1])
 
 
-# --- rendering blocks
+# --- rendering
 
 
 def render_block(block: MarkdownBlock, painter: Painter, width: int, nested: int = 0) -> list[str]:
-    """``nested``: how many quotes it stands in."""
+    """``nested``: number of enclosing quotes."""
     match block.kind:
         case "code":
             return _code(block, painter, width)
@@ -195,7 +193,7 @@ def render_block(block: MarkdownBlock, painter: Painter, width: int, nested: int
 
 
 def _paragraph(lines: Sequence[str], painter: Painter, width: int) -> list[str]:
-    """Lines stay lines, as models mean them; each wraps by itself, styles may cross them."""
+    """Line breaks stay, as models intend them; each line wraps separately, styles may cross them."""
     text = "\n".join(line.rstrip() for line in lines)
     return [row for line in closed_lines(painter.inline.render(text)) for row in wrap(line.lstrip(" "), width)]
 
@@ -218,7 +216,7 @@ def _item(block: MarkdownBlock, painter: Painter, width: int) -> list[str]:
 
 
 def _quote(block: MarkdownBlock, painter: Painter, width: int, nested: int) -> list[str]:
-    if width < 4 or nested >= _NESTED_QUOTES:  # no room for another bar; this also ends a quote nested without end
+    if width < 4 or nested >= _NESTED_QUOTES:  # no space for another bar; this also ends endless nesting
         return _paragraph([line.lstrip("> ") for line in block.lines], painter, width)
     bar = painter.theme.paint("quote", "┃ ")
     return [bar + row for row in render(unquoted(block), painter, width - 2, nested=nested + 1)]
@@ -232,12 +230,12 @@ def _code(block: MarkdownBlock, painter: Painter, width: int) -> list[str]:
 
 
 def unquoted(block: MarkdownBlock) -> str:
-    """What stands in a quote."""
+    """The content of a quote."""
     return "\n".join(_QUOTE.sub("", line, count=1) for line in block.lines)
 
 
 def item_of(block: MarkdownBlock) -> tuple[int, str, list[str]]:
-    """How far an item of a list stands to the right, its marker, and its lines."""
+    """Indentation, marker and lines of a list item."""
     match = _ITEM.fullmatch(block.lines[0])
     assert match is not None
     first = f"{match['task'] or ''}{match['text']}"
@@ -255,7 +253,7 @@ def code_of(block: MarkdownBlock) -> tuple[str, str]:
 def code_rows(
     lines: Sequence[str], language: str, indent: int, painter: Painter, width: int, *, skip: int = 0
 ) -> list[str]:
-    """``skip`` lines in front are only there for the highlighter to know where it is."""
+    """``skip`` lines in front are context for the highlighter."""
     if len(lines) <= skip:
         return []
     plain = [_dedent(line, indent).expandtabs(4) for line in lines]
@@ -274,11 +272,11 @@ class MarkdownStream:
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
-        self._lines: list[str] = []  # source not yet settled; the last one may be unfinished
+        self._lines: list[str] = []  # source not yet settled; the last line may be unfinished
         self._any = False
         self._gap = False
-        self._header: tuple[str, ...] = ()  # of a table that was settled in part
-        self._code: _OpenCode | None = None  # a code block that was settled in part
+        self._header: tuple[str, ...] = ()  # of a partly settled table
+        self._code: _OpenCode | None = None  # a partly settled code block
 
     def feed(self, text: str) -> None:
         self._pieces.append(text)
@@ -298,7 +296,7 @@ class MarkdownStream:
         """Rows of everything that can no longer change."""
         self._gather()
         rows: list[str] = []
-        at, stop = 0, len(self._lines) - 1  # the last line may go on
+        at, stop = 0, len(self._lines) - 1  # the last line may continue
         while at < stop:
             if self._code is not None:
                 end, more = self._settle_code(self._code, at, stop, painter, width)
@@ -314,7 +312,7 @@ class MarkdownStream:
         return rows
 
     def live(self, painter: Painter, width: int) -> list[str]:
-        """Rows of what may still change."""
+        """Rows that may still change."""
         self._gather()
         if self._code is not None:
             lines = self._lines[:-1] if _closes(self._lines[-1], self._code.marks) else self._lines
@@ -324,14 +322,14 @@ class MarkdownStream:
         return _rendered(found, painter, width, begun=self._any)
 
     def finish(self, painter: Painter, width: int) -> list[str]:
-        """The rest, whatever it is."""
+        """All remaining rows."""
         rows = self.advance(painter, width) + self.live(painter, width)
         self._lines, self._code, self._gap, self._header = [], None, False, ()
         self._any = self._any or bool(rows)
         return rows
 
     def _settle_block(self, at: int, stop: int, painter: Painter, width: int) -> tuple[int, list[str]]:
-        """Where the block at ``at`` ends, and its rows; it ends where it begins while it may go on."""
+        """The end of the block at ``at``, and its rows; the end is its start while it may continue."""
         kind, end, closed = _block_at(self._lines, at, stop, self._header)
         if not closed and end == stop:
             if kind == "code" and _is_large(self._lines[at:stop]):
@@ -345,7 +343,7 @@ class MarkdownStream:
         return end, self._spaced(render_block(block, painter, width))
 
     def _spaced(self, rows: list[str], *, begun: bool = False) -> list[str]:
-        """With the blank row before it; a block that shows nothing has none, unless it has only ``begun``."""
+        """With the blank row before it; an empty block has none, unless it has only ``begun``."""
         gap, self._gap = self._gap and self._any and (begun or bool(rows)), False
         self._any = self._any or begun or bool(rows)
         return ["", *rows] if gap else rows
@@ -364,7 +362,7 @@ class MarkdownStream:
 
 
 class _OpenCode(msgspec.Struct, frozen=True):
-    """A code block whose end has not come; ``context`` are lines that were settled, for the highlighter's sake."""
+    """A code block without its end; ``context`` are settled lines, for the highlighter."""
 
     marks: str
     language: str
@@ -373,12 +371,12 @@ class _OpenCode(msgspec.Struct, frozen=True):
 
 
 def _is_large(lines: Sequence[str]) -> bool:
-    """Whether so much of an open code block is complete that part of it is settled."""
+    """True if enough of an open code block is complete to settle part of it."""
     return len(lines) > _OPEN_CODE or sum(map(len, lines)) > _LARGEST_BLOCK
 
 
 def _newest(lines: Sequence[str], most: int) -> list[str]:
-    """At most so many of the last lines, and not more than half a block of text."""
+    """At most this many of the last lines, and not more than half a block of text."""
     size, first = 0, len(lines)
     while first > max(len(lines) - most, 0) and (size := size + len(lines[first - 1])) <= _LARGEST_BLOCK // 2:
         first -= 1

@@ -1,13 +1,12 @@
 """Removes control sequences from text of models, tools, files and extensions.
-
-SGR styles pass, except the hidden one, and end with the text. A sequence split over chunks waits until it is complete.
-"""
+SGR styles pass, except the hidden one, and end with the text. A sequence split over chunks waits until it is
+complete."""
 
 from __future__ import annotations
 
 import re
 
-# A complete escape sequence (CSI; a string command with its terminator; ESC x), or one the text does not finish.
+# A complete escape sequence (CSI; a string command with its terminator; ESC x), or an unfinished one.
 _SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)(?P<csi>[0-?]*[ -/]*[@-~])"
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c|(?=\x1b))"
@@ -22,18 +21,18 @@ _SGR = re.compile(r"[0-9;:]*m")
 _CONTROL = re.compile(r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\x1b")
 _NEEDS_WORK = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 RESET = "\x1b[0m"
-_LONGEST_STYLE = 256  # no style is longer; a sequence that is, is none
-_HOLD = 8192  # a sequence longer than this is not waited for: only its beginning is kept, so the rest is dropped too
+_LONGEST_STYLE = 256  # a longer style sequence is invalid
+_HOLD = 8192  # a longer sequence is not buffered: only its beginning is stored, so the rest is dropped also
 
 
 class Sanitizer:
-    """Cleans a stream of text; ``feed`` returns what is safe so far, ``close`` the rest."""
+    """Cleans a stream of text; ``feed`` returns safe text, ``close`` the rest."""
 
     def __init__(self) -> None:
-        self._pending: list[str] = []  # an unfinished sequence, in the pieces it came in
+        self._pending: list[str] = []  # an unfinished sequence, in pieces
         self._held = 0
         self._in_string = False
-        self.styled = False  # whether a style was left on
+        self.styled = False  # a style is open
 
     def feed(self, text: str) -> str:
         if self._in_string and not _STRING_END.search(text):
@@ -65,7 +64,7 @@ class Sanitizer:
 
 
 def sanitize(text: str) -> str:
-    """A whole text made safe to print; the caller resets a style that is left on."""
+    """A whole text, safe to print; the caller resets an open style."""
     if not _NEEDS_WORK.search(text):
         return text
     safe, rest = _clean(text)
@@ -73,19 +72,19 @@ def sanitize(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """A text made safe and folded onto one line, without colours: fit for an error message."""
+    """Safe text on one line without colours, for error messages."""
     plain = re.sub(r"\x1b\[[0-9;:]*m", "", sanitize(text))
     return " ".join(plain.split())
 
 
 def exact_line(text: str) -> str:
-    """The same with every space and tab it has; only what would begin another line is a space."""
+    """The same with all spaces and tabs; line breaks become spaces."""
     plain = re.sub(r"\x1b\[[0-9;:]*m", "", sanitize(text))
     return re.sub(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]", " ", plain)
 
 
 def _without_conceal(sequence: str) -> str:
-    """The sequence of a style, less the parameter that makes text invisible (a colour's own 8 is none)."""
+    """The sequence of a style without the parameter that hides text (a colour's 8 is different)."""
     if len(sequence) > _LONGEST_STYLE:
         return ""
     words = sequence[:-1].split(";")
@@ -103,7 +102,7 @@ def _without_conceal(sequence: str) -> str:
 
 
 def _clean(text: str) -> tuple[str, str]:
-    """What is safe, and the unfinished sequence at the end."""
+    """Safe text, and the unfinished sequence at the end."""
     kept: list[str] = []
     position = 0
     for match in _SEQUENCE.finditer(text):
@@ -122,7 +121,7 @@ def _clean(text: str) -> tuple[str, str]:
 
 
 def excerpt(text: str, *, lines: int, characters: int) -> tuple[str, str]:
-    """The beginning within both limits, and a note on the rest. Cut first, then sanitize."""
+    """The beginning within both limits, and a note on the rest. Truncate first, then sanitize."""
     kept = "\n".join(text[:characters].split("\n", lines)[:lines])
     left = len(text) - len(kept)
     if left <= 0:
@@ -132,5 +131,5 @@ def excerpt(text: str, *, lines: int, characters: int) -> tuple[str, str]:
 
 
 def beginning(text: str, most: int) -> str:
-    """At most so many characters; what was longer ends in a mark that says by how much."""
+    """At most this many characters; a longer text ends with the number of omitted ones."""
     return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} more characters)"

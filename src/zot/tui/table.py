@@ -1,7 +1,5 @@
 """Markdown tables as rows: cells wrap and the widest column shrinks first.
-
-A table that does not fit with the narrowest columns is shown as text.
-"""
+A table that does not fit with the narrowest columns is shown as text."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ _NARROWEST_COLUMN = 3
 
 
 def is_delimiter(line: str) -> bool:
-    """The line that makes the one above it the header of a table."""
+    """The line that makes the previous one the header of a table."""
     if "-" not in line:
         return False
     row = line.strip().removeprefix("|").removesuffix("|")
@@ -26,7 +24,7 @@ def is_delimiter(line: str) -> bool:
 
 
 def table_rows(lines: Sequence[str], inline: Inline, theme: Theme, width: int) -> list[str] | None:
-    """Rows of the header, the delimiter and the lines below them; None when the columns do not fit ``width``."""
+    """Rows of the header, the delimiter and the lines below; None if the columns do not fit ``width``."""
     header = cells_of(lines[0])
     count = len(header)
     room = width - 3 * count - 1
@@ -58,7 +56,7 @@ def _align(cell: str) -> str:
 
 
 def _fitted(widths: list[int], room: int) -> list[int]:
-    """Every column that is wider than its share gets that share, and the last of them what is left over."""
+    """Columns wider than their share get that share; the last of them gets the rest."""
     left = room
     for number, size in enumerate(sorted(widths)):
         share = left // (len(widths) - number)

@@ -1,7 +1,5 @@
 """The terminal device: raw mode, size, capabilities; its state is restored on exit.
-
-Writes never block: pending output is buffered, and ``congested`` makes painters skip frames.
-"""
+Writes never block: pending output is buffered, and ``congested`` makes painters skip frames."""
 
 from __future__ import annotations
 
@@ -16,19 +14,19 @@ from typing import Any, Literal, NamedTuple
 
 from zot.tui.sanitize import one_line
 
-# Bracketed paste, kitty keyboard, modifyOtherKeys for xterm (a terminal that takes it for a style gets a reset).
+# Bracketed paste, kitty keyboard, modifyOtherKeys for xterm (a terminal that reads it as a style gets a reset).
 ENTER = "\x1b[?2004h\x1b[>1u\x1b[>4;1m\x1b[0m"
 LEAVE = "\x1b[?2026l\x1b[0m\x1b[>4;0m\x1b[0m\x1b[<u\x1b[?2004l\x1b[?25h"
 SAVE_TITLE, RESTORE_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 ASK_BACKGROUND = "\x1b]11;?\x1b\\"
-_ASK_KIND = "\x1b[>0q\x1b[c"  # its name and version, and what every terminal answers
+_ASK_KIND = "\x1b[>0q\x1b[c"  # its name and version, and a query that every terminal answers
 
 _LARGEST = (1000, 500)
 _FLUSH_S = 1.0
 _LARGEST_COPY = 1_000_000  # characters of base64
 
 
-Bell = Literal["on", "quiet", "off"]  # quiet: the desktop is told, nothing is heard
+Bell = Literal["on", "quiet", "off"]  # quiet: desktop notification without sound
 
 
 class Size(NamedTuple):
@@ -42,8 +40,8 @@ class Terminal:
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self.term = environ.get("TERM", "")
         self.multiplexed = bool(environ.get("TMUX") or environ.get("STY")) or self.term.startswith(("screen", "tmux"))
-        # Whether rows are broken anew in a narrower window. Those that do it say who they are when asked; who never
-        # answers is no whole terminal and does not.
+        # True if the terminal re-wraps rows in a narrower window. Those that do answer the query; a terminal
+        # without an answer is not complete and does not.
         self._crops = bool(environ.get("XTERM_VERSION") or environ.get("STY") or self.term == "linux")
         self.reflows = not self._crops and bool(environ.get("TMUX") or self.term.startswith("tmux"))
         self.hyperlinks = _links(environ, self.term)
@@ -61,8 +59,8 @@ class Terminal:
 
     @contextlib.contextmanager
     def raw(self) -> Generator[Terminal]:
-        """Raw mode inside the block; the state before it is restored whatever happens."""
-        with contextlib.suppress(OSError):  # a new description: the shell's stays blocking
+        """Raw mode inside the block; always restores the previous state."""
+        with contextlib.suppress(OSError):  # a new open file description: the shell's stays blocking
             self._out = os.open(os.ttyname(1), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
             self._own = True
         try:
@@ -76,7 +74,7 @@ class Terminal:
 
     def enter(self) -> None:
         with contextlib.suppress(termios.error, OSError):
-            # Continued without having left: what is set now is ours, not what was there before us.
+            # Continued without ``leave``: the current state is ours, not the original one.
             modes = self._modes if self._modes is not None else termios.tcgetattr(self._in)
             self._modes = modes
             iflag, oflag, cflag, lflag, ispeed, ospeed, cc = modes
@@ -90,7 +88,7 @@ class Terminal:
         self.write(ENTER)
 
     def leave(self) -> None:
-        """Give the terminal back as it was."""
+        """Restore the terminal."""
         self.write(LEAVE + (RESTORE_TITLE if self._titled else ""))
         self._titled = False
         deadline = time.monotonic() + _FLUSH_S  # a stopped terminal must not delay the exit
@@ -106,17 +104,17 @@ class Terminal:
             self._modes = None
 
     def title(self, text: str) -> None:
-        """Name the window; the name it had comes back in the end."""
+        """Set the window title; the previous one is restored at the end."""
         self.write(f"{'' if self._titled else SAVE_TITLE}\x1b]2;{one_line(text)}\x07")
         self._titled = True
 
     def alert(self, text: str) -> None:
-        """Ring, and tell the desktop where the terminal can, as far as ``bell`` allows."""
-        told = f"\x1b]9;{one_line(text)}\x07" if self._notifies and self.bell != "off" else ""
-        self.write(told + ("\x07" if self.bell == "on" else ""))
+        """Ring, and notify the desktop if the terminal can, as ``bell`` allows."""
+        notification = f"\x1b]9;{one_line(text)}\x07" if self._notifies and self.bell != "off" else ""
+        self.write(notification + ("\x07" if self.bell == "on" else ""))
 
     def copy(self, text: str) -> bool:
-        """Sets the terminal's clipboard (OSC 52); False if it is known to ignore that. There is no reply."""
+        """Set the terminal's clipboard (OSC 52); False if it is known to ignore that. There is no reply."""
         from base64 import b64encode
 
         data = b64encode(text.encode("utf-8", "replace")).decode()
@@ -128,11 +126,11 @@ class Terminal:
     # --- reading
 
     def ask(self) -> None:
-        """Questions whose answers come among the keys: the background, for others, and what kind of terminal it is."""
+        """Queries whose answers arrive among the keys: the background, and the kind of terminal."""
         self.write(ASK_BACKGROUND + ("" if self.term == "linux" else _ASK_KIND))
 
     def replied(self, body: str) -> None:
-        """An answer of the terminal about itself."""
+        """An answer of the terminal to a query."""
         if body.startswith("P>|"):
             self._crops = self._crops or body.startswith("P>|XTerm(")
             self.reflows = not self._crops
@@ -140,7 +138,7 @@ class Terminal:
             self.reflows = not self._crops and (self.reflows or not self.term.startswith("screen"))
 
     def size(self) -> Size:
-        """Columns and rows; 80 by 24 when the terminal does not know, never absurdly large."""
+        """Columns and rows; 80 by 24 if unknown, never absurdly large."""
         try:
             columns, rows = os.get_terminal_size(self._out)
         except OSError:
@@ -150,7 +148,7 @@ class Terminal:
         return Size(min(columns, _LARGEST[0]), min(rows, _LARGEST[1]))
 
     def read(self) -> bytes:
-        """What was typed; empty when nothing was, or the terminal is gone."""
+        """Typed input; empty if none, or if the terminal was closed."""
         try:
             if not select.select([self._in], [], [], 0)[0]:  # another process read it
                 return b""
@@ -170,7 +168,7 @@ class Terminal:
         return bool(self._waiting)
 
     def attach(self, loop: Any) -> None:
-        """Let an event loop drain what waits."""
+        """Let an event loop write the pending output."""
         self._loop = loop
 
     def write(self, text: str) -> None:
@@ -200,7 +198,7 @@ class Terminal:
 
 
 def _links(environ: Mapping[str, str], term: str) -> bool:
-    """Whether OSC 8 links are understood; who skips them would leave the reader without the address."""
+    """True if OSC 8 links are supported; others would hide the address."""
     if term in ("linux", "dumb", "") or environ.get("TERM_PROGRAM") == "Apple_Terminal" or environ.get("STY"):
         return False
     if not environ.get("TMUX"):

@@ -1,8 +1,6 @@
 """Text being edited: lines of units, cursor, undo and cut text.
-
-A unit is one user-perceived character or a ``Token`` for something longer. Every change is one ``replace``, so it can
-be undone. Lines are replaced, never changed, so they can be cache keys.
-"""
+A unit is one user-perceived character or a ``Token`` for something longer. Every change is one ``replace``, so it
+can be undone. Lines are replaced, never changed, so they can be cache keys."""
 
 from __future__ import annotations
 
@@ -11,20 +9,20 @@ from typing import NamedTuple
 
 from zot.tui.width import clusters
 
-_MOST_CHANGES = 1000  # that can be undone
-_MOST_CUTS = 20  # that can be put back
-_NEIGHBOURS = 32  # how far a new character can change how its surroundings are read; flags come in pairs
+_MOST_CHANGES = 1000  # undo steps
+_MOST_CUTS = 20  # cuts to put back
+_NEIGHBOURS = 32  # range in which a new character can change grapheme boundaries; flags come in pairs
 
 
 class Position(NamedTuple):
-    """Between two units: ``column`` units of ``line`` stand before it."""
+    """A position between units: ``column`` units of ``line`` are before it."""
 
     line: int
     column: int
 
 
 class Token(str):
-    """A text the cursor takes as one unit; subclasses carry what it stands for."""
+    """Text that the cursor treats as one unit; subclasses add its content."""
 
     __slots__ = ()
 
@@ -39,12 +37,12 @@ class TextBuffer:
     def __init__(self) -> None:
         self.lines: list[BufferLine] = [BufferLine()]
         self.cursor = Position(0, 0)
-        self.revision = 0  # grows with every change
+        self.revision = 0  # incremented by every change
         self._undo = UndoStack()
 
     @property
     def text(self) -> str:
-        """Everything, tokens as they are shown."""
+        """The whole text, with tokens as shown."""
         return "\n".join("".join(line) for line in self.lines)
 
     @property
@@ -61,7 +59,7 @@ class TextBuffer:
         return self.lines[self.cursor.line]
 
     def units(self, start: Position | None = None, end: Position | None = None) -> list[str]:
-        """What stands between two places, newlines as units of their own."""
+        """The units between two positions; newlines are separate units."""
         start, end = start or Position(0, 0), end or self.end
         if start.line == end.line:
             return self.lines[start.line][start.column : end.column]
@@ -73,7 +71,7 @@ class TextBuffer:
     # --- moving
 
     def move(self, position: Position) -> None:
-        """Put the cursor somewhere; places outside the text become its nearest one."""
+        """Set the cursor; positions outside the text become the nearest one."""
         self._undo.pause()
         line = min(max(position.line, 0), len(self.lines) - 1)
         self.cursor = Position(line, min(max(position.column, 0), len(self.lines[line])))
@@ -81,11 +79,11 @@ class TextBuffer:
     # --- changing
 
     def insert(self, units: Sequence[str], *, typed: bool = False) -> None:
-        """At the cursor, which stands behind it afterwards. ``typed`` units are undone by the word."""
+        """Insert at the cursor, which moves behind it. ``typed`` units are undone by word."""
         self.replace(self.cursor, self.cursor, units, typed=typed)
 
     def replace(self, start: Position, end: Position, units: Sequence[str], *, typed: bool = False) -> None:
-        """Put ``units`` where ``start`` to ``end`` was; the cursor stands behind them."""
+        """Replace ``start`` to ``end`` by ``units``; the cursor moves behind them."""
         if start == end and not units:
             return
         before = self.cursor
@@ -96,13 +94,13 @@ class TextBuffer:
             self._undo.add(BufferEdit(start, removed, inserted, before, after), typed=typed)
 
     def reset(self, units: Sequence[str] = ()) -> None:
-        """A new text with nothing to undo."""
+        """Set a new text without undo steps."""
         self.lines = [BufferLine()]
         self.cursor = self._splice(Position(0, 0), Position(0, 0), list(units))
         self._undo = UndoStack()
 
     def undo(self) -> bool:
-        """Take the last change back; whether there was one."""
+        """Undo the last change; True if there was one."""
         edit = self._undo.undo()
         if edit is not None:
             self._splice(edit.start, end_of(edit.start, edit.inserted), edit.removed)
@@ -117,7 +115,7 @@ class TextBuffer:
         return edit is not None
 
     def _splice(self, start: Position, end: Position, units: Iterable[str]) -> Position:
-        """Exchange without a record; the place behind what was put in."""
+        """Replace without an undo step; returns the position after the new units."""
         head, tail = self.lines[start.line][: start.column], self.lines[end.line][end.column :]
         fresh = [BufferLine(part) for part in _split(units)]
         after = Position(start.line + len(fresh) - 1, len(fresh[-1]) + (len(head) if len(fresh) == 1 else 0))
@@ -130,7 +128,7 @@ class TextBuffer:
     def _healed(
         self, start: Position, end: Position, units: list[str]
     ) -> tuple[Position, list[str], list[str], Position]:
-        """The same change with characters that now touch read again: where, what goes, what comes, the cursor."""
+        """The same change with touching characters split again: start, removed, inserted, cursor."""
         left, right = self.lines[start.line], self.lines[end.line]
         edges = [*left[start.column - 1 : start.column], *units[:1], *units[-1:], *right[end.column : end.column + 1]]
         removed = self.units(start, end)
@@ -147,7 +145,7 @@ class TextBuffer:
 
 
 class BufferEdit(NamedTuple):
-    """At ``start``, ``removed`` gave way to ``inserted``; the cursor went from ``before`` to ``after``."""
+    """At ``start``, ``inserted`` replaced ``removed``; the cursor moved from ``before`` to ``after``."""
 
     start: Position
     removed: Sequence[str]
@@ -157,15 +155,15 @@ class BufferEdit(NamedTuple):
 
 
 class UndoStack:
-    """What was changed, to be taken back and done again. Typing is one change per word, anything else one each."""
+    """Undo and redo steps. Typing is one step per word, other changes one each."""
 
     def __init__(self) -> None:
         self._done: list[BufferEdit] = []
         self._undone: list[BufferEdit] = []
-        self._open = False  # whether the next typed character may join the last change
+        self._open = False  # the next typed character may join the last change
 
     def pause(self) -> None:
-        """The cursor went elsewhere: what is typed next is a change of its own."""
+        """The cursor moved: typing starts a new change."""
         self._open = False
 
     def add(self, edit: BufferEdit, *, typed: bool = False) -> None:
@@ -192,25 +190,25 @@ class UndoStack:
 
 
 def _continues(last: BufferEdit, edit: BufferEdit) -> bool:
-    """Typed right behind the last change, and not the beginning of a new word."""
+    """True if typed directly after the last change, and not the start of a new word."""
     if edit.removed or last.after != edit.start or not last.inserted or not edit.inserted:
         return False
     if (
         end_of(last.start, last.inserted) != last.after
-    ):  # it touched what stands behind the cursor, and there is no "behind it" to join
+    ):  # it merged with the text after the cursor, so nothing can join it
         return False
     return not (last.inserted[-1].isspace() and not edit.inserted[0].isspace()) and "\n" not in edit.inserted
 
 
 class KillRing:
-    """What was cut last can be put back. Cuts that follow each other without another key between become one."""
+    """Cut text to put back. Consecutive cuts become one."""
 
     def __init__(self) -> None:
         self._kept: list[list[str]] = []
         self._joining = False
 
     def cut(self, units: Sequence[str], *, before: bool = False) -> None:
-        """Remember a cut; ``before`` when it was taken in front of the cursor, so it precedes the last."""
+        """Store a cut; ``before`` if it was before the cursor, so that it precedes the last one."""
         if not units:
             return
         if self._joining and self._kept:
@@ -221,7 +219,7 @@ class KillRing:
         self._joining = True
 
     def other_key(self) -> None:
-        """Something else was done: the next cut stands alone."""
+        """Another action: the next cut is separate."""
         self._joining = False
 
     @property
@@ -229,7 +227,7 @@ class KillRing:
         return list(self._kept[-1]) if self._kept else []
 
     def rotate(self) -> list[str]:
-        """The cut before the last, which is the last from now on."""
+        """The cut before the last; it becomes the last."""
         if self._kept:
             self._kept.insert(0, self._kept.pop())
         return self.last
@@ -248,7 +246,7 @@ def units_of(text: str) -> list[str]:
 
 
 def end_of(start: tuple[int, int], units: Sequence[str]) -> Position:
-    """Where a text that begins at ``start`` ends."""
+    """The end of a text that begins at ``start``."""
     breaks = units.count("\n")
     if not breaks:
         return Position(start[0], start[1] + len(units))
@@ -257,7 +255,7 @@ def end_of(start: tuple[int, int], units: Sequence[str]) -> Position:
 
 
 def segmented(units: Iterable[str]) -> Iterator[str]:
-    """The same text, its characters read again; tokens and newlines stay what they are."""
+    """The same text with its characters split again; tokens and newlines stay."""
     run: list[str] = []
     for unit in units:
         if isinstance(unit, Token) or unit == "\n":
@@ -290,7 +288,7 @@ def _touching(units: Iterable[str]) -> list[str]:
 
 
 def _up_to(units: Iterable[str], length: int) -> Iterator[str]:
-    """As many units as it takes to cover ``length`` code points."""
+    """Number of units that cover ``length`` code points."""
     for unit in units:
         if length <= 0:
             return
@@ -299,7 +297,7 @@ def _up_to(units: Iterable[str], length: int) -> Iterator[str]:
 
 
 def _trimmed(start: Position, removed: list[str], inserted: list[str]) -> tuple[Position, list[str], list[str]]:
-    """Without what is the same on both sides, so that a record is as small as its change."""
+    """Without common prefix and suffix, to keep a record small."""
     head = _shared(removed, inserted)
     start = end_of(start, removed[:head])
     removed, inserted = removed[head:], inserted[head:]
@@ -308,7 +306,7 @@ def _trimmed(start: Position, removed: list[str], inserted: list[str]) -> tuple[
 
 
 def _shared(one: list[str], other: list[str]) -> int:
-    """How many units are the same from the front; tokens may look alike and never are."""
+    """Number of equal units at the front; tokens are never equal, even if they look alike."""
     count = 0
     for first, second in zip(one, other, strict=False):
         if first != second or isinstance(first, Token):

@@ -1,7 +1,5 @@
 """Lays out text in rows of a given width: breaks at spaces, splits words wider than a row.
-
-Every unit is in exactly one row; a space that does not fit hangs over the edge. Lines are cached.
-"""
+Every unit is in exactly one row; a space that does not fit hangs over the edge. Lines are cached."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ def shown(unit: str) -> str:
 
 
 def cells_of(unit: str) -> int:
-    """How wide a unit is."""
+    """The width of a unit."""
     if len(unit) == 1 and unit.isascii():
         return len(TAB) if unit == "\t" else 1
     return _wide(unit)
@@ -64,7 +62,7 @@ def _broken(line: BufferLine, width: int) -> list[Span]:
 
 
 def _broken_text(text: str, width: int) -> list[Span]:
-    """The same for a line of which every character is one cell, which nearly every line is."""
+    """The same for a line of one-cell characters, the usual case."""
     rows: list[Span] = []
     start = 0
     while len(text) - start > width:
@@ -81,7 +79,7 @@ def _broken_text(text: str, width: int) -> list[Span]:
 
 
 def _word_start(line: BufferLine, start: int, index: int) -> int:
-    """Where the word at ``index`` begins; itself when it is a space."""
+    """The start of the word at ``index``; ``index`` if it is a space."""
     if line[index] == " ":
         return index
     while index > start and line[index - 1] != " ":
@@ -90,7 +88,7 @@ def _word_start(line: BufferLine, start: int, index: int) -> int:
 
 
 def _fits(line: BufferLine, word: int, width: int) -> bool:
-    """Whether the word that begins here fits a row of its own; looks no further than that."""
+    """True if the word that begins here fits one row; checks no further than that."""
     for index in range(word, len(line)):
         if line[index] == " ":
             break
@@ -101,7 +99,7 @@ def _fits(line: BufferLine, word: int, width: int) -> bool:
 
 
 def place_of(buffer: TextBuffer, at: Position, width: int) -> tuple[int, int]:
-    """The row within its line, and the cell, of a place."""
+    """Row within its line, and cell, of a position."""
     line = buffer.lines[at.line]
     rows = rows_of(line, width)
     row = next((i for i, (_, last) in enumerate(rows) if at.column < last), len(rows) - 1)
@@ -109,7 +107,7 @@ def place_of(buffer: TextBuffer, at: Position, width: int) -> tuple[int, int]:
 
 
 def _column_at(line: BufferLine, rows: list[Span], row: int, cell: int) -> int:
-    """The place in a row nearest to a cell from the left; the end of a row belongs to the next one."""
+    """The position in a row nearest to a cell; the end of a row belongs to the next one."""
     first, last = rows[row]
     for index in range(first, last):
         cell -= cells_of(line[index])
@@ -119,7 +117,7 @@ def _column_at(line: BufferLine, rows: list[Span], row: int, cell: int) -> int:
 
 
 def above(buffer: TextBuffer, at: Position, width: int, cell: int) -> Position | None:
-    """The place one visual row higher, nearest to ``cell``; None on the first row of all."""
+    """The position one visual row higher, nearest to ``cell``; None on the first row."""
     row, _ = place_of(buffer, at, width)
     if not row and not at.line:
         return None
@@ -129,7 +127,7 @@ def above(buffer: TextBuffer, at: Position, width: int, cell: int) -> Position |
 
 
 def below(buffer: TextBuffer, at: Position, width: int, cell: int) -> Position | None:
-    """The place one visual row lower; None on the last row of all."""
+    """The position one visual row lower; None on the last row."""
     row, _ = place_of(buffer, at, width)
     rows = rows_of(buffer.lines[at.line], width)
     if row + 1 < len(rows):
@@ -141,13 +139,13 @@ def below(buffer: TextBuffer, at: Position, width: int, cell: int) -> Position |
 
 
 class Scroll:
-    """Which rows of a tall text are shown: as little movement as keeps the cursor in sight."""
+    """The visible rows of a tall text: moves as little as needed to show the cursor."""
 
     def __init__(self) -> None:
-        self._top = (0, 0)  # line and row of it
+        self._top = (0, 0)  # line and its row
 
     def window(self, buffer: TextBuffer, width: int, height: int) -> TextWindow:
-        """At most ``height`` rows around the cursor; looks at no more lines than it shows."""
+        """At most ``height`` rows around the cursor; examines only the shown lines."""
         row, cell = place_of(buffer, buffer.cursor, width)
         cursor = (buffer.cursor.line, row)
         top = min(self._top, cursor)

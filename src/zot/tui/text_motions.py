@@ -38,7 +38,7 @@ def text_end(buffer: TextBuffer, at: Position) -> Position:
 
 
 def first_letter(buffer: TextBuffer, at: Position) -> Position:
-    """The first place of the line that is not a space."""
+    """The first position of the line that is not a space."""
     line = buffer.lines[at.line]
     return Position(at.line, next((i for i, unit in enumerate(line) if not unit.isspace()), 0))
 
@@ -48,12 +48,12 @@ def is_word(unit: str) -> bool:
 
 
 def word_left(buffer: TextBuffer, at: Position) -> Position:
-    """The beginning of the word before this place."""
+    """The start of the previous word."""
     return _skip(buffer, at, left, lambda at: buffer.lines[at.line][at.column - 1] if at.column else "\n")
 
 
 def word_right(buffer: TextBuffer, at: Position) -> Position:
-    """The end of the word after this place."""
+    """The end of the next word."""
 
     def ahead(at: Position) -> str:
         line = buffer.lines[at.line]
@@ -78,14 +78,14 @@ def _skip(buffer: TextBuffer, at: Position, step: Motion, facing: Callable[[Posi
 
 
 def deletes_word_left(buffer: TextBuffer, at: Position) -> Position:
-    """How far back ctrl+w reaches: the previous word of this line; at its beginning, the line before."""
+    """The start of a ctrl+w deletion: the previous word of this line; at its beginning, the line before."""
     if not at.column:
         return left(buffer, at)
     start = word_left(buffer, at)
     return start if start.line == at.line else Position(at.line, 0)
 
 
-# --- as vi sees words: letters, punctuation and spaces are three kinds; of its WORDS there are only two
+# --- vi words: letters, punctuation and spaces are three kinds; for WORDS there are only two
 
 Kinds = Callable[[str], int]
 
@@ -101,7 +101,7 @@ def big_kind_of(unit: str) -> int:
 
 
 def next_word(buffer: TextBuffer, at: Position, kinds: Kinds = kind_of) -> Position:
-    """vi's ``w``: where the next word or run of punctuation begins."""
+    """vi's ``w``: the start of the next word or run of punctuation."""
     line = buffer.lines[at.line]
     column = at.column
     if column < len(line):
@@ -114,7 +114,7 @@ def next_word(buffer: TextBuffer, at: Position, kinds: Kinds = kind_of) -> Posit
 
 
 def _first_of_word(buffer: TextBuffer, at: Position) -> Position:
-    """The first place from here that is not a space; an empty line counts as a word."""
+    """The first position from here that is not a space; an empty line counts as a word."""
     number, column = at
     while True:
         line = buffer.lines[number]
@@ -128,7 +128,7 @@ def _first_of_word(buffer: TextBuffer, at: Position) -> Position:
 
 
 def previous_word(buffer: TextBuffer, at: Position, kinds: Kinds = kind_of) -> Position:
-    """vi's ``b``: where the word or punctuation before begins."""
+    """vi's ``b``: the start of the previous word or punctuation."""
     number, column = at
     while True:
         line = buffer.lines[number]
@@ -146,7 +146,7 @@ def previous_word(buffer: TextBuffer, at: Position, kinds: Kinds = kind_of) -> P
 
 
 def word_last(buffer: TextBuffer, at: Position, kinds: Kinds = kind_of) -> Position:
-    """vi's ``e``: the last character of this word, or of the next when already there."""
+    """vi's ``e``: the last character of this word, or of the next if already there."""
     start = right(buffer, at)
     if start == at:
         return at

@@ -1,7 +1,5 @@
 """A theme gives the SGR of a role; the tables of roles and built-in palettes are here.
-
-Painted texts can be joined but not nested. Without colours (``NO_COLOR``) bold and reverse remain.
-"""
+Painted texts can be joined but not nested. Without colours (``NO_COLOR``) bold and reverse remain."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from zot.tui.width import RESET, cells, pad, visible
 
 
 class Role(msgspec.Struct, frozen=True):
-    """Values are written as in a theme file."""
+    """Values have the format of a theme file."""
 
     key: str
     dark: int | str | None
@@ -46,7 +44,7 @@ ROLES: tuple[Role, ...] = (
     Role("diff_remove_word_bg", None, None, "behind removed words; absent = a stronger tint"),
 )
 
-# Finer roles, each of which follows another while no theme names it.
+# Finer roles; each follows another unless a theme sets it.
 DERIVED: dict[str, str] = {
     "diff_add": "tool",
     "diff_remove": "error",
@@ -72,12 +70,12 @@ BACKGROUND_ROLES = frozenset(
 )
 
 
-# What a syntax style may say besides a colour, with its SGR code.
+# Attributes of a syntax style besides a colour, with SGR codes.
 STYLE_WORDS = {"bold": "1", "italic": "3", "underline": "4"}
 
 
 class SyntaxRole(msgspec.Struct, frozen=True):
-    """``short`` is another spelling; ``follows`` is the role it takes its style from while it has none."""
+    """``short`` is another spelling; ``follows`` is the role whose style it uses by default."""
 
     key: str
     short: str
@@ -109,7 +107,7 @@ SYNTAX: tuple[SyntaxRole, ...] = (
 
 SPINNER_FRAMES = ("⠋", "⠙", "⠚", "⠞", "⠖", "⠦", "⠴", "⠲", "⠳", "⠓")
 SPINNER_INTERVAL_MS = 80
-SPINNER_MESSAGES: tuple[str, ...] = ()  # a theme may have its own words for thinking
+SPINNER_MESSAGES: tuple[str, ...] = ()  # a theme may replace the words for thinking
 
 
 GROUNDS: dict[Background, colour.Rgb] = {"dark": (0x1E, 0x1E, 0x1E), "light": (0xFA, 0xFA, 0xFA)}
@@ -151,7 +149,7 @@ class Theme:
         return self.colours.get(role)
 
     def sgr(self, role: str, *, bold: bool = False) -> str:
-        """The opening sequence of a role; empty when it has none."""
+        """The opening sequence of a role; empty if it has none."""
         key = (role, bold)
         if key not in self._sgr:
             found = self.colour_of(role)
@@ -162,7 +160,7 @@ class Theme:
         return self._sgr[key]
 
     def tint(self, role: str, *, strong: bool = False) -> str:
-        """The SGR of a background for a role: its own ``…_bg`` role, or a tint of its colour, or nothing."""
+        """The SGR of a background for a role: its ``…_bg`` role, a tint of its colour, or nothing."""
         own = f"{role}_word_bg" if strong else f"{role}_bg"
         if self.colours.get(own) is not None:
             return self.sgr(own)
@@ -179,12 +177,12 @@ class Theme:
         return self._sgr[key]
 
     def paint(self, role: str, text: str, *, bold: bool = False) -> str:
-        """A text without styles in the colour of a role."""
+        """Paint a text without styles in the colour of a role."""
         opening = self.sgr(role, bold=bold)
         return f"{opening}{text}{RESET}" if opening and text else text
 
     def on(self, ground: str, role: str, text: str, width: int) -> str:
-        """A text on a background role, filled to the width."""
+        """Paint a text on a background role, filled to the width."""
         opening = self.sgr(ground) + self.sgr(role)
         if not opening:
             opening = "\x1b[7m" if ground == "selection_bg" else ""
@@ -192,25 +190,25 @@ class Theme:
         return f"{opening}{row}{RESET}" if opening else row
 
     def grounded(self, row: str, width: int) -> str:
-        """A whole row on the theme's own background; as it is when the terminal's own is wanted."""
+        """A whole row on the theme's background; unchanged if that is the terminal's."""
         ground = self.sgr("background")
         if not ground:
             return row
-        # Filled by erasing, not by spaces, which a narrower window would break into rows; erasing behind a full row
-        # would take its last cell.
+        # Filled by erasing, not by spaces, which a narrower window would wrap; erasing after a full row
+        # would remove its last cell.
         fill = "\x1b[K" if cells(row) < width else ""
         return f"{ground}{row.replace(RESET, RESET + ground)}{fill}{RESET}"
 
     def selected(self, text: str, width: int) -> str:
-        """The row a list stands on."""
+        """The selected row of a list."""
         return self.on("selection_bg", "selection_fg", text, width)
 
 
 def built_in(background: Background = "dark", depth: Depth = "256") -> Theme:
-    """The palette everything starts from."""
+    """The base palette."""
     values = {role.key: getattr(role, background) for role in ROLES}
     colours = {key: parsed for key, value in values.items() if (parsed := colour.parse(value)) is not None}
-    if background == "light":  # the accent is too faint there to read code in
+    if background == "light":  # the accent is too faint there for code
         colours["code"] = Colour(index=25)
     syntax = {role.key: style for role in SYNTAX if (style := getattr(role, background))}
     return Theme(colours, syntax, background=background, depth=depth)

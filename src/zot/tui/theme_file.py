@@ -1,8 +1,6 @@
 """Theme files: partial overrides of a built-in palette. A bad value affects only its key; unknown keys are reported.
-
-Overrides may be at the top level, in ``colors``, ``colors.dark`` or ``colors.light``; later ones win. Keys are compared
-without case, ``_`` and ``-``; those that begin with ``$`` or ``_`` are ignored.
-"""
+Overrides may be at the top level, in ``colors``, ``colors.dark`` or ``colors.light``; later ones win. Keys are
+compared without case, ``_`` and ``-``; those that begin with ``$`` or ``_`` are ignored."""
 
 from __future__ import annotations
 
@@ -47,7 +45,7 @@ OTHER_KEYS = (*SPINNER_KEYS, "syntax_base_style", "syntax")
 
 
 class ThemeFile(msgspec.Struct, frozen=True):
-    """The parsed file; ``problem`` says why it cannot be used at all."""
+    """The parsed file; ``problem`` is set if it cannot be used."""
 
     path: Path
     raw: dict[str, Any] = {}
@@ -69,23 +67,23 @@ def read(path: Path) -> ThemeFile:
     try:
         parsed: Any = msgspec.json.decode(read_whole(path, LARGEST))
     except TooLarge:
-        return ThemeFile(path, problem=f"{path}: a theme may be at most {LARGEST // 1024} KiB")
+        return ThemeFile(path, problem=f"{path}: larger than {LARGEST // 1024} KiB")
     except OSError as error:
         return ThemeFile(path, problem=f"{path}: {error.strerror or error}")
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         return ThemeFile(path, problem=f"{path}: not JSON: {error}")
     if not isinstance(parsed, dict):
-        return ThemeFile(path, problem=f"{path}: a theme is a JSON object")
+        return ThemeFile(path, problem=f"{path}: expected a JSON object")
     return ThemeFile(path, cast("dict[str, Any]", parsed))
 
 
 def shipped() -> list[Path]:
-    """The themes that come with zot, beside the built-in palettes."""
+    """The themes included with zot, besides the built-in palettes."""
     return sorted(SHIPPED.glob("*.json"))
 
 
 def apply(file: ThemeFile, background: Background, depth: Depth) -> tuple[Theme, list[str]]:
-    """The theme on a terminal of this background, and one line for each key or value that could not be used."""
+    """The theme for this background, and one line per key or value that could not be used."""
     return _Application(file, background, depth).run()
 
 
@@ -120,7 +118,7 @@ class _Application:
         for overrides in sets:
             exact = {key: key for key in overrides if key in _READERS or key in _COLOUR_KEYS}
             aliases = {key: known for key in overrides if key not in exact and (known := _KNOWN.get(_bare(key)))}
-            for key, known in (*aliases.items(), *exact.items()):  # where both are there, the table's spelling wins
+            for key, known in (*aliases.items(), *exact.items()):  # if both are present, the table's spelling wins
                 self._key(key, known, overrides[key])
             for key in overrides:
                 if key not in exact and key not in aliases:
@@ -151,7 +149,7 @@ class _Application:
                 self._colours.pop(known, None)
             else:
                 if known == "accent" and "code" not in self._named:
-                    self._colours.pop("code", None)  # follows the accent again
+                    self._colours.pop("code", None)  # follow the accent again
                 self._colours[known] = parsed
                 self._named.add(known)
         else:
@@ -163,9 +161,9 @@ class _Application:
             self._problems.append(f"{self._file.path}: {key}: {shown} is not {wanted}; the key is ignored")
 
     def _listing(self) -> bool:
-        """Whether one more problem is worth a line."""
+        """True until the limit of reported problems."""
         if len(self._problems) == MOST_PROBLEMS:
-            self._problems.append(f"{self._file.path}: more is wrong than these {MOST_PROBLEMS} keys")
+            self._problems.append(f"{self._file.path}: more problems than these {MOST_PROBLEMS}")
         return len(self._problems) < MOST_PROBLEMS
 
     def _unknown(self, place: str, key: str, known: Collection[str]) -> None:
@@ -173,8 +171,8 @@ class _Application:
             return
         spellings = {_bare(name): name for name in known}
         close = closest_match(_bare(key), spellings)
-        meant = f"did you mean {spellings[close]}?" if close else "`zot docs themes` lists them"
-        self._problems.append(f"{self._file.path}: {place[:60]} is not a theme key; {meant}")
+        hint = f"did you mean {spellings[close]}?" if close else "`zot docs themes` lists them"
+        self._problems.append(f"{self._file.path}: {place[:60]} is not a theme key; {hint}")
 
     def _read_frames(self, key: str, value: Any) -> None:
         if value == []:
@@ -202,7 +200,7 @@ class _Application:
             self._wrong(key, value, "a number of milliseconds")
 
     def _read_base_style(self, key: str, value: Any) -> None:
-        from zot.tui.highlight import styles_of  # brings pygments, which only such a theme needs
+        from zot.tui.highlight import styles_of  # imports pygments, which only such a theme needs
 
         found = styles_of(value) if isinstance(value, str) else None
         if found is None:
@@ -277,7 +275,7 @@ _FAINT = frozenset({"muted", "quote", "border", "diff_context", "note_info", "us
 
 
 def faint_roles(theme: Theme) -> list[str]:
-    """One line for each role the theme changed that is hard to read: below 4.5 to 1, hints and frames below 3 to 1."""
+    """One line per changed role that is hard to read: contrast below 4.5 to 1, hints and frames below 3 to 1."""
     plain = built_in(theme.background, theme.depth)
     own = theme.colour_of("background")
     ground = (own.approximate() if own else None) or GROUNDS[theme.background]
@@ -290,7 +288,7 @@ def faint_roles(theme: Theme) -> list[str]:
         rgb = shown.approximate() if shown else None
         wanted = 3.0 if key in _FAINT else 4.5
         if rgb is not None and (ratio := colour.contrast(rgb, behind)) < wanted:
-            found.append(f"{key}: contrast {ratio:.1f} to 1, at least {wanted:g} is readable")
+            found.append(f"{key}: contrast {ratio:.1f} to 1; expected at least {wanted:g} to be readable")
     return found
 
 

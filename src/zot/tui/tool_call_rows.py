@@ -1,4 +1,5 @@
-"""Rows of a tool call: a glyph for its state, a summary line and a body. No frames or padding, so copies are clean."""
+"""Rows of a tool call: a glyph for its state, a summary line and a body.
+No frames or padding, so copies are clean."""
 
 from __future__ import annotations
 
@@ -10,10 +11,10 @@ import msgspec
 from zot.tui.theme import Theme
 from zot.tui.width import cells, clusters, cut
 
-INDENT = 4  # of a body
-_MARGIN = 2  # cells that stay free on the right
-_NARROWEST = 8  # the least a body is given
-_LEAST_SUBJECT = 12  # cells a subject keeps before what follows it is cut as well
+INDENT = 4  # rows of a body
+_MARGIN = 2  # free cells on the right
+_NARROWEST = 8  # minimum width of a body
+_LEAST_SUBJECT = 12  # minimum cells of a subject before the parts after it are truncated
 
 GLYPHS = {
     "done": ("●", "tool"),
@@ -23,14 +24,14 @@ GLYPHS = {
     "waiting": ("○", "muted"),
 }
 
-Words = tuple[str, str]  # a text and the role it is painted in
+Words = tuple[str, str]  # a text and its role
 
 
 class CallHead(msgspec.Struct, frozen=True):
-    """``state`` is one of ``GLYPHS``, or a spinner's frame while the call runs. ``verb`` says what was done to
-    ``subject``; ``outcome`` are the parts behind it, each after a dot; ``owner`` is an extension's name, ``changed``
-    how many lines came and how many went. Where there is no room the end of a path stays, and the ``range`` behind it.
-    """
+    """``state`` is one of ``GLYPHS``, or a spinner's frame while the call runs.
+    ``verb`` and ``subject`` describe it; ``outcome`` are the parts after it, each after a dot; ``owner`` is an
+    extension's name, ``changed`` the numbers of added and removed lines. In a narrow row the end of a path stays,
+    and the ``range`` after it."""
 
     state: str
     verb: str
@@ -48,23 +49,23 @@ def body_width(width: int) -> int:
 
 
 def head_row(theme: Theme, head: CallHead, width: int) -> str:
-    """One row: the subject gives way first, so that how it went can always be read."""
+    """One row: the subject is truncated first, so that the outcome stays readable."""
     room = max(width - _MARGIN, 1)
     glyph, role = GLYPHS.get(head.state, (head.state, "spinner"))
     row = f"{theme.paint(role, glyph)} {theme.paint('tool_name', head.verb, bold=True)}"
     if head.owner:
         row += theme.paint("muted", f" [{head.owner}]")
-    told = f" ({counts(theme, *head.changed)})" if head.changed else ""
-    told += "".join(theme.paint("muted", " · ") + theme.paint(part_role, text) for text, part_role in head.outcome)
+    outcome = f" ({counts(theme, *head.changed)})" if head.changed else ""
+    outcome += "".join(theme.paint("muted", " · ") + theme.paint(part_role, text) for text, part_role in head.outcome)
     if head.subject:
-        left = max(room - cells(row) - 1 - cells(head.range) - cells(told), _LEAST_SUBJECT)
+        left = max(room - cells(row) - 1 - cells(head.range) - cells(outcome), _LEAST_SUBJECT)
         shown = _end_of(head.subject, left) if head.is_path else cut(head.subject, left)
         row += f" {theme.paint('fg', shown + head.range)}"
-    return cut(row + told, room)
+    return cut(row + outcome, room)
 
 
 def _end_of(path: str, width: int) -> str:
-    """The end of a path, which tells more than its beginning."""
+    """The end of a path, which is more informative than its beginning."""
     if cells(path) <= width:
         return path
     kept: list[str] = []
@@ -78,7 +79,7 @@ def _end_of(path: str, width: int) -> str:
 
 
 def counts(theme: Theme, added: int, removed: int) -> str:
-    """``+2 −1``, with a real minus sign; what is not there is not said."""
+    """``+2 −1``, with a real minus sign; zeros are omitted."""
     parts = [theme.paint("diff_add", f"+{added:,}")] if added or not removed else []
     parts += [theme.paint("diff_remove", f"\N{MINUS SIGN}{removed:,}")] if removed else []
     return " ".join(parts)
@@ -91,7 +92,7 @@ def call_rows(theme: Theme, head: CallHead, body: Sequence[str], width: int) -> 
 
 
 def folded(theme: Theme, rows: Sequence[str], most: int, *, tail: bool = False) -> list[str]:
-    """At most about so many rows: the first ones, or the last where the end is what matters, and what is hidden."""
+    """At most about this many rows: the first or last ones, and a line about the hidden ones."""
     if len(rows) <= most + 2:  # a hint would save nothing
         return list(rows)
     hint = fold_hint(theme, len(rows) - most, before=tail)
@@ -141,7 +142,7 @@ def string_fields(text: str) -> Iterator[Field]:
 def _decoded(raw: str, *, complete: bool) -> str:
     if not complete:
         raw = _HALF.sub("", raw)
-        raw = _HIGH.sub("", raw)  # the first half of a pair says nothing yet
+        raw = _HIGH.sub("", raw)  # half of a surrogate pair
     try:
         return msgspec.json.decode(f'"{raw}"', type=str, strict=False)
     except (msgspec.DecodeError, UnicodeError):

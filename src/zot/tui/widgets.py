@@ -1,4 +1,4 @@
-"""Small pieces of a screen: state in, styled rows out. A list to choose from, a text field, the status bar."""
+"""Screen widgets: a list to choose from, a text field, the status bar. State in, styled rows out."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from zot.tui.width import cells, clusters, cut, pad
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """One row. ``detail`` stands muted in a second column; a ``divider`` cannot be chosen.
-
-    ``shorter`` are other wordings of the detail, the best first: a detail that has some is said in one that fits or
-    not at all, where others are cut. A filter looks in ``searched``, else in label and detail."""
+    """One row. ``detail`` is muted in a second column; a ``divider`` cannot be chosen.
+    ``shorter`` are other versions of the detail, the best first: the first that fits is used, or none; other details
+    are truncated. A filter searches ``searched``, else label and detail."""
 
     value: str
     label: str
@@ -30,14 +29,13 @@ class Choice(msgspec.Struct, frozen=True):
     searched: str = ""
 
 
-_LONGEST = 500  # characters of a label or a detail: no row shows more
+_LONGEST = 500  # characters of a label or detail: no row shows more
 
 
 class SelectList:
-    """``key`` says whether it used the key; ``chosen`` is the selected row, None when nothing matches.
-
-    The best match comes first; in an ``ordered`` list, as one by time, matches keep their order. Who filters the rows
-    himself says what ``found`` them."""
+    """``key`` returns whether it used the key; ``chosen`` is the selected row, None if nothing matches.
+    The best match comes first; in an ``ordered`` list matches keep their order. A caller that filters the rows
+    itself sets ``found``."""
 
     def __init__(
         self,
@@ -55,7 +53,7 @@ class SelectList:
         self._filterable = filterable
         self._shown = self._all
         self._position = 0
-        self._before = ""  # the row that was selected when a filter began
+        self._before = ""  # the selected row when a filter began
         self.select(selected)
 
     def set_choices(self, choices: Sequence[Choice]) -> None:
@@ -106,7 +104,7 @@ class SelectList:
         return next((i for i, choice in enumerate(self._shown) if not choice.divider), 0)
 
     def _refilter(self) -> None:
-        """The best match is selected; without a filter, what was selected before there was one."""
+        """Select the best match; without a filter, the previous selection."""
         self._pattern = Pattern(self.filter)
         if not self.filter:
             self._shown = self._all
@@ -116,7 +114,7 @@ class SelectList:
         self._position = self._first()
 
     def lines(self, theme: Theme, width: int, height: int) -> list[str]:
-        """At most ``height`` rows; how many more there are above and below is said."""
+        """At most ``height`` rows, with the numbers of rows above and below."""
         if not self._shown:
             return [theme.paint("muted", cut("  nothing matches", width))]
         first, last = window(len(self._shown), self._position, max(height, 1))
@@ -141,7 +139,7 @@ class SelectList:
 
 
 def _short(choices: Sequence[Choice]) -> list[Choice]:
-    """Every frame measures them."""
+    """Measured for every frame."""
     return [
         choice
         if len(choice.label) <= _LONGEST and len(choice.detail) <= _LONGEST
@@ -153,9 +151,9 @@ def _short(choices: Sequence[Choice]) -> list[Choice]:
 
 
 def columns(choices: Sequence[Choice], width: int) -> tuple[int, list[str]]:
-    """The width of the labels' column, and the details as they are said beside it."""
+    """The width of the label column, and the details that fit beside it."""
     longest = max((cells(choice.label) for choice in choices), default=0)
-    room = width - 4 - min(longest, width * 3 // 5)  # which the labels have in any case
+    room = width - 4 - min(longest, width * 3 // 5)  # which the labels always have
     details = [_fitting(choice, room) for choice in choices]
     if not any(choice.shorter for choice in choices):
         return min(longest, max(width * 2 // 3, 8)), details
@@ -169,7 +167,7 @@ def _fitting(choice: Choice, room: int) -> str:
 
 
 def window(count: int, position: int, height: int) -> tuple[int, int]:
-    """Which rows of ``count`` to show so that ``position`` is among them, and not under a "more" row."""
+    """The range of ``count`` rows that shows ``position``, not under a "more" row."""
     if count <= height:
         return 0, count
     first = min(max(position - height // 2, 0), count - height)
@@ -177,7 +175,7 @@ def window(count: int, position: int, height: int) -> tuple[int, int]:
 
 
 def filtered(pattern: Pattern, choices: Sequence[Choice], *, ordered: bool = False) -> list[Choice]:
-    """Those that match, best first; ``ordered``: as they come."""
+    """Matches, best first; ``ordered``: in input order."""
     ranked: list[tuple[int, Choice]] = []
     for choice in choices:
         if choice.divider:
@@ -190,7 +188,7 @@ def filtered(pattern: Pattern, choices: Sequence[Choice], *, ordered: bool = Fal
 
 
 def pointed_out(theme: Theme, text: str, pattern: Pattern, role: str = "fg") -> str:
-    """A text with what a filter found in it standing out."""
+    """A text with the matches of a filter highlighted."""
     places = pattern.places(text)
     if not places:
         return theme.paint(role, text)
@@ -203,7 +201,7 @@ def pointed_out(theme: Theme, text: str, pattern: Pattern, role: str = "fg") -> 
 
 
 class TextField:
-    """``masked`` shows dots; ``text`` is what was typed."""
+    """``masked`` shows dots; ``text`` is the input."""
 
     def __init__(self, text: str = "", *, masked: bool = False) -> None:
         self._clusters = [cluster for cluster, _ in clusters(text)]
@@ -220,7 +218,7 @@ class TextField:
         self._position += len(added)
 
     def key(self, key: Key) -> bool:
-        """Whether the key was used."""
+        """True if the key was used."""
         if key.printable or key.name == "paste":
             self.insert(key.text)
             return True
@@ -316,7 +314,7 @@ def duration(seconds: float) -> str:
 
 
 def spinner_glyph(theme: Theme, elapsed: float) -> str:
-    """The theme's spinner after so many seconds, always as wide as its widest frame."""
+    """The theme's spinner after this many seconds, padded to its widest frame."""
     frames = theme.spinner.frames
     frame = frames[int(elapsed * 1000 / theme.spinner.interval_ms) % len(frames)]
     return frame + " " * (max(map(cells, frames)) - cells(frame))

@@ -1,8 +1,5 @@
-"""Width of text in cells; cut, pad and wrap by cells.
-
-A line may contain SGR styles and OSC 8 links. Styles open at the end of a row are reset and opened again on the next.
-Clusters are never broken.
-"""
+"""Width of text in cells; cut, pad and wrap by cells. A line may contain SGR styles and OSC 8 links.
+Styles open at the end of a row are reset and opened again on the next. Clusters are never broken."""
 
 from __future__ import annotations
 
@@ -11,29 +8,29 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 RESET = "\x1b[0m"
-CONTINUED = "↪"  # stands before the rows in which a long line goes on
+CONTINUED = "↪"  # prefix of rows that continue a long line
 LINK_END = "\x1b]8;;\x1b\\"
 STYLE = re.compile(r"\x1b\[[0-9;:]*m|\x1b\]8;[^\x1b\x07]*(?:\x1b\\|\x07)")
 
-# One cell each, never part of a cluster: what nearly all text is made of, so that the tables stay unloaded.
+# One cell each, never part of a cluster: nearly all text, so that the tables are not imported.
 _ONE_CELL = (
     " -~\u00a0-\u00ac\u00ae-\u02ff\u0370-\u0377\u0391-\u03ff\u0400-\u0482\u2010-\u2027\u2030-\u203b\u2190-\u2199"
     "\u21a9\u21aa\u21e5\u2500-\u25a9\u27e8\u27e9\u25b2-\u25b5\u25b8-\u25bf\u25c6-\u25cf\u2713\u2717\u2800-\u28ff"
     "\u2212\u2298\u2716\u273b"
 )
-# Two cells each and alone too: Chinese, Japanese and Korean as they are written.
+# Two cells each and never part of a cluster: common Chinese, Japanese and Korean.
 _WIDE_FROM = "\u3000"
 TWO_CELLS = "\u3000-\u3020\u3041-\u3096\u309b-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60"
 _PLAIN = re.compile(f"[{_ONE_CELL}]*")
 _SIMPLE = re.compile(f"[{_ONE_CELL}{TWO_CELLS}]*")
 _WORD = re.compile(r"(?:[^ \x1b]++|\x1b\[[0-9;:]*+m|\x1b\]8;[^\x1b\x07]*+(?:\x1b\\|\x07))++| ++")
-# What closes a clause or a quotation in Chinese and Japanese: no row begins with it.
+# Closing punctuation in Chinese and Japanese: no row begins with it.
 _CLOSING = frozenset("。、，．）」』】！？：；〉》〕〗〙")
 _RESETS = frozenset({RESET, "\x1b[m"})
-_LONG_CLUSTER = 16  # longer ones are not worth remembering
-_CUT_FROM = 4096  # characters beside the width's own: what a row is cut from, were the text endless
-_LONGEST_STYLE, _LONGEST_LINK = 256, 512  # what is longer is closed at the end of its row and not opened again
-_MOST_OPEN = 32  # styles that a row may open again; of a text that never closes any, the oldest are forgotten
+_LONG_CLUSTER = 16  # longer ones are not cached
+_CUT_FROM = 4096  # extra characters besides the width: limit of the text cut for a row
+_LONGEST_STYLE, _LONGEST_LINK = 256, 512  # longer ones are closed at the end of their row and not opened again
+_MOST_OPEN = 32  # styles that a row may open again; the oldest are dropped
 
 
 def visible(text: str) -> str:
@@ -52,12 +49,12 @@ def cells(text: str) -> int:
 
 
 def is_narrow(plain: str) -> bool:
-    """Whether every character of a text without styles takes one cell for certain."""
+    """True if every character of a text without styles takes one cell for certain."""
     return _PLAIN.fullmatch(plain) is not None
 
 
 def _without_drawings(text: str) -> str:
-    """Without the images in a row (saved cursor, drawing, restored cursor): they take no room, their rows do."""
+    """Remove images in a row (saved cursor, drawing, restored cursor), which have no width."""
     kept: list[str] = []
     end = 0
     while (start := text.find("\x1b7", end)) >= 0 and (restored := text.find("\x1b8", start)) >= 0:
@@ -72,7 +69,7 @@ def clusters(plain: str) -> Iterator[tuple[str, int]]:
         for character in plain:
             yield character, 2 if character >= _WIDE_FROM else 1
         return
-    # Imported here: the tables cost 30 ms, which a session in plain text does not pay.
+    # Imported here: the tables take 30 ms, not needed for plain text.
     from wcwidth import iter_graphemes
 
     for cluster in iter_graphemes(plain):
@@ -80,18 +77,18 @@ def clusters(plain: str) -> Iterator[tuple[str, int]]:
 
 
 def _measured(cluster: str) -> int:
-    """Width of a cluster: marks have none, wide characters theirs, odd pairs the sum of their parts."""
+    """Width of a cluster: marks have none, wide characters two, odd pairs the sum of their parts."""
     from wcwidth import wcswidth, wcwidth
 
     size = max(wcswidth(cluster), *map(wcwidth, cluster))
-    return size if size > 0 else max(wcswidth("x" + cluster) - 1, 0)  # a mark that stands alone, but behind something
+    return size if size > 0 else max(wcswidth("x" + cluster) - 1, 0)  # a mark alone, after something
 
 
 _cluster_cells = lru_cache(4096)(_measured)
 
 
 def _pieces(text: str) -> Iterator[tuple[str, int]]:
-    """Styles (width 0) and clusters in order; a style in the middle of a cluster comes behind it."""
+    """Styles (width 0) and clusters in order; a style inside a cluster comes after it."""
     plain = visible(text)
     if _SIMPLE.fullmatch(plain):
         position = 0
@@ -116,7 +113,7 @@ def _pieces(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _placed_styles(text: str) -> Iterator[tuple[int, str]]:
-    """Each style with its place in the visible text; at the end an empty one behind everything."""
+    """Each style with its position in the visible text; at the end an empty one."""
     taken = 0
     for match in STYLE.finditer(text):
         yield match.start() - taken, match.group()
@@ -125,14 +122,14 @@ def _placed_styles(text: str) -> Iterator[tuple[int, str]]:
 
 
 def cut(text: str, width: int, mark: str = "…") -> str:
-    """At most ``width`` cells; what was longer ends in the mark."""
+    """At most ``width`` cells; a longer text ends in the mark."""
     if width <= 0:
         return ""
     if len(text) <= _CUT_FROM + 8 * width:
         if cells(text) <= width:
             return text
-    elif "\x1b7" not in text:  # an image takes as much text as it likes
-        head = text[: _CUT_FROM + 8 * width]  # without a style cut in two
+    elif "\x1b7" not in text:  # the text of an image has any length
+        head = text[: _CUT_FROM + 8 * width]  # do not cut a style
         last = head.rfind("\x1b")
         text = head if last < 0 or STYLE.match(head, last) else head[:last]
     mark = mark if cells(mark) <= width else ""
@@ -158,7 +155,7 @@ def _open_after(pieces: list[str]) -> list[str]:
 
 
 def closed_lines(text: str) -> list[str]:
-    """The lines of a styled text, each closed in itself: what crosses a line break is opened again behind it."""
+    """The lines of a styled text, each closed: styles that cross a line break are opened again."""
     if "\n" not in text:
         return [text]
     out: list[str] = []
@@ -171,7 +168,7 @@ def closed_lines(text: str) -> list[str]:
 
 
 def with_cursor(text: str, column: int) -> str:
-    """The row with one cell inverted, where a cursor would stand; behind its end, that cell is added."""
+    """The row with one cell inverted for the cursor; after its end, that cell is added."""
     kept: list[str] = []
     at = 0
     for piece, size in _pieces(text):
@@ -182,7 +179,7 @@ def with_cursor(text: str, column: int) -> str:
 
 
 def pad(text: str, width: int) -> str:
-    """Cut or filled with spaces to exactly ``width`` cells."""
+    """Truncated or padded with spaces to exactly ``width`` cells."""
     text = cut(text, width)
     return text + " " * (width - cells(text))
 
@@ -190,7 +187,7 @@ def pad(text: str, width: int) -> str:
 def wrap(text: str, width: int, indent: str = "") -> list[str]:
     """One line as rows of ``width`` cells, later ones with ``indent``; breaks at spaces, splits longer words."""
     width = max(width, 1)
-    if cells(indent) > width - 2:  # no room beside it for a wide character
+    if cells(indent) > width - 2:  # no space for a wide character
         indent = ""
     if "\n" in text:
         return [row for line in text.split("\n") for row in wrap(line, width, indent)]
@@ -238,7 +235,7 @@ class _Wrapping:
         self._done: list[str] = []
         self._row: list[str] = []
         self._used = 0
-        self._active: list[str] = []  # styles open at this place
+        self._active: list[str] = []  # styles open at this position
         self._gap = ""
 
     def rows(self, text: str) -> list[str]:
@@ -271,7 +268,7 @@ class _Wrapping:
             self._put(self._gap, len(self._gap))
         elif self._used:
             self._break()
-        first = len(self._row)  # where the pieces of this word begin in the row
+        first = len(self._row)  # start of this word's pieces in the row
         for piece, size in _pieces(word):
             if self._used + size > self._width and self._used > (self._indent_cells if self._done else 0):
                 carried = self._carried(first, size) if piece in _CLOSING else []
@@ -329,6 +326,6 @@ def _follow(active: list[str], style: str) -> None:
 
 
 def _end_of(active: list[str]) -> str:
-    """What closes these styles and this link."""
+    """The sequence that closes these styles and this link."""
     link = LINK_END if any(s.startswith("\x1b]") for s in active) else ""
     return link + (RESET if any(not s.startswith("\x1b]") for s in active) else "")

@@ -1,1 +1,1 @@
-"""The frames spoken with extensions and RPC clients: the single source of the wire."""
+"""Frames of the extension protocol and of RPC: the single source of the wire formats."""

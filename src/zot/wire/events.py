@@ -274,7 +274,7 @@ WireEvent = (
 
 _encode = msgspec.json.Encoder().encode
 
-# The core's fields are the wire's own here, so these are encoded as they are: the hot path of a streaming answer.
+# These have the wire's fields and are encoded directly: the hot path of a streaming answer.
 _SAME: dict[type[ev.AgentEvent], type[WireEvent]] = {
     ev.TextDelta: TextDelta,
     ev.ThinkingDelta: ThinkingDelta,
@@ -293,7 +293,7 @@ _SAME: dict[type[ev.AgentEvent], type[WireEvent]] = {
 
 
 def encode(event: ev.AgentEvent) -> bytes | None:
-    """One line without its newline, or None for events that are not part of the wire (notices)."""
+    """One line without its newline, or None for events that are not on the wire (notices)."""
     if type(event) in _SAME:
         return _encode(event)
     frame = _reshaped(event)
@@ -301,7 +301,7 @@ def encode(event: ev.AgentEvent) -> bytes | None:
 
 
 def of(event: ev.AgentEvent) -> WireEvent | None:
-    """The event as programs see it, or None for those that are not part of the wire."""
+    """The event for programs, or None if it is not on the wire."""
     if isinstance(event, ev.TextDelta):  # most of a streaming answer
         return TextDelta(delta=event.delta)
     same = _SAME.get(type(event))
@@ -349,7 +349,7 @@ def totals_of(usage: CoreUsage) -> UsageTotals:
 
 
 def message_text(message: Message | UserMessage | AssistantMessage) -> str:
-    """The text blocks joined by newlines; empty when there is none."""
+    """The text blocks joined by newlines; empty if there is none."""
     return "\n".join(block.text for block in message.content if isinstance(block, TextContent))
 
 
@@ -368,7 +368,7 @@ def _content(block: TextBlock | ImageBlock | ToolCallBlock | ToolResultBlock) ->
 
 
 def _own(args: Any) -> Any:
-    """A copy: the call goes on to its tool with the original, whatever a program does with what it was handed."""
+    """A copy: programs may change it while the tool gets the original."""
     return msgspec.to_builtins(args)
 
 

@@ -1,9 +1,7 @@
-"""Lines to frames and back. One frame is one line; what cannot be a frame raises BadFrame with the reason.
-
-``null`` means absent at every known key, unknown keys are ignored, and a wrong type spoils the whole frame. A line
-in our own spelling (which the SDKs write) is decoded once and compared; every other line goes through the exact
-reader of ``zot.system.strict_json``.
-"""
+"""Lines to frames and back. One frame is one line; an invalid one raises BadFrame with the reason.
+``null`` means absent at every known key, unknown keys are ignored, and a wrong type invalidates the frame. A line in
+our own spelling (which the SDKs write) is decoded once and compared; others go through the strict parser of
+``zot.system.strict_json``."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ _decode_host = msgspec.json.Decoder(HostFrame).decode
 
 
 class UnknownFrame(BadFrame):
-    """A well-formed frame of a type this direction does not know; ``type`` holds it, "" when it was missing."""
+    """A well-formed frame of a type unknown in this direction; ``type`` is "" if it was missing."""
 
     def __init__(self, type: str) -> None:
         super().__init__(f"unknown frame type {type!r}")
@@ -31,19 +29,19 @@ class UnknownFrame(BadFrame):
 
 
 def decode_child(line: bytes) -> ChildFrame:
-    """The frame a child sent; raises UnknownFrame or BadFrame. The line end may still be there."""
+    """The frame a child sent; raises UnknownFrame or BadFrame. The line end may be included."""
     line = _without_line_end(line)
     try:
         frame = _decode_child(line)
         if _ours(line, frame):
             return frame
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        pass  # the exact reader names the reason, or accepts what is merely spelled differently
+        pass  # the strict parser names the reason, or accepts another spelling
     return _convert(line, _child_types())
 
 
 def decode_host(line: bytes) -> HostFrame:
-    """The frame a host sent; raises UnknownFrame or BadFrame. The line end may still be there."""
+    """The frame a host sent; raises UnknownFrame or BadFrame. The line end may be included."""
     line = _without_line_end(line)
     try:
         frame = _decode_host(line)
@@ -63,7 +61,7 @@ def encode(frame: Frame) -> bytes:
 
 
 def _ours(line: bytes, frame: Frame) -> bool:
-    """Whether the line is in our own spelling, which leaves no room for duplicates, nulls or odd characters."""
+    """True if the line is in our own spelling, which excludes duplicates, nulls and odd characters."""
     return _encode(frame) == line and strict_json.plain(line) and b":null" not in line
 
 
@@ -104,7 +102,7 @@ def _host_types() -> dict[str, type[Any]]:
 
 
 def _without_nulls(fields: dict[str, Any], struct: type[Any]) -> dict[str, Any]:
-    """``fields`` less every ``null`` at a key of ``struct``, in its inner objects too."""
+    """``fields`` without ``null`` at keys of ``struct``, also in inner objects."""
     nested = _nested(struct)
     known = struct.__struct_fields__
     kept = {key: value for key, value in fields.items() if not (value is None and key in known)}
@@ -115,12 +113,12 @@ def _without_nulls(fields: dict[str, Any], struct: type[Any]) -> dict[str, Any]:
 
 
 def _inner(value: Any, struct: type[Any]) -> Any:
-    """The same for a nested object or a list of them; a text that is required there and missing is empty."""
+    """The same for a nested object or list; a missing required text becomes empty."""
     if isinstance(value, list):
         items: list[Any] = value  # pyright: ignore[reportUnknownVariableType]  a JSON array
         return [_inner(item, struct) for item in items]
     if not isinstance(value, dict):
-        return value  # the wrong type is the converter's to name
+        return value  # the converter reports the wrong type
     cleaned = _without_nulls(value, struct)  # pyright: ignore[reportUnknownArgumentType]  a JSON object
     return {**dict.fromkeys(_required_texts(struct), ""), **cleaned}
 
@@ -145,7 +143,7 @@ def _required_texts(struct: type[Any]) -> tuple[str, ...]:
 
 
 def well_formed(value: Any) -> Any:
-    """Lone surrogates, which JSON cannot carry, as U+FFFD."""
+    """Replace lone surrogates, which JSON cannot encode, by U+FFFD."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):

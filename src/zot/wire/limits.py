@@ -1,4 +1,4 @@
-"""Every number of the extension wire, by name; the protocol reference prints them. Times are seconds, sizes bytes."""
+"""Every number of the extension wire, by name; the protocol reference lists them. Seconds and bytes."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
-"""Bytes to lines, for every reader of newline-delimited JSON: whole lines come out, whatever pieces go in.
-
-A line above the limit is never held in memory. It is reported as None, once, as soon as it is too long, and skipped up
-to its line feed; the line after it is read as if nothing had happened. A reader that would rather end does so at the
-None.
-"""
+"""Splits bytes into lines, for readers of newline-delimited JSON.
+A line above the limit is never stored: it is reported once as None, as soon as it is too long, and skipped up to its
+line feed. A reader may stop at the None."""
 
 from __future__ import annotations
 
@@ -13,26 +10,26 @@ _LONG = 64 * 1024
 
 
 class LineSplitter:
-    """``limit`` is the longest line, without its line feed; any length unless said otherwise."""
+    """``limit`` is the longest line, without its line feed; default: unlimited."""
 
     def __init__(self, limit: int = sys.maxsize) -> None:
         self._limit = limit
-        self._parts: list[bytes] = []  # of the line that has not ended; joined once, when it has
+        self._parts: list[bytes] = []  # pieces of the unfinished line, joined at its end
         self._size = 0
         self._skipping = False
 
     @property
     def is_inside_a_long_line(self) -> bool:
-        """Worth reading in larger pieces."""
+        """True if larger reads are worthwhile."""
         return self._skipping or self._size > _LONG
 
     @property
     def unfinished(self) -> bytes:
-        """The line that has begun and not ended; nothing of one that is being skipped."""
+        """The unfinished line; empty for one that is being skipped."""
         return b"".join(self._parts)
 
     def feed(self, data: bytes) -> list[bytes | None]:
-        """The lines that are complete now, without their line feeds; None for one that is too long."""
+        """The complete lines, without line feeds; None for one that is too long."""
         *whole, tail = data.split(b"\n")
         found: list[bytes | None] = [*whole]
         if whole and (self._parts or self._skipping):
@@ -49,13 +46,13 @@ class LineSplitter:
         return found
 
     def rest(self) -> bytes:
-        """What stands after the last line feed: a line too, at the end of the stream."""
+        """The text after the last line feed, which is also a line at the end of the stream."""
         rest = self.unfinished
         self._forget()
         return rest
 
     def _completed(self, end: bytes) -> list[bytes | None]:
-        """The line begun before, now that its end is here; nothing if it was reported as too long already."""
+        """The unfinished line with its end; nothing if it was reported as too long."""
         if self._skipping:
             self._skipping = False
             return []

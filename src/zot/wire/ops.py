@@ -1,8 +1,6 @@
-"""Ops: everything a program can ask of a conversation, as values.
-
-``conversation.submit`` carries one out. RPC decodes its commands to ops, the methods of ``zot.sdk`` and ``zot.client``
-are generated from them, and a feature answers the ops named in its row of ``agent/features.py``.
-"""
+"""Ops: requests of a program to a conversation, as values. ``conversation.submit`` carries one out.
+RPC decodes its commands to ops, the methods of ``zot.sdk`` and ``zot.client`` are generated from them, and a feature
+answers the ops named in its row of ``agent/features.py``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""What a Python program may hand over where the wire is strict: a file for an image, a bool for a decision.
-
-Shared by ``zot.sdk`` and ``zot.client``, whose callers write the same things.
-"""
+"""Conversions of Python values to wire values: a file for an image, a bool for a decision.
+Shared by ``zot.sdk`` and ``zot.client``."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ PromptImage = bytes | str | os.PathLike[str] | ImageBlock
 # ``once``, False ``deny``.
 Word = Literal["once", "prefix", "tool", "all", "deny"]
 Decision = bool | Word | ApprovalAnswer
-# About what is outside a jail: ``session`` allows it from now on, ``never`` stops the asking.
+# About access outside a jail: ``session`` allows it from now on, ``never`` stops the questions.
 OutsideWord = Literal["once", "session", "never", "deny"]
 OutsideDecision = bool | OutsideWord
 
@@ -38,7 +36,7 @@ def rename_options(options: Mapping[str, Any], older: Mapping[str, str], name: s
 
 
 def image_block(given: PromptImage) -> ImageBlock:
-    """An image from bytes or a file, its type taken from the content; UsageError unless PNG, JPEG, GIF or WebP."""
+    """An image from bytes or a file, its type from the content; UsageError unless PNG, JPEG, GIF or WebP."""
     if isinstance(given, ImageBlock):
         return given
     name = "the image" if isinstance(given, bytes) else os.fspath(given)
@@ -48,23 +46,23 @@ def image_block(given: PromptImage) -> ImageBlock:
         raise UsageError(f"{name}: {error.strerror}") from error
     kind = sniff(data)
     if not kind:
-        raise UsageError(f"{name} is no PNG, JPEG, GIF or WebP")
+        raise UsageError(f"{name}: expected PNG, JPEG, GIF or WebP")
     return ImageBlock(kind, data)
 
 
 def to_approval_answer(decision: Decision) -> ApprovalAnswer:
-    """What ``approve`` returned, as the answer to the question."""
+    """The answer that ``approve`` returned."""
     if isinstance(decision, ApprovalAnswer):
         return decision
     if isinstance(decision, bool):
         return ApprovalAnswer("once" if decision else "deny")
     if decision not in get_args(Word):
-        raise UsageError(f"approve answered {decision!r}: expected a bool or one of {', '.join(get_args(Word))}")
+        raise UsageError(f"approve returned {decision!r}: expected a bool or one of {', '.join(get_args(Word))}")
     return ApprovalAnswer(decision)
 
 
 def to_outside_answer(decision: object) -> OutsideWord:
-    """What was answered to a question about what is outside a jail."""
+    """The answer to a question about access outside a jail."""
     if isinstance(decision, bool):
         return "once" if decision else "deny"
     if isinstance(decision, ApprovalAnswer) and decision.decision in ("once", "deny"):

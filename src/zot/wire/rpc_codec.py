@@ -18,12 +18,12 @@ from zot.wire.rpc_frames import AnyCommand, Event, Response, ServerLine, Unknown
 if TYPE_CHECKING:
     from zot.wire.swarm_frames import SwarmCommand
 
-_TEXT = (str, type(None))  # made once: a union written at its use is made for every line
+_TEXT = (str, type(None))  # created once: a union at its use is created for every line
 _TYPES: dict[str, type[Any]] = {struct.__struct_config__.tag: struct for struct in get_args(AnyCommand)}
 
 
 class BadCommand(Exception):
-    """``str()`` is the error of the response; ``id`` and ``command`` are what could be read of them."""
+    """``str()`` is the error of the response; ``id`` and ``command`` are set as far as known."""
 
     def __init__(self, error: str, id: str = "", command: str = "") -> None:
         super().__init__(error)
@@ -32,7 +32,7 @@ class BadCommand(Exception):
 
 
 def decode_command(line: bytes) -> AnyCommand | SwarmCommand:
-    """The command in a line without whitespace around it; a BadCommand says what to answer."""
+    """The command in a stripped line; BadCommand with the error to send."""
     fields = _object(line)
     name, id = fields.get("type"), fields.get("id")
     if not isinstance(name, _TEXT) or not isinstance(id, _TEXT):
@@ -53,7 +53,7 @@ def decode_command(line: bytes) -> AnyCommand | SwarmCommand:
 def _of_a_swarm(name: str) -> type[Any] | None:
     if not name.startswith("swarm_"):
         return None
-    from zot.wire.swarm_frames import SwarmCommand  # most never speak of one
+    from zot.wire.swarm_frames import SwarmCommand  # rarely used
 
     return next((struct for struct in get_args(SwarmCommand) if struct.__struct_config__.tag == name), None)
 
@@ -69,7 +69,7 @@ def _object(line: bytes) -> dict[str, Any]:
 
 
 def _unwrap(images: Any) -> None:
-    """Take the line breaks out of base64, in place; whatever else is wrong is left for the conversion to name."""
+    """Remove line breaks from base64, in place; the conversion reports other errors."""
     if not isinstance(images, list):
         return
     for image in cast("list[Any]", images):
@@ -79,7 +79,7 @@ def _unwrap(images: Any) -> None:
 
 
 def decode(line: bytes | str) -> Response | Event:
-    """One line from zot; an unknown type or shape is an Unknown. msgspec.DecodeError for what is no JSON object."""
+    """One line from zot; an unknown type or shape is an Unknown. msgspec.DecodeError if not a JSON object."""
     try:
         return _decoder().decode(line)
     except msgspec.ValidationError:
@@ -88,7 +88,7 @@ def decode(line: bytes | str) -> Response | Event:
 
 
 def _event_of_a_swarm(raw: dict[str, Any]) -> Event | None:
-    """A SwarmUpdate or SwarmEvent, which the type of events leaves out: most programs never load their module."""
+    """A SwarmUpdate or SwarmEvent, which the union of events omits: most programs never import their module."""
     if not str(raw.get("type", "")).startswith("swarm_"):
         return None
     from zot.wire.swarm_frames import SwarmEvent, SwarmUpdate
@@ -101,5 +101,5 @@ def _event_of_a_swarm(raw: dict[str, Any]) -> Event | None:
 
 @functools.cache
 def _decoder() -> msgspec.json.Decoder[ServerLine]:
-    """Made when the first line is read: zot itself only writes."""
+    """Created with the first line: zot itself only writes."""
     return msgspec.json.Decoder(ServerLine)

@@ -1,8 +1,6 @@
-"""A stream ends when the loop that reads it is left, even while somebody still holds the stream itself.
-
-Python tells a generator that its loop was left only by letting go of it; so each loop gets an iterator of its own that
-nobody else holds. Shared by ``zot.sdk`` and ``zot.client``, with and without ``async``.
-"""
+"""Ends a stream when the loop that reads it is left, even if the stream itself is still referenced.
+Python signals that only by releasing a generator; so each loop gets its own iterator without other references.
+Shared by ``zot.sdk`` and ``zot.client``, with and without ``async``."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ class Stream(Protocol[T_co]):
 
 
 class SingleIteration(Generic[T]):
-    """What one ``async for`` holds of a stream."""
+    """The iterator of one ``async for``."""
 
     def __init__(self, stream: Stream[T]) -> None:
         self._stream = stream
@@ -38,7 +36,7 @@ class SingleIteration(Generic[T]):
 
 
 class SyncIteration(Generic[T]):
-    """The same for a plain ``for``: every loop is a generator of its own. ``begin`` makes the items of one loop."""
+    """The same for a plain ``for``: every loop is a separate generator. ``begin`` creates the items of one loop."""
 
     def __init__(self, begin: Callable[[], Iterator[T]]) -> None:
         self._begin = begin

@@ -1,8 +1,6 @@
-"""Answers that are values: what a model is told to get JSON of a type, and what its answer is read as.
-
-Any type msgspec knows will do (a dataclass, TypedDict, NamedTuple, Struct, Enum, Literal, ``list[…]``,
-``dict[str, …]``, dates), and a class with pydantic's two methods. Shared by ``zot.sdk`` and ``zot.client``.
-"""
+"""Answers as typed values: the instructions for a model to write JSON of a type, and the parsed answer.
+Supports all types of msgspec (a dataclass, TypedDict, NamedTuple, Struct, Enum, Literal, ``list[…]``, ``dict[str,
+…]``, dates), and classes with pydantic's two methods. Shared by ``zot.sdk`` and ``zot.client``."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ _SHOWN = 300
 
 
 class OutputSchema(Generic[T]):
-    """The type a caller wants back."""
+    """The requested type."""
 
     def __init__(self, wanted: type[T]) -> None:
         self._wanted = cast("Any", wanted)
@@ -35,12 +33,12 @@ class OutputSchema(Generic[T]):
                 else msgspec.json.schema(wanted, schema_hook=_schema_of)
             )
         except (TypeError, NameError) as error:
-            raise UsageError(f"returns={self.name}: no JSON Schema for it: {error}") from error
+            raise UsageError(f"returns={self.name}: no JSON Schema for this type: {error}") from error
 
     async def ask(self, text: str, say: Callable[[str], Awaitable[str]], tries: int = TRIES) -> T:
-        """``say`` the prompt until its answer fits; AnswerMismatch after so many ``tries``."""
+        """``say`` the prompt until its answer matches; AnswerMismatch after ``tries`` attempts."""
         if tries < 1:
-            raise UsageError("tries: expected a whole number from 1 on")
+            raise UsageError("tries: expected a whole number of at least 1")
         answer = await say(f"{text}\n\n{self._terms}")
         for left in reversed(range(tries)):
             try:
@@ -52,7 +50,7 @@ class OutputSchema(Generic[T]):
         raise AssertionError  # the last round returned or raised
 
     def read(self, answer: str) -> T:
-        """The value in an answer; ValueError says what is wrong with it."""
+        """The value in an answer; ValueError with the reason if invalid."""
         trouble = ValueError("it contains no JSON")
         for text in candidates(answer):
             try:
@@ -78,12 +76,12 @@ class OutputSchema(Generic[T]):
     def _mismatch(self, error: ValueError, answer: str, tries: int) -> AnswerMismatch:
         times = "once" if tries == 1 else f"{tries} times"
         shown = answer if len(answer) <= _SHOWN else f"{answer[:_SHOWN]}…"
-        text = f"no answer fitted {self.name}, asked {times}: {error}; the last answer: {shown!r}"
+        text = f"no answer matched {self.name}, asked {times}: {error}; the last answer: {shown!r}"
         return AnswerMismatch(text, answer)
 
 
 def candidates(answer: str) -> Iterator[str]:
-    """Where a model may have put the JSON: all of it, the last fenced block, from the first bracket to the last."""
+    """Possible JSON in an answer: all of it, the last fenced block, from the first bracket to the last."""
     yield answer.strip()
     yield from (block.partition("\n")[2] for block in reversed(answer.split("```")[1::2]))
     for opening, closing in ("{}", "[]"):

@@ -237,15 +237,15 @@ def test_a_known_provider_can_be_moved_to_another_address(tmp_path: Path) -> Non
     ("key", "entry", "words"),
     [
         ("mine", {"models": [{"id": "m"}]}, 'needs "baseUrl"'),
-        ("mine", {"baseUrl": "localhost:8000"}, "must begin with http"),
+        ("mine", {"baseUrl": "localhost:8000"}, "expected http"),
         (
             "mine",
             {"baseUrl": "http://x", "api": "cohere"},
             'unknown api "cohere"; known: anthropic, openai, openai-responses, gemini, bedrock',
         ),
-        ("script", {"baseUrl": "http://x"}, "not a usable provider id"),
-        ("a b", {"baseUrl": "http://x"}, "not a usable provider id"),
-        ("openai", {"models": [{"id": "m", "baseUrl": "nowhere"}]}, "must begin with http"),
+        ("script", {"baseUrl": "http://x"}, "not a valid provider id"),
+        ("a b", {"baseUrl": "http://x"}, "not a valid provider id"),
+        ("openai", {"models": [{"id": "m", "baseUrl": "nowhere"}]}, "expected http"),
         ("openai", {"models": [{"id": "m", "reasoningLevelMap": {"huge": "x"}}]}, "unknown level 'huge'"),
         ("openai", 5, "expected `object`"),
     ],
@@ -407,7 +407,7 @@ def test_a_file_that_is_no_catalogue_is_one_line_and_nothing_is_lost(tmp_path: P
     catalog = Catalog(tmp_path)
     assert catalog.find("gpt-5") is not None
     (problem,) = catalog.problems
-    assert "catalog.json" in problem and problem.endswith("none of its models is used")
+    assert "catalog.json" in problem and problem.endswith("its models are ignored")
 
 
 def test_a_catalogue_cannot_say_where_keys_are_sent(tmp_path: Path) -> None:

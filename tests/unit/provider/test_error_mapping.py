@@ -91,9 +91,9 @@ def test_an_odd_body_is_no_second_failure(body: bytes) -> None:
         ),
         (b"<!DOCTYPE html><TITLE>Caf\xc3\xa9 &amp; more</TITLE>", "Caf\u00e9 & more"),
         (b"<html><style>p {color: red}</style><body><p>Please <b>wait</b></p>", "Please wait"),
-        (b"<html><head><title></title></head></html>", "a web page without words answered"),
-        (b"<" * 4000, "a web page without words answered"),
-        (b"<title", "a web page without words answered"),
+        (b"<html><head><title></title></head></html>", "a web page without text"),
+        (b"<" * 4000, "a web page without text"),
+        (b"<title", "a web page without text"),
     ],
 )
 def test_the_text_is_a_sentence_in_the_provider_s_words(body: bytes, said: str) -> None:
@@ -117,7 +117,7 @@ def test_an_empty_account_is_not_tried_again() -> None:
     ("error", "what_to_do"),
     [
         (AuthFailed("a: http 401: no", status=401), "check the key: --api-key, its variable, or log in with /login"),
-        (AuthFailed("a: http 403: no", status=403), "this key may not use that model"),
+        (AuthFailed("a: http 403: no", status=403), "this key has no access to that model"),
         (Overloaded("a: http 529: busy", status=529), "--fallback-model"),
         (TransportFailed("a: connection lost"), "check the connection"),
         (TransportFailed("a: connection refused; start the server"), ""),

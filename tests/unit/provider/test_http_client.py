@@ -348,7 +348,7 @@ async def test_connection_refused_is_retried_and_named(pool: HttpPool) -> None:
     async with FakeHttpServer() as gone:
         pass
     notices: list[StreamEvent] = []
-    named = r"^fake: connect to 127\.0\.0\.1:\d+: connection refused; start the server, or name its address with --base"
+    named = r"^fake: connect to 127\.0\.0\.1:\d+: connection refused; start the server, or set its address with --base"
     with pytest.raises(TransportFailed, match=named):
         async for event in client(gone.url, pool, retries=9).stream(REQUEST):
             notices.append(event)
@@ -445,7 +445,7 @@ async def test_signs_of_life_are_not_an_answer(
     raw = Raw(200, {"content-type": "text/event-stream"}, [sent] * 4000)
     with FakeModelServer([Slow(raw, 0.005)]) as server:
         events = await events_of(client(server.url + path, pool, dialect, silence_s=0.4))
-    assert str(finished(events).error) == "fake: nothing but signs of life for 1.2 s (timeout)"
+    assert str(finished(events).error) == "fake: only keep-alives for 1.2 s (timeout)"
 
 
 async def test_an_event_of_endless_lines_ends_the_call(pool: HttpPool) -> None:

@@ -103,7 +103,7 @@ async def test_an_error_turn_is_raised_like_a_provider_s_and_the_next_call_goes_
         ('{"turns":[{"txet":"x"}]}', "txet"),
         ('{"turns":[{"tool_calls":[{"args":{}}]}]}', "name"),
         ("{}", "turns"),
-        ('{"turns":[],"prompt":"("}', '"prompt" is no pattern'),
+        ('{"turns":[],"prompt":"("}', '"prompt" is not a valid pattern'),
         ("", "not a script"),
     ],
 )

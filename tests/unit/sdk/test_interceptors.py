@@ -58,9 +58,9 @@ async def test_an_interceptor_that_fails_or_babbles_denies(serve: Serve, embed: 
         raise RuntimeError("oops")
 
     async with embed(serve(TOUCH, Say("ok"), TOUCH, Say("ok")), interceptors=[broken]) as zot:
-        assert await words(zot) == ["refused: the interceptor broken failed: oops"]
+        assert await words(zot) == ["denied: the interceptor broken failed: oops"]
     async with embed(serve(TOUCH, Say("ok")), interceptors=[lambda call: 7]) as zot:
-        assert await words(zot) == ["refused: an interceptor answered with a int"]
+        assert await words(zot) == ["denied: an interceptor returned a value of type int"]
     assert not (tmp_path / "project" / "made").exists()
 
 

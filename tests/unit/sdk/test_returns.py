@@ -76,7 +76,7 @@ async def test_an_answer_that_does_not_fit_is_asked_for_again_with_the_reason(se
 async def test_after_three_tries_the_last_answer_is_in_the_error(serve: Serve, embed: Embed) -> None:
     server = serve(Say("no"), Say("no"), Say("never"), Say("fine"))
     async with embed(server) as zot:
-        with pytest.raises(AnswerMismatch, match=r"no answer fitted Invoice, asked 3 times: .*'never'") as failed:
+        with pytest.raises(AnswerMismatch, match=r"no answer matched Invoice, asked 3 times: .*'never'") as failed:
             await zot.ask("Read it.", returns=Invoice)
         assert failed.value.answer == "never" and len(server.requests) == 3
         assert await zot.ask("Go on.") == "fine"
@@ -101,7 +101,7 @@ async def test_a_stream_without_a_value_tells_it_by_an_error_event_and_when_the_
         stream = zot.prompt("Read it.", returns=Invoice, tries=1)
         events = [event async for event in stream]
         (error,) = (event for event in events if isinstance(event, Error))
-        assert "no answer fitted Invoice, asked once" in error.message and isinstance(events[-1], Done)
+        assert "no answer matched Invoice, asked once" in error.message and isinstance(events[-1], Done)
         with pytest.raises(AnswerMismatch):
             _ = stream.returned
 

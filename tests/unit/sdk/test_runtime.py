@@ -267,7 +267,7 @@ async def test_images_go_with_the_prompt_and_other_files_are_refused(
     (tmp_path / "notes.txt").write_text("no image")
     server = serve(Say("seen"))
     async with embed(server) as zot:
-        with pytest.raises(UsageError, match=r"notes\.txt is no PNG"):
+        with pytest.raises(UsageError, match=r"notes\.txt: expected PNG"):
             zot.prompt("look", [tmp_path / "notes.txt"])
         assert await zot.ask("look", [PNG, tmp_path / "shot.png"]) == "seen"
     kinds = [block["type"] for block in server.requests[0].json["messages"][0]["content"]]

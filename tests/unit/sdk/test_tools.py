@@ -148,7 +148,7 @@ def test_what_cannot_be_a_tool_is_refused_by_name() -> None:
     def odd(x: complex) -> None:
         "Odd."
 
-    with pytest.raises(UsageError, match="silent needs a docstring"):
+    with pytest.raises(UsageError, match="silent requires a docstring"):
         Runtime(tools=[silent])
     with pytest.raises(UsageError, match="no JSON Schema"):
         Runtime(tools=[odd])

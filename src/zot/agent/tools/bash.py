@@ -28,11 +28,11 @@ _REFUSED = re.compile(r"(?i)credential|unauthori[sz]ed|forbidden|not logged in|l
 
 def missing_variable_note(command: str, output: str, *, failed: bool, names: Iterable[str]) -> str:
     """Empty if no withheld variable is related to the output."""
-    told = sorted(name for name in names if _concerns(name, command, output, failed=failed))
-    if not told:
+    related = sorted(name for name in names if _concerns(name, command, output, failed=failed))
+    if not related:
         return ""
-    more = f" and {len(told) - _MOST} more" if len(told) > _MOST else ""
-    listed = ", ".join(told[:_MOST])
+    more = f" and {len(related) - _MOST} more" if len(related) > _MOST else ""
+    listed = ", ".join(related[:_MOST])
     return f"[not passed to commands: {listed}{more}; the user can name it in env_passthrough of config.json]"
 
 

@@ -52,9 +52,9 @@ class GlobTool(WorkspaceTool):
             if not rows.add(printable(self._workspace, base / path)):
                 break
         details = {"path": str(base), "files": len(matcher.found), "truncated": rows.truncated}
-        asked = arguments.text("pattern")
-        hint = "" if "/" in asked else f"; **/{asked} looks in every directory"
-        return text_result(rows.text() or f"no file matches {asked}{hint}\n", details=details)
+        typed = arguments.text("pattern")
+        hint = "" if "/" in typed else f"; **/{typed} looks in every directory"
+        return text_result(rows.text() or f"no file matches {typed}{hint}\n", details=details)
 
 
 class _Matcher:

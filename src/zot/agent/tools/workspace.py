@@ -268,8 +268,8 @@ class Workspace:
         try:
             yield
         except JailDenied as error:
-            asked = "" if isinstance(error, Protected) else str(path)
-            raise JailedToolError(f"jailed: {path} {error.strerror}", asked) from error
+            shown = "" if isinstance(error, Protected) else str(path)
+            raise JailedToolError(f"jailed: {path} {error.strerror}", shown) from error
 
     # --- changes
 

@@ -44,8 +44,8 @@ class AuthContext:
         try:
             return named_provider(self.catalog, typed).id
         except NotThere:
-            if meant := closest_match(typed, stored):
-                raise NotThere(f'no login stored for "{typed}"; did you mean {meant}?') from None
+            if match := closest_match(typed, stored):
+                raise NotThere(f'no login stored for "{typed}"; did you mean {match}?') from None
             raise
 
 

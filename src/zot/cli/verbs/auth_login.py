@@ -214,8 +214,8 @@ class _Login:
     def _open(self, url: str) -> None:
         if has_browser(os.environ):
             providers = self.context.catalog.providers().values()
-            around = Workspace(self.context.store.path.parent, credentials=credential_variables(providers))
-            open_in_browser(url, around.free_environment())
+            workspace = Workspace(self.context.store.path.parent, credentials=credential_variables(providers))
+            open_in_browser(url, workspace.free_environment())
 
 
 async def _first(one: Awaitable[None], other: Awaitable[None]) -> None:

@@ -42,8 +42,8 @@ class McpContext:
     def named(self, name: str) -> ServerConfig:
         entry = self.entries.get(name)
         if entry is None:
-            meant = closest_match(name, self.entries)
-            hint = f"did you mean {meant}?" if meant else f"configured: {', '.join(self.entries) or 'none'}"
+            match = closest_match(name, self.entries)
+            hint = f"did you mean {match}?" if match else f"configured: {', '.join(self.entries) or 'none'}"
             raise NotThere(f'no MCP server "{name}"; {hint}')
         return entry
 

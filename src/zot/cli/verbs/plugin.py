@@ -149,8 +149,8 @@ def _doctor(arguments: ParsedArguments) -> int:
 def _named(name: str) -> LoadedPlugin:
     plugins = {plugin.name: plugin for plugin in load_all(zot_home())}
     if name not in plugins:
-        meant = closest_match(name, plugins)
-        hint = f"did you mean {meant}?" if meant else f"installed: {', '.join(plugins) or 'none'}"
+        match = closest_match(name, plugins)
+        hint = f"did you mean {match}?" if match else f"installed: {', '.join(plugins) or 'none'}"
         raise NotThere(f'no plugin "{name}"; {hint}')
     return plugins[name]
 

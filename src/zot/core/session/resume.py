@@ -103,10 +103,10 @@ class TranscriptLoader:
         if isinstance(found.message, DiskMessage):
             if (summary := message_of(found.message)) is not None:
                 self._settle()
-                gone = len(self.messages) - max(found.keep_tail, 0)
-                for _ in range(gone):
+                removed = len(self.messages) - max(found.keep_tail, 0)
+                for _ in range(removed):
                     self._drop_first()
-                while gone >= 0 and self.messages and self.messages[0].role == "tool":
+                while removed >= 0 and self.messages and self.messages[0].role == "tool":
                     self._drop_first()
                 self.messages.appendleft(summary)
                 self.rows.appendleft(row)

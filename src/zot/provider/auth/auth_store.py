@@ -1,6 +1,6 @@
-"""``auth.json``: stored credentials, private (0600), replaced as a whole, changed under a lock. Unknown keys are
-preserved, and a file that cannot be parsed is a ConfigError and is never overwritten. With a system keyring the
-secrets are there, and an entry names the item."""
+"""``auth.json``: stored credentials, private (0600), replaced as a whole, changed under a lock.
+Unknown keys are preserved, and a file that cannot be parsed is a ConfigError and is never overwritten. With a system
+keyring the secrets are there, and an entry names the item."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ class OAuthToken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return not self.expiry or self.expiry == _NEVER
 
     def expired(self, now: float) -> bool:
-        """Whether the token ends within a minute of ``now`` (seconds since the epoch)."""
+        """True if the token expires within a minute of ``now`` (seconds since the epoch)."""
         if self.never_expires:
             return False
-        # Only people with a login pay for the import.
+        # imported only for logins
         from datetime import datetime
 
         try:
@@ -62,12 +62,12 @@ class OAuthToken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             return False
 
     def __repr__(self) -> str:
-        """Never a token: tracebacks show this."""
+        """Omits tokens, since tracebacks show this."""
         return f"OAuthToken(expiry={self.expiry!r}, account_id={self.account_id!r})"
 
 
 class AuthEntry(msgspec.Struct, frozen=True):
-    """What is stored for one account; a key wins over a login. ``keyring`` names the item that has its secrets."""
+    """The credential of one account; a key wins over a login. ``keyring`` names the item with its secrets."""
 
     api_key: str = ""
     oauth: OAuthToken | None = None
@@ -83,7 +83,7 @@ class AuthEntry(msgspec.Struct, frozen=True):
         return "apikey" if self.api_key_command or self.keyring else ""
 
     def __repr__(self) -> str:
-        """Never a secret: tracebacks show this."""
+        """Omits secrets, since tracebacks show this."""
         return f"Entry(method={self.method!r})"
 
 
@@ -97,18 +97,18 @@ class AuthStore:
         self.keyring = keyring
         self.notices: list[str] = []
 
-    # --- what is there
+    # --- reading
 
     def entry(self, provider: str, account: str = "") -> AuthEntry:
-        """What is stored, secrets included; an empty entry when nothing is. It may ask the keyring."""
+        """The stored entry with secrets; empty if there is none. It may open the keyring."""
         return _opened(self.shape(provider, account))
 
     def shape(self, provider: str, account: str = "") -> AuthEntry:
-        """What the file says, without asking the keyring: its secrets are empty then."""
+        """The entry in the file, without secrets from the keyring."""
         return self._shape(self._file.load(), provider, account)
 
     def active(self, provider: str) -> str:
-        """The name of the account that is used; ``default`` for one nobody named."""
+        """The name of the active account; ``default`` if it has none."""
         return _active_account(self._file.load(), provider)
 
     def accounts(self, provider: str) -> dict[str, AuthEntry]:
@@ -127,7 +127,7 @@ class AuthStore:
         return {name: method for name, method in found.items() if method}
 
     def secrets(self) -> list[str]:
-        """Every key and token, for those who must not show them; what cannot be read is left out."""
+        """Every key and token, for redaction; unreadable ones are omitted."""
         try:
             entries = [entry for rows in self.everything().values() for entry in rows.values()]
         except ConfigError:
@@ -138,14 +138,14 @@ class AuthStore:
                 found += _secrets(_opened(entry)).values()
         return [secret for secret in found if secret]
 
-    # --- changing it
+    # --- changing
 
     def set_api_key(self, provider: str, key: str, account: str = "") -> None:
-        """Store a key; a login or key command of that account is dropped, and the account is the active one."""
+        """Store a key, replacing a login or key command of that account; the account becomes active."""
         self._log_in(provider, account, AuthEntry(api_key=key))
 
     def set_oauth(self, provider: str, token: OAuthToken, account: str = "") -> None:
-        """Store a login; a key of that account is dropped, and the account is the active one."""
+        """Store a login, replacing a key of that account; the account becomes active."""
         self._log_in(provider, account, AuthEntry(oauth=token))
 
     def renew_oauth(self, provider: str, account: str, token: OAuthToken, *, before: OAuthToken | None = None) -> None:
@@ -158,7 +158,7 @@ class AuthStore:
         self._forget(old)
 
     def use(self, provider: str, account: str) -> None:
-        """Make a stored account the active one; UsageError when there is none of that name."""
+        """Make a stored account active; UsageError if there is none of that name."""
         with self._file.edit() as raw:
             known = self._accounts(raw, provider)
             if account not in known:
@@ -166,11 +166,11 @@ class AuthStore:
             _activate_account(raw, provider, account)
 
     def clear(self, provider: str, account: str = "") -> None:
-        """Drop what is stored for one account; UsageError when there is no such provider or account."""
+        """Delete the credential of one account; UsageError for an unknown provider or account."""
         with self._file.edit() as raw:
             if provider not in _known_providers(raw) and provider not in builtin_providers():
                 known = ", ".join(_known_providers(raw))
-                raise UsageError(f'nothing is stored for a provider "{provider}"; stored: {known}')
+                raise UsageError(f'no login stored for provider "{provider}"; stored: {known}')
             stored = self._accounts(raw, provider)
             if account and account not in stored:
                 raise UsageError(_no_account(provider, account, stored))
@@ -182,9 +182,7 @@ class AuthStore:
         with self._file.edit() as raw:
             if account:
                 if not re.fullmatch(r"\w[\w.@+-]{0,63}", account):
-                    raise UsageError(
-                        f'account "{account}": a name has letters, digits and . @ + - _, and at most 64 of them'
-                    )
+                    raise UsageError(f'account "{account}": expected up to 64 letters, digits and . @ + - _')
                 _activate_account(raw, provider, account)
             old = self._put(raw, provider, account, entry)
         self._forget(old)
@@ -209,7 +207,7 @@ class AuthStore:
         return old if old != fields.get("keyring") else ""
 
     def _forget(self, item: str) -> None:
-        """Drop what the file names no longer. That it cannot be dropped is told, and is no reason to fail."""
+        """Delete unused keyring items; a failure is reported and ignored."""
         if not item:
             return
         from zot.provider.auth import keyring
@@ -288,7 +286,7 @@ def _secrets(entry: AuthEntry) -> dict[str, str]:
 
 
 def _fields(entry: AuthEntry, before: Any) -> dict[str, Any]:
-    """As the file has it: one way to log in, with what somebody else wrote beside it."""
+    """Encode an entry for the file: one login method, with unknown fields."""
     if entry.oauth is not None:
         unknown = _unknown(as_object(before).get("oauth"), OAuthToken)
         return {"oauth": {**unknown, **msgspec.to_builtins(entry.oauth)}}
@@ -305,8 +303,8 @@ def _item(entry: Any) -> str:
 
 
 def _no_account(provider: str, account: str, known: Iterable[str]) -> str:
-    meant = closest_match(account, known)
-    hint = f", did you mean {meant}" if meant else ""
+    match = closest_match(account, known)
+    hint = f", did you mean {match}" if match else ""
     listed = ", ".join(known) or "none"
     return f'{provider} has no stored account "{account}"{hint}; stored: {listed}'
 
@@ -334,14 +332,14 @@ def _other_accounts(raw: dict[str, Any], provider: str) -> dict[str, Any]:
 
 
 def _read_account(raw: dict[str, Any], provider: str, account: str = "") -> Any:
-    """An account's entry as it stands there, the active one's without a name; None when there is none."""
+    """The raw entry of an account, by default of the active one; None if missing."""
     if account and account != _active_account(raw, provider):
         return _other_accounts(raw, provider).get(account)
     return _section(raw, provider).get(provider)
 
 
 def _write_account(raw: dict[str, Any], provider: str, account: str, entry: dict[str, Any]) -> None:
-    """Put an entry where the account stands; an empty one takes it away."""
+    """Replace the entry of the account; an empty one deletes it."""
     if account and account != _active_account(raw, provider):
         beside = _other_accounts(raw, provider)
         if entry:
@@ -355,13 +353,13 @@ def _write_account(raw: dict[str, Any], provider: str, account: str, entry: dict
     section = _section(raw, provider)
     section[provider] = entry
     if not entry:
-        _keep_book(raw, provider, _DEFAULT, _other_accounts(raw, provider))  # its name goes with it
+        _keep_book(raw, provider, _DEFAULT, _other_accounts(raw, provider))  # its name is deleted also
         if provider not in _FIRST:
             del section[provider]
 
 
 def _activate_account(raw: dict[str, Any], provider: str, account: str) -> None:
-    """Make an account the active one; what was active stands beside it from now on."""
+    """Make an account active; the previous one moves to ``accounts``."""
     before = _active_account(raw, provider)
     if account == before:
         return
@@ -376,7 +374,7 @@ def _activate_account(raw: dict[str, Any], provider: str, account: str) -> None:
 
 
 def _keep_book(raw: dict[str, Any], provider: str, active: str, beside: dict[str, Any]) -> None:
-    """Fields nobody knows are kept; a provider with one account nobody named needs no book."""
+    """Keeps unknown fields; a single unnamed account needs no ``accounts``."""
     book = {key: value for key, value in _book(raw, provider).items() if key not in ("active", "others")}
     if active != _DEFAULT:
         book["active"] = active

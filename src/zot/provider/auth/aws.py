@@ -1,5 +1,5 @@
-"""AWS access keys from the environment or a profile of the shared files. Profiles that need SSO, a role or another
-program are not supported; use ``api_key_command`` for them."""
+"""AWS access keys from the environment or a profile of the shared files.
+Profiles that need SSO, a role or another program are not supported; use ``api_key_command`` for them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def environment_key(environ: Mapping[str, str]) -> str:
 
 
 def profile_key(environ: Mapping[str, str]) -> str:
-    """The same out of the profile ``AWS_PROFILE`` names, or ``default``."""
+    """The same from the profile ``AWS_PROFILE`` or ``default``."""
     profile = _profile(environ)
     return _joined([profile.get(f"aws_{name}", "") for name in ("access_key_id", "secret_access_key", "session_token")])
 
@@ -48,7 +48,7 @@ def _profile(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _section(path: Path, heading: str) -> dict[str, str]:
-    """The lines ``key = value`` under one heading; a file that is missing or unreadable has none."""
+    """The lines ``key = value`` of one section; none if the file is missing or unreadable."""
     try:
         text = read_whole(path).decode("utf-8", "replace")
     except OSError:
@@ -64,7 +64,7 @@ def _section(path: Path, heading: str) -> dict[str, str]:
     return found
 
 
-# Signature version 4: a request proves who sent it without carrying the secret.
+# Signature version 4: authenticates a request without sending the secret.
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
 _BLOCK = 64  # bytes of SHA-256's block, for HMAC
@@ -80,7 +80,7 @@ class AwsKey(msgspec.Struct, frozen=True):
 
 
 def access_key(text: str) -> AwsKey | None:
-    """The access key that is written there; None for a bearer key. Neither part of one has a colon."""
+    """Parse an access key; None for a bearer key. Neither part of an access key has a colon."""
     id, colon, rest = text.partition(":")
     secret, _, token = rest.partition(":")
     if not colon or not (id.isascii() and id.isalnum() and id.upper() == id and len(id) >= 16) or not secret:
@@ -89,8 +89,7 @@ def access_key(text: str) -> AwsKey | None:
 
 
 def signed(request: HttpRequest, key: AwsKey, region: str, service: str, now: float | None = None) -> HttpRequest:
-    """The signed request. The signature covers the host, the content type and ``x-amz-`` headers; a proxy may change
-    others."""
+    """The signed request. The signature covers host, content type and ``x-amz-`` headers; proxies may change others."""
     url = parse_url(request.url)
     moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(time.time() if now is None else now))
     own = [("x-amz-date", moment), *([("x-amz-security-token", key.token)] if key.token else ())]
@@ -115,7 +114,7 @@ def canonical_request(method: str, url: Url, covered: Sequence[tuple[str, str]],
     path, _, query = url.target.partition("?")
     lines = [
         method,
-        quote(path, safe="/~"),  # what is encoded once on the wire is encoded twice here; only S3 differs
+        quote(path, safe="/~"),  # path segments are encoded twice here, except for S3
         _canonical_query(query),
         *(f"{name}:{value}" for name, value in covered),
         "",
@@ -146,7 +145,7 @@ def _signature(secret: str, scope: str, text: str) -> str:
 
 
 def _hmac(key: bytes, data: bytes) -> bytes:
-    """RFC 2104. The standard module would load OpenSSL for what a few hashes of a few bytes can do."""
+    """RFC 2104. The standard module would load OpenSSL for a few short hashes."""
     key = (key if len(key) <= _BLOCK else _sha256(key)).ljust(_BLOCK, b"\0")
     inner = _sha256(bytes(byte ^ 0x36 for byte in key) + data)
     return _sha256(bytes(byte ^ 0x5C for byte in key) + inner)

@@ -1,5 +1,5 @@
-"""HTML pages of a login, without scripts or external resources. All values are escaped here, and the headers forbid
-framing, other addresses and caching."""
+"""HTML pages of a login, without scripts or external resources.
+All values are escaped here, and the headers forbid framing, other addresses and caching."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _SHELL = """\
 
 
 def response(status: int, title: str, body: str, *, cookie: str = "") -> bytes:
-    """The whole answer. ``body`` is HTML made here; ``title`` is text."""
+    """The whole response. ``body`` is HTML from here; ``title`` is text."""
     html = _SHELL.format(icon=_ICON, title=escape(title), style=_STYLE, body=body).encode()
     head = [
         f"HTTP/1.1 {status} {_REASONS[status]}",
@@ -89,7 +89,7 @@ def response(status: int, title: str, body: str, *, cookie: str = "") -> bytes:
         f"Content-Length: {len(html)}",
         f"Content-Security-Policy: {_POLICY}",
         "Cache-Control: no-store",
-        "Referrer-Policy: same-origin",  # `no-referrer` would make the browser hide where a form comes from
+        "Referrer-Policy: same-origin",  # `no-referrer` would hide the origin of a form
         "X-Content-Type-Options: nosniff",
         "X-Frame-Options: DENY",
         "Cross-Origin-Opener-Policy: same-origin",

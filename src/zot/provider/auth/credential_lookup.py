@@ -1,6 +1,5 @@
-"""Finds a credential: ``--api-key``, the environment, ``auth.json`` or the keyring, ``api_key_command``, then an AWS
-profile. No network access. A key command and a keyring may block, so call this in a thread; background work uses
-neither."""
+"""Finds a credential: ``--api-key``, the environment, ``auth.json`` or the keyring, ``api_key_command``, AWS profile.
+No network access. A key command and a keyring may block, so call this in a thread; background work uses neither."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ class Credential(msgspec.Struct, frozen=True):
     expiry: str = ""  # of a stored login
 
     def __repr__(self) -> str:
-        """Never the key: tracebacks and logs show this."""
+        """Omits the key, since tracebacks and logs show this."""
         return f"Credential(method={self.method!r}, source={self.source!r})"
 
     __str__ = __repr__
@@ -80,7 +79,7 @@ def has_credential(
     environ: Mapping[str, str],
     commands: Mapping[str, KeyCommand] | None = None,
 ) -> bool:
-    """Whether there is one. A configured key command counts without being run, a keyring without being asked."""
+    """True if there is one; runs no key command and opens no keyring."""
     try:
         found = find_credential(provider, store, environ, background=True)
         return found is not None or provider.id in (commands or {}) or bool(store.shape(provider.id).method)
@@ -89,7 +88,7 @@ def has_credential(
 
 
 def clear_key_command_cache() -> None:
-    """Drop the answers of key commands, so that the next look-up runs them again (after a refused key)."""
+    """Clear cached output of key commands, so that the next lookup runs them again (after a rejected key)."""
     _run.cache_clear()
 
 
@@ -118,21 +117,21 @@ def _stored(provider: Provider, store: AuthStore) -> Credential | None:
     token = entry.oauth
     if token.expired(time.time()) and not (
         token.refresh_token and provider.oauth_row
-    ):  # else whoever uses it refreshes
+    ):  # otherwise the client refreshes it
         raise NotLoggedIn(f"the login for {provider.name} has expired; log in again with /login")
     return Credential(token.access_token, "oauth", token.account_id, source, account, token.expiry)
 
 
 @functools.cache
 def _run(provider_id: str, command: KeyCommand) -> str:
-    """The one line the program printed. Its stderr is not shown: it might hold a secret."""
+    """The line the program printed. Its stderr is not shown: it may contain a secret."""
     import subprocess
 
     what = f'api_key_command for {provider_id} ("{command.program}")'
     deadline = time.monotonic() + command.timeout_ms / 1000
     program = command.program if "/" in command.program else find_program(command.program)
     if program is None:
-        raise ConfigError(f"{what} cannot be started: there is no such program on PATH")
+        raise ConfigError(f"cannot start {what}: no such program on PATH")
     try:
         child = subprocess.Popen(
             [program, *command.args],
@@ -140,17 +139,17 @@ def _run(provider_id: str, command: KeyCommand) -> str:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
-            env=os.environ,  # Python's copy: what zot was started with may be wiped by now
+            env=os.environ,  # Python's copy: the original environment may be wiped
         )
     except OSError as error:
-        raise ConfigError(f"{what} cannot be started: {error.strerror or error}") from error
+        raise ConfigError(f"cannot start {what}: {error.strerror or error}") from error
     process_setup.helpers.add(child.pid)
     with child:
         try:
             assert child.stdout is not None
             output = _read_to_end(child.stdout.fileno(), deadline)
             if len(output) > _LINE_LIMIT:
-                raise ConfigError(f"{what} printed more than 64 KiB; it must print the key alone")
+                raise ConfigError(f"{what} printed more than 64 KiB; expected only the key")
             status = child.wait(max(0.0, deadline - time.monotonic()))
         except (TimeoutError, subprocess.TimeoutExpired) as error:
             raise ConfigError(f"{what} did not answer within {command.timeout_ms} ms") from error
@@ -158,17 +157,17 @@ def _run(provider_id: str, command: KeyCommand) -> str:
             _kill_group(child)
             process_setup.helpers.discard(child.pid)
     if status:
-        raise ConfigError(f"{what} ended with status {status}; run it by hand to see why")
+        raise ConfigError(f"{what} exited with status {status}; run it manually to see the error")
     line = output.decode("utf-8", "replace").rstrip("\r\n")
     if not line.strip():
-        raise ConfigError(f"{what} printed nothing; it must print the key on one line")
+        raise ConfigError(f"{what} printed nothing; expected the key on one line")
     if not line.isprintable():
-        raise ConfigError(f"{what} printed more than one line or control characters; it must print the key alone")
+        raise ConfigError(f"{what} printed several lines or control characters; expected only the key")
     return line.strip()
 
 
 def _read_to_end(fd: int, deadline: float) -> bytes:
-    """Everything up to the end of input, or a little more than the limit; TimeoutError when time runs out."""
+    """Read to the end of input, or slightly more than the limit; TimeoutError after the timeout."""
     import selectors
 
     output = b""
@@ -192,7 +191,7 @@ def _kill_group(child: subprocess.Popen[bytes]) -> None:
             os.killpg(child.pid, signal.SIGKILL)
 
 
-# A key that a program prints, or keeps in its file, may have expired: after a refusal it is looked up again, once.
+# A key from a program or its file may have expired: after a rejection it is looked up again, once.
 
 
 class ReloadableKey:
@@ -205,7 +204,7 @@ class ReloadableKey:
         return endpoint
 
     async def after_refusal(self, endpoint: Endpoint, refusal: AuthFailed) -> Endpoint | None:
-        """With the key of now; None when it is the refused one, or there is none and ``refusal`` says why."""
+        """With the current key; None if it is the rejected one or missing, and ``refusal`` has the reason."""
         clear_key_command_cache()
         try:
             found = await asyncio.to_thread(self._look)

@@ -1,5 +1,5 @@
-"""Stores secrets in the keyring of the operating system; needs ``zot-agent[keyring]`` and may block. Each item has
-its own name, so that two homes or two accounts never share one."""
+"""Stores secrets in the keyring of the operating system; needs ``zot-agent[keyring]`` and may block.
+Each item has its own name, so that two homes or two accounts never share one."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 SERVICE = "zot"
 
 _INSTALL = (
-    "the package for the system's keyring is not installed: install zot with its extra, `zot-agent[keyring]`, or set"
-    ' "credential_store": "file" in config.json and log in again'
+    'the keyring package is not installed: install `zot-agent[keyring]`, or set "credential_store": '
+    '"file" in config.json and log in again'
 )
 
 
@@ -27,24 +27,24 @@ def new_item(provider: str, account: str) -> str:
 
 
 def store_secret(item: str, fields: dict[str, str]) -> None:
-    """Store secrets under a name; ConfigError when the ring does not take them."""
-    _ask(f"does not take {item}", lambda ring: ring.set_password(SERVICE, item, msgspec.json.encode(fields).decode()))
+    """Store secrets under a name; ConfigError if the keyring rejects them."""
+    _ask(f"cannot store {item}", lambda ring: ring.set_password(SERVICE, item, msgspec.json.encode(fields).decode()))
 
 
 def load_secret(item: str) -> dict[str, str]:
-    """The secrets under a name; ConfigError when they are gone, or the ring is locked or not there."""
-    found = _ask(f"does not give {item}", lambda ring: ring.get_password(SERVICE, item))
+    """The secrets under a name; ConfigError if they are missing, or the keyring is locked or missing."""
+    found = _ask(f"cannot read {item}", lambda ring: ring.get_password(SERVICE, item))
     if found is None:
-        raise ConfigError(f"the system's keyring has nothing named {item} any more; log in again")
+        raise ConfigError(f"the system's keyring has no item {item}; log in again")
     try:
         return msgspec.json.decode(found, type=dict[str, str])
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
-        # its text is not told: it may be the secret
-        raise ConfigError(f"what the system's keyring has under {item} is not zot's; log in again") from error
+        # do not include the text: it may be the secret
+        raise ConfigError(f"the keyring item {item} is not in zot's format; log in again") from error
 
 
 def delete_secret(item: str) -> None:
-    """Drop an item; one that is gone already is as good as dropped."""
+    """Delete an item; a missing one is fine."""
 
     def delete(ring: Any) -> None:
         from keyring.errors import PasswordDeleteError
@@ -55,7 +55,7 @@ def delete_secret(item: str) -> None:
             if ring.get_password(SERVICE, item) is not None:
                 raise
 
-    _ask(f"does not forget {item}", delete)
+    _ask(f"cannot delete {item}", delete)
 
 
 def _ask(failed: str, question: Callable[[Any], Any]) -> Any:
@@ -69,9 +69,9 @@ def _ask(failed: str, question: Callable[[Any], Any]) -> Any:
         return question(keyring)
     except errors.NoKeyringError as error:
         raise ConfigError(
-            'this machine has no keyring that zot can use; set "credential_store": "file" in config.json'
+            'no supported keyring on this machine; set "credential_store": "file" in config.json'
         ) from error
     except (errors.KeyringLocked, errors.InitError) as error:
         raise ConfigError("the system's keyring is locked; unlock it and try again") from error
-    except Exception as error:  # a backend raises what it likes, and its text is not ours to trust with secrets
+    except Exception as error:  # backends raise any exception, and its text may contain secrets
         raise ConfigError(f"the system's keyring {failed} ({type(error).__name__})") from error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from zot.provider.dialects.dialect import Dialect
 
-# What ``api`` says in the provider table and in models.json: the file, and the class in it.
+# Values of ``api`` in the provider table and in models.json: module and class.
 DIALECTS = {
     "anthropic": ("anthropic", "AnthropicDialect"),
     "openai": ("openai_chat", "OpenAIChatDialect"),
@@ -17,13 +17,13 @@ DIALECTS = {
     "grammar": ("grammar.dialect", "GrammarDialect"),
 }
 
-# A function that a dialect is created with, as ``module:name``. It may live in a layer above, which this one never
-# imports by itself.
+# A function that a dialect is created with, as ``module:name``. It may be in a layer above, which this one never
+# imports itself.
 _ARGUMENTS = {"grammar": "zot.local_model.coaching.advice:advise"}
 
 
 def dialect_for(api: str) -> Dialect:
-    """A dialect of one's own: it remembers what its last request said. ``api`` must be a row of the table."""
+    """A new instance, since a dialect stores its last request. ``api`` must be a row of the table."""
     from importlib import import_module
 
     file, name = DIALECTS[api]

@@ -1,6 +1,6 @@
-"""The Anthropic Messages dialect. Messages already sent are repeated byte for byte so that the provider's cache
-applies; only two cache markers move, because the provider looks back at most 20 blocks from a marker. Unrequested
-block types are skipped."""
+"""The Anthropic Messages dialect.
+Messages already sent are repeated byte for byte so that the provider's cache applies; only two cache markers move,
+because the provider looks back at most 20 blocks from a marker. Unrequested block types are skipped."""
 
 # No ``from __future__ import annotations`` here: msgspec would have to compile every annotation at each start.
 import os
@@ -54,8 +54,8 @@ _VERSION = "2023-06-01"
 _VERTEX_VERSION = "vertex-2023-10-16"
 _OAUTH_BETA = "oauth-2025-04-20"
 _MARKER = {"cache_control": {"type": "ephemeral"}}
-_UNKNOWN_OUTPUT = 8192  # the API insists on a limit
-_HOUR_FACTOR = 2.0  # what is kept for an hour costs twice the plain input; the usual five minutes have their own price
+_UNKNOWN_OUTPUT = 8192  # the API requires a limit
+_HOUR_FACTOR = 2.0  # an hour of caching costs twice the plain input; the default five minutes have their own price
 
 # The API counts its 5 MB in base64, so three quarters of that as raw bytes.
 IMAGE_LIMIT = ImageLimit(2000, 5 * 1024 * 1024 * 3 // 4)
@@ -121,7 +121,7 @@ def _body(request: Request, provider: str, sent: WireMessageCache) -> dict[str, 
         body["tools"] = wire
     fields, body["max_tokens"] = thinking_fields(request, body["max_tokens"])
     body |= fields
-    if request.temperature is not None and "thinking" not in body:  # thinking takes no temperature
+    if request.temperature is not None and "thinking" not in body:  # thinking requires the default temperature
         body["temperature"] = request.temperature
     body["stream"] = True
     return body
@@ -134,7 +134,7 @@ def _messages(request: Request, provider: str, sent: WireMessageCache) -> list[d
     def wire(message: Message) -> list[dict[str, Any]]:
         content = [part for block in message.content if (part := _part(block, model, provider))]
         role = "assistant" if message.role == "assistant" else "user"
-        return [{"role": role, "content": content}] if content else []  # an empty content array is refused
+        return [{"role": role, "content": content}] if content else []  # an empty content array is rejected
 
     newest, last = _marked(messages, len(messages), wire)
     if not last:
@@ -148,7 +148,7 @@ def _messages(request: Request, provider: str, sent: WireMessageCache) -> list[d
 def _marked(
     messages: Sequence[Message], end: int, wire: Callable[[Message], list[dict[str, Any]]]
 ) -> tuple[int, list[dict[str, Any]]]:
-    """The last message before ``end`` that is not the model's own, and how it looks with a marker at its end."""
+    """The last message before ``end`` that is not the model's, with a marker at its end."""
     for place in reversed(range(end)):
         if messages[place].role != "assistant" and (items := wire(messages[place])):
             items[0]["content"][-1] |= _MARKER
@@ -157,8 +157,8 @@ def _marked(
 
 
 def _last_answer(messages: Sequence[Message], end: int) -> int:
-    """Index of the last model answer; the previous request had its newest marker before it. Calls of extensions do not
-    count."""
+    """Index of the last model answer; the newest marker of the previous request was before it.
+    Calls of extensions do not count."""
     for place in reversed(range(end)):
         if messages[place].role == "assistant" and "origin_extension" not in messages[place].meta:
             return place
@@ -188,7 +188,7 @@ def _seen(block: ResultBlock, model: Model) -> dict[str, Any]:
 
 
 def _result(result: ToolResultBlock, model: Model) -> dict[str, Any]:
-    """A plain string when all is text, else blocks without the empty ones."""
+    """A plain string if all is text, else blocks without the empty ones."""
     content: str | list[dict[str, Any]] = joined(result.content)
     if any(isinstance(block, ImageBlock) for block in result.content):
         content = [_seen(b, model) for b in result.content if isinstance(b, ImageBlock) or b.text.strip()]
@@ -197,7 +197,7 @@ def _result(result: ToolResultBlock, model: Model) -> dict[str, Any]:
 
 
 def _thought(block: ReasoningBlock) -> dict[str, Any] | None:
-    """Thinking goes back verbatim, or not at all: without its signature it is refused."""
+    """Thinking is sent back verbatim, or not at all: without its signature it is rejected."""
     if block.kind == "redacted_thinking":
         return {"type": "redacted_thinking", "data": block.encrypted_content}
     if block.kind != "thinking" or not block.encrypted_content:
@@ -206,7 +206,7 @@ def _thought(block: ReasoningBlock) -> dict[str, Any] | None:
 
 
 def _copy_for_debugging(body: bytes) -> None:
-    """Appends each request body as one line to the file ``ZOT_DEBUG_ANTHROPIC`` names, if it names one."""
+    """Append each request body as one line to the file of ``ZOT_DEBUG_ANTHROPIC``, if set."""
     path = os.environ.get("ZOT_DEBUG_ANTHROPIC")
     if not path:
         return
@@ -295,7 +295,7 @@ class AnthropicDecoder(ResponseBuilder):
         self._open: dict[int, Part] = {}
         self._stop: StopReason = "end"
         self._refusal = ""
-        self._kept_an_hour = 0  # tokens a gateway had cached for longer than zot asks for
+        self._kept_an_hour = 0  # tokens a gateway cached for longer than requested
 
     def feed(self, event: SseEvent) -> list[StreamEvent]:
         if self.finished:
@@ -340,8 +340,8 @@ class AnthropicDecoder(ResponseBuilder):
                 if got.delta is not None and got.delta.stop_reason is not None:
                     self._stop = _STOPS.get(got.delta.stop_reason, "end")
                     if got.delta.stop_reason == "refusal":
-                        told = got.delta.stop_details.explanation if got.delta.stop_details else None
-                        self._refusal = told or "the model declined to answer"
+                        explanation = got.delta.stop_details.explanation if got.delta.stop_details else None
+                        self._refusal = explanation or "the model declined to answer"
             case "message_stop":
                 if not self._refusal:
                     return self.finish(self._stop)
@@ -352,7 +352,7 @@ class AnthropicDecoder(ResponseBuilder):
 
     def _text(self, index: int, part: Part | None, text: str) -> list[StreamEvent]:
         if not isinstance(part, TextPart):
-            part = TextPart()  # a server that forgot to announce the block
+            part = TextPart()  # a server that did not announce the block
             self._add(index, part)
         if not text:
             return []
@@ -365,7 +365,7 @@ class AnthropicDecoder(ResponseBuilder):
             case "text":
                 return self._text(index, None, block.text)
             case "tool_use":
-                # arguments some servers send whole with the block; the usual ``{}`` announces pieces
+                # some servers send all arguments with the block; the usual ``{}`` announces pieces
                 text = bytes(block.input).decode("utf-8", "replace").strip()
                 self._add(index, ToolPart(block.id, block.name, text if text.startswith("{") else ""))
                 self.has_content = True

@@ -1,6 +1,6 @@
-"""The Amazon Bedrock dialect (ConverseStream). Neighbouring messages of one role are merged, and tools are declared
-whenever the transcript contains calls. A stream ends with ``metadata``, or with the connection after ``messageStop``.
-"""
+"""The Amazon Bedrock dialect (ConverseStream).
+Neighbouring messages of one role are merged, and tools are declared whenever the transcript contains calls. A stream
+ends with ``metadata``, or with the connection after ``messageStop``."""
 
 # No ``from __future__ import annotations`` here: msgspec would have to compile every annotation at each start.
 import os
@@ -54,16 +54,16 @@ from zot.provider.model_call import Request, StreamEvent, TextDelta, ToolArgs, T
 
 _ACCEPT = "application/vnd.amazon.eventstream"
 _CACHE_POINT = {"cachePoint": {"type": "default"}}
-_LAST = 3  # messages at the end: the newest question, the answer before it, and what that answered
+_LAST = 3  # last messages: the newest question, the answer before it, and its question
 _REGION = re.compile(r"[a-z]{2,3}(?:-[a-z]+){1,3}-\d{1,2}")
 _NO_ID = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST_ID = 64
-_UNKNOWN_OUTPUT = 8192  # what Claude is given, which needs room to think
+_UNKNOWN_OUTPUT = 8192  # output limit for Claude, which needs space to think
 
 # Models whose effort is a word; Claude's is a budget.
 _EFFORTS = {"low": "low", "medium": "medium", "high": "high"}
 
-# Claude models from before prompt caching; they refuse its marks.
+# Claude models from before prompt caching; they reject cache marks.
 _UNCACHED = re.compile(r"claude-(?:v\d|instant|3-(?:opus|sonnet|haiku)|3-5-sonnet)")
 
 IMAGE_LIMIT = ImageLimit(8000, 5 * 1024 * 1024 * 3 // 4)
@@ -94,7 +94,7 @@ class BedrockDialect:
         return BedrockDecoder(request, endpoint)
 
     def list_request(self, endpoint: Endpoint, after: str) -> HttpRequest:
-        """Models answer at one host and are listed at another; behind them come the inference profiles."""
+        """Models answer at one host and are listed at another, followed by the inference profiles."""
         base = endpoint.base_url.rstrip("/").replace("//bedrock-runtime", "//bedrock", 1)
         page = {"": "foundation-models", "profiles": "inference-profiles?maxResults=1000"}.get(after)
         page = page or f"inference-profiles?maxResults=1000&nextToken={quote(after, safe='')}"
@@ -122,7 +122,7 @@ def _proven(request: HttpRequest, endpoint: Endpoint) -> HttpRequest:
 
 
 def region_of(base_url: str) -> str:
-    """The region a host is in; for a host that does not say, what the environment says."""
+    """The region of a host, else of the environment."""
     host = base_url.partition("://")[2].partition("/")[0].partition(":")[0]
     named = next((label for label in host.split(".") if _REGION.fullmatch(label)), "")
     return named or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
@@ -137,7 +137,7 @@ def _caches(model_id: str) -> bool:
 
 
 def _limits(request: Request) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The output limit with the temperature, and what only this family of models understands."""
+    """Output limit and temperature, and fields of this model family."""
     model = request.model
     limit, fields = request.max_tokens or model.max_output, dict[str, Any]()
     if _is_claude(model.id):
@@ -146,14 +146,14 @@ def _limits(request: Request) -> tuple[dict[str, Any], dict[str, Any]]:
         nova = {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": effort}}
         fields = nova if "amazon.nova" in model.id else {"reasoning_effort": effort}
     config: dict[str, Any] = {"maxTokens": limit} if limit else {}
-    if request.temperature is not None and "thinking" not in fields:  # thinking takes no temperature
+    if request.temperature is not None and "thinking" not in fields:  # thinking requires the default temperature
         config["temperature"] = request.temperature
     return config, fields
 
 
 def _tools(request: Request) -> list[dict[str, Any]]:
     tools: Sequence[ToolSpec] = sorted(request.tools, key=lambda tool: tool.name)
-    if not tools:  # calls of the past must be declared, though none may be made
+    if not tools:  # past calls must be declared, even if no tool is offered
         names = sorted({call.name for message in request.messages for call in message.tool_calls()})
         tools = [ToolSpec(name, "Not available now.", {}) for name in names]
     return [
@@ -192,7 +192,7 @@ def _messages(request: Request, provider: str, sent: WireMessageCache) -> list[d
 
 
 def _turns(messages: Sequence[Message], model: Model, provider: str) -> list[Message]:
-    """The transcript without what would be empty on the wire, neighbours of one role joined."""
+    """The transcript without empty blocks, neighbours of one role merged."""
     turns: list[Message] = []
     for message in messages:
         if not any(_says(block, model, provider) for block in message.content):
@@ -206,7 +206,7 @@ def _turns(messages: Sequence[Message], model: Model, provider: str) -> list[Mes
 
 
 def _says(block: Block, model: Model, provider: str) -> bool:
-    """Whether anything of a block goes out: blank text is refused, and thoughts are their maker's."""
+    """True if a block is sent: blank text is rejected, and thinking belongs to its model."""
     match block:
         case TextBlock(text):
             return bool(text.strip())
@@ -241,7 +241,7 @@ def _seen(block: ResultBlock, model: Model) -> dict[str, Any]:
 
 
 def _result(result: ToolResultBlock, model: Model) -> dict[str, Any]:
-    """``status`` is known to Claude and Nova only; others read the word."""
+    """``status`` is supported by Claude and Nova only; others get a prefix."""
     knows_status = _is_claude(model.id) or "amazon.nova" in model.id
     text = joined(result.content)
     if result.is_error and not knows_status:
@@ -253,7 +253,7 @@ def _result(result: ToolResultBlock, model: Model) -> dict[str, Any]:
 
 
 def _id(text: str) -> str:
-    """Ids and names of other vendors may hold what is refused here."""
+    """Ids and names of other vendors may contain invalid characters."""
     return _NO_ID.sub("_", text)[:_LONGEST_ID] or "_"
 
 
@@ -267,7 +267,7 @@ _STOPS: dict[str, StopReason] = {
     "tool_use": "tool_use",
 }
 
-# Endings that are failures, with the words for them.
+# Stop reasons that are failures, and their messages.
 _FAILURES = {
     "guardrail_intervened": "the answer was stopped by a guardrail",
     "content_filtered": "the answer was stopped by the provider's content filter",
@@ -396,7 +396,7 @@ class BedrockDecoder(ResponseBuilder):
 
 
 def _counted(usage: _BedrockUsage | None) -> Usage:
-    """Input does not include what came from the cache or went there."""
+    """Input excludes tokens read from or written to the cache."""
     if usage is None:
         return Usage()
     return Usage(

@@ -1,6 +1,6 @@
-"""The Google Gemini dialect (``streamGenerateContent``), at the Gemini API and at Vertex AI. A thought signature goes
-back with the part it came with, in a reasoning block after that part. A stream ends with the connection after a
-finish reason."""
+"""The Google Gemini dialect (``streamGenerateContent``), for the Gemini API and Vertex AI.
+A thought signature is sent back with its part, in a reasoning block after that part. A stream ends with the
+connection after a finish reason."""
 
 # No ``from __future__ import annotations`` here: msgspec would have to compile every annotation at each start.
 import re
@@ -43,13 +43,13 @@ from zot.provider.model_call import Request, StreamEvent, TextDelta, ToolArgs, T
 
 _Part = dict[str, Any]
 
-# Gemini 3 and later; what an earlier model calls them is a number of tokens.
+# Gemini 3 and later; earlier models use a number of tokens.
 LEVELS = {"low": "low", "medium": "medium", "high": "high"}
 _BUDGETS = {"minimal": 512, "low": 2048, "medium": 8192, "high": 24576}
 
 IMAGE_LIMIT = ImageLimit(3072, 7 * 1024 * 1024)
 
-# Documented for calls of another model: Gemini 3 refuses a call of the current turn that has no signature.
+# Documented for calls of another model: Gemini 3 rejects a call of the current turn without signature.
 _NO_SIGNATURE = "skip_thought_signature_validator"
 
 _OUR_ID = re.compile(r"call_\d+_\d+")
@@ -93,7 +93,7 @@ def _auth(endpoint: Endpoint) -> list[tuple[str, str]]:
 
 
 def _address(base: str, path: str) -> str:
-    """``path`` behind ``/v1beta``, unless the base has a version somewhere: Vertex AI's goes on behind it."""
+    """``path`` below ``/v1beta``, unless the base has a version (as for Vertex AI)."""
     base = base.rstrip("/")
     versioned = any(is_version(segment) for segment in base.partition("://")[2].split("/")[1:])
     return f"{base}/{path}" if versioned else f"{base}/v1beta/{path}"
@@ -126,7 +126,7 @@ def _body(request: Request, provider: str, sent: WireMessageCache) -> dict[str, 
 
 
 def _thinking(value: str, model: Model) -> dict[str, Any]:
-    """A number is a budget, 0 turns thinking off; a word is the level of a model that budgets for itself."""
+    """A number is a budget, 0 disables thinking; a word is the level of a model that budgets itself."""
     if _is_earlier(model):
         value = str(_BUDGETS.get(value, value))
     if value.removeprefix("-").isdigit():
@@ -135,7 +135,7 @@ def _thinking(value: str, model: Model) -> dict[str, Any]:
 
 
 def _is_earlier(model: Model) -> bool:
-    """Whether it is from before Gemini 3, or not Gemini at all."""
+    """True for models before Gemini 3 and other models."""
     return "gemini-" not in model.id or _EARLIER.match(model.id) is not None
 
 
@@ -157,7 +157,7 @@ def _contents(request: Request, provider: str, sent: WireMessageCache) -> list[m
 
 
 def _turns(messages: Sequence[Message]) -> list[Message]:
-    """All results of one step stand in one message: as many as there were calls, or the request is refused."""
+    """All results of one step are in one message: as many as calls, or the request is rejected."""
     turns: list[Message] = []
     for message in messages:
         if message.role == "tool" and turns and turns[-1].role == "tool":
@@ -168,7 +168,7 @@ def _turns(messages: Sequence[Message]) -> list[Message]:
 
 
 def _names(messages: Sequence[Message]) -> dict[int, dict[str, str]]:
-    """For each message of results the names of the functions that gave them, by the id of the call."""
+    """For each message of results the function names by call id."""
     found: dict[int, dict[str, str]] = {}
     calls: dict[str, str] = {}
     for message in messages:
@@ -180,7 +180,7 @@ def _names(messages: Sequence[Message]) -> dict[int, dict[str, str]]:
 
 
 def _shown(content: Sequence[Block], model: Model) -> list[_Part]:
-    """What a user says and shows; empty text is refused."""
+    """Text and images of a user; empty text is rejected."""
     seen = [image_or_placeholder(b, model, IMAGE_LIMIT) if isinstance(b, ImageBlock) else b for b in content]
     return [part for block in seen if (part := _plain(block))]
 
@@ -196,9 +196,9 @@ def _plain(block: Block) -> _Part | None:
 
 
 def _said(content: Sequence[Block], model: Model, provider: str) -> list[_Part]:
-    """What the model said, each part with the signature it came with."""
+    """The model's parts, each with its signature."""
     parts: list[_Part] = []
-    start = 0  # where in its block the last text part begins
+    start = 0  # offset of the last text part in its block
     for block in content:
         match block:
             case TextBlock(text) if text:
@@ -226,8 +226,8 @@ def _own_id(id: str) -> dict[str, str]:
 
 
 def _sign(parts: list[_Part], block: ReasoningBlock, start: int) -> int:
-    """Attach a signature to its part; returns where the last text part begins. Thoughts without a signature are not
-    sent."""
+    """Attach a signature to its part; returns the offset of the last text part.
+    Thoughts without a signature are not sent."""
     seal = {"thoughtSignature": block.encrypted_content}
     place = _PLACE.fullmatch(block.reasoning_id)
     if not block.encrypted_content:
@@ -249,7 +249,7 @@ def _sign(parts: list[_Part], block: ReasoningBlock, start: int) -> int:
 
 
 def _answered(message: Message, model: Model, names: Mapping[str, str]) -> list[tuple[str, list[_Part]]]:
-    """The results; their images inside them for models that look there, behind them for earlier ones."""
+    """The results; images inside them for models that support it, after them for earlier ones."""
     inside = not _is_earlier(model)
     results = [_result(result, model, names, inside=inside) for result in message.tool_results()]
     behind = [] if inside else _shown(tool_images_as_user_content(message), model)
@@ -391,7 +391,7 @@ class GeminiDecoder(ResponseBuilder):
         return [TextDelta(text)] if text else []
 
     def _call(self, call: _FunctionCall) -> list[StreamEvent]:
-        """The whole call. One without an id gets one that a replay of the stream would give again."""
+        """The whole call. One without an id gets a deterministic one."""
         tool = ToolPart(call.id or f"call_{self._turn}_{self._calls}", call.name or "")
         arguments = bytes(call.args).decode("utf-8", "replace").strip()
         tool.pieces = [arguments if arguments not in ("", "null") else "{}"]
@@ -425,7 +425,7 @@ class GeminiDecoder(ResponseBuilder):
 
 
 def _counted(usage: _GeminiUsage) -> Usage:
-    """The prompt includes what came from the cache; the answer does not include the thoughts."""
+    """The prompt count includes cached tokens; the answer count excludes thoughts."""
     prompt = int(usage.prompt_token_count or 0) + int(usage.tool_use_prompt_token_count or 0)
     cached = int(usage.cached_content_token_count or 0)
     thoughts = usage.thoughts_token_count

@@ -1,5 +1,5 @@
-"""Converts JSON Schema to the subset that Gemini accepts. Keywords without a counterpart are dropped, since one
-unknown keyword makes Gemini refuse the request."""
+"""Converts JSON Schema to the subset that Gemini accepts.
+Keywords without a counterpart are dropped, since one unknown keyword makes Gemini reject the request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _KEPT = ("title", "description", "minimum", "maximum", "minItems", "maxItems", "
 _FORMATS = {"string": ("date-time", "enum"), "number": ("float", "double"), "integer": ("int32", "int64")}
 _TYPES = ("string", "number", "integer", "boolean", "array", "object")
 _DEEPEST = 24  # a schema may refer to itself
-_MOST = 5000  # schemas inside a schema, its references in place
+_MOST = 5000  # keywords with schemas, after resolving references
 
 
 def accepted(schema: Mapping[str, Any]) -> _Schema | None:
@@ -26,7 +26,7 @@ class _SchemaReader:
         self._count = 0
 
     def read(self, schema: Any, depth: int) -> _Schema:
-        """Anything at all is text to a model that must be told a type."""
+        """A schema without a type becomes text, since Gemini requires a type."""
         self._count += 1
         if not isinstance(schema, Mapping) or depth > _DEEPEST or self._count > _MOST:
             return {"type": "string"}
@@ -36,7 +36,7 @@ class _SchemaReader:
         if nullable:
             out["nullable"] = True
         if choices := [*_list(found.get("anyOf")), *_list(found.get("oneOf"))]:
-            # A choice between something and nothing is that something, nullable
+            # A choice between a type and null is that type, nullable
             real = [choice for choice in choices if not _is_null(choice)]
             if len(real) < len(choices):
                 out["nullable"] = True
@@ -56,7 +56,7 @@ class _SchemaReader:
         return {"type": kind, **out, **self._details(found, kind, depth)}
 
     def _gather(self, schema: Mapping[str, Any], found: _Schema, depth: int) -> _Schema:
-        """``found`` with the schema's words, its reference and its ``allOf`` in place; its own words win."""
+        """``found`` with the schema's keywords, its reference and ``allOf`` resolved; its own keywords win."""
         self._count += 1
         if depth > _DEEPEST or self._count > _MOST:
             return found

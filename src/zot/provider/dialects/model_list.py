@@ -14,7 +14,7 @@ def entries(page: Mapping[str, Any]) -> list[ListedModel]:
 
 
 def _model(entry: dict[str, Any]) -> ListedModel:
-    """Servers agree on ``id``; each has its own word for the window, llama.cpp a place of its own."""
+    """All servers use ``id``; names of the window differ, and llama.cpp nests it."""
     meta = entry.get("meta")
     loaded = _count(cast("dict[str, Any]", meta), "n_ctx") if isinstance(meta, dict) else 0
     return ListedModel(
@@ -36,7 +36,7 @@ def _count(entry: dict[str, Any], *names: str) -> int:
 
 
 def gemini_models(page: Mapping[str, Any]) -> tuple[list[ListedModel], str]:
-    """Google's list: names with a prefix, those that generate text, and a token of the next page."""
+    """Google's list: names with a prefix, only models that generate text, and a token of the next page."""
     models = [
         ListedModel(
             id=_text(entry.get("name")).removeprefix("models/"),
@@ -51,7 +51,7 @@ def gemini_models(page: Mapping[str, Any]) -> tuple[list[ListedModel], str]:
 
 
 def bedrock_models(page: Mapping[str, Any]) -> tuple[list[ListedModel], str]:
-    """Amazon's two lists: models that can be called as they are and stream text, then the profiles of the others."""
+    """Amazon's two lists: models that can be called directly and stream text, then profiles of the others."""
     models = [
         ListedModel(id=_text(entry.get("modelId")), display_name=_text(entry.get("modelName")))
         for entry in _objects(page.get("modelSummaries"))

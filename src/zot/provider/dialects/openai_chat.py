@@ -1,6 +1,6 @@
-"""The OpenAI chat-completions dialect, also spoken by ollama, kimi and most other servers. Tool results are text
-here, so their images go into a user message made at request time. A stream ends at ``[DONE]``, or with the connection
-after a finish reason."""
+"""The OpenAI chat-completions dialect, also used by ollama, kimi and most other servers.
+Tool results are text here, so their images go into a user message made at request time. A stream ends at ``[DONE]``,
+or with the connection after a finish reason."""
 
 # No ``from __future__ import annotations`` here: msgspec would have to compile every annotation at each start.
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ from zot.provider.messages import (
 from zot.provider.model import Model
 from zot.provider.model_call import Request, StreamEvent, TextDelta, ThinkingDelta, ToolArgs, ToolStarted
 
-# Every reasoning model has these three; more must be named by its catalogue row.
+# Every reasoning model has these three; its catalog row names more.
 LEVELS = {"low": "low", "medium": "medium", "high": "high"}
 
 IMAGE_LIMIT = ImageLimit(2048, 20 * 1024 * 1024 * 3 // 4)
@@ -101,7 +101,7 @@ def _body(request: Request, provider: str, sent: WireMessageCache) -> dict[str, 
     body["stream_options"] = {"include_usage": True}
     if request.temperature is not None:
         body["temperature"] = request.temperature
-    # A model of unknown size gets no limit; 0 would be refused.
+    # A model of unknown size gets no limit; 0 would be rejected.
     if limit := request.max_tokens or request.model.max_output:
         body["max_completion_tokens" if request.model.reasoning else "max_tokens"] = limit
     if effort := reasoning_setting(request, LEVELS):
@@ -201,7 +201,7 @@ class _ChatReasoned(msgspec.Struct, gc=False):
 class _ChatUsage(msgspec.Struct, gc=False):
     prompt_tokens: Count = None
     completion_tokens: Count = None
-    cached_tokens: Count = None  # where Moonshot puts it
+    cached_tokens: Count = None  # Moonshot's field
     prompt_tokens_details: _ChatCached | None = None
     completion_tokens_details: _ChatReasoned | None = None
 
@@ -225,7 +225,7 @@ class _ChatDelta(msgspec.Struct, gc=False):
     content: str | list[_ContentPart] | None = None
     refusal: str | None = None
     reasoning_content: str | None = None
-    reasoning: str | None = None  # the same thing as OpenRouter spells it
+    reasoning: str | None = None  # OpenRouter's spelling
     tool_calls: list[_ToolCall] | None = None
 
 
@@ -251,7 +251,7 @@ _decode = msgspec.json.Decoder(_ChatChunk).decode
 
 
 class _ChatTool(ToolPart):
-    """A call whose id, name and arguments may arrive in any order; announced once it has both names."""
+    """A call whose id, name and arguments may arrive in any order; emitted once it has id and name."""
 
     __slots__ = ("announced", "number")
 
@@ -262,7 +262,7 @@ class _ChatTool(ToolPart):
 
 
 def _check_arguments(call: ToolPart) -> None:
-    """What is not an object is none at all."""
+    """Values that are not objects count as absent."""
     if not isinstance(ToolCallBlock(call.id, call.name, call.arguments()).value, dict):
         call.pieces = ["{}"]
 
@@ -273,8 +273,8 @@ class OpenAIChatDecoder(ResponseBuilder):
         self._turn = len(request.messages)
         self._text: TextPart | None = None
         self._calls: dict[int, _ChatTool] = {}
-        self._keys: dict[str, int] = {}  # under which key the call of an id was first seen
-        self._opened: list[_ChatTool] = []  # calls that no ending has settled yet
+        self._keys: dict[str, int] = {}  # key under which the call of an id was first seen
+        self._opened: list[_ChatTool] = []  # calls without an ending yet
         self._count = 0
         self._reasoning = ReasoningPart(self)
         self._finish = ""
@@ -287,9 +287,9 @@ class OpenAIChatDecoder(ResponseBuilder):
         except BAD_JSON:
             return self._done() if event.data.strip() == b"[DONE]" else []
         if chunk.error is not None:
-            told = _ChatError(message=chunk.error) if isinstance(chunk.error, str) else chunk.error
-            code = str(told.code or told.type or "error")
-            return self.fail(f"{self.provider}: {told.message or code}", code)
+            error = _ChatError(message=chunk.error) if isinstance(chunk.error, str) else chunk.error
+            code = str(error.code or error.type or "error")
+            return self.fail(f"{self.provider}: {error.message or code}", code)
         if chunk.usage is not None:
             self.usage = _counted(chunk.usage)
         out: list[StreamEvent] = []
@@ -340,8 +340,9 @@ class OpenAIChatDecoder(ResponseBuilder):
             self._announce(call, out)
 
     def _called(self, piece: _ToolCall, function: _Function) -> _ChatTool:
-        """The call a piece belongs to. Servers omit the index, repeat index 0 or invent ids, so a piece opens a new
-        call only if it names a function under another id."""
+        """The call a piece belongs to.
+        Servers omit the index, repeat index 0 or invent ids, so a piece opens a new call only if it names a function
+        under another id."""
         key = piece.index if piece.index is not None else self._last_key(piece)
         if piece.id:
             self._keys.setdefault(piece.id, key)
@@ -352,7 +353,7 @@ class OpenAIChatDecoder(ResponseBuilder):
         self._count += 1
         self._opened.append(call)
         self.parts.append(call)
-        self._text = None  # text behind a call is a block of its own
+        self._text = None  # text after a call is a separate block
         return call
 
     def _last_key(self, piece: _ToolCall) -> int:
@@ -368,7 +369,7 @@ class OpenAIChatDecoder(ResponseBuilder):
             out.append(ToolArgs(call.id, "".join(call.pieces)))
 
     def _settle(self, out: list[StreamEvent]) -> None:
-        """Every call is complete; one without an id gets one that a replay of the stream would give again."""
+        """Every call is complete; one without an id gets a deterministic one."""
         if _STOPS.get(self._finish, "end") not in ("end", "tool_use"):
             return
         opened, self._opened = self._opened, []
@@ -382,7 +383,7 @@ class OpenAIChatDecoder(ResponseBuilder):
         out: list[StreamEvent] = []
         self._settle(out)
         for call in self.tools():
-            if call.ended:  # what came behind the ending
+            if call.ended:  # events after the ending
                 _check_arguments(call)
         stop = _STOPS.get(self._finish, "end")
         if self._finish == "content_filter":
@@ -395,7 +396,7 @@ class OpenAIChatDecoder(ResponseBuilder):
         return super().progress + sum(map(len, self._reasoning.pieces))
 
     def finish(self, stop: StopReason, error: ProviderError | None = None) -> list[StreamEvent]:
-        """Reasoning stands last in the message, whenever it was streamed."""
+        """Reasoning is last in the message, whenever it arrived."""
         if not self.finished and self._reasoning.pieces:
             self.parts.append(self._reasoning)
         return super().finish(stop, error)

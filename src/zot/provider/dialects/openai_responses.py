@@ -1,6 +1,6 @@
-"""The OpenAI Responses dialect: ``/v1/responses`` with a key, the endpoint's own URL with a subscription. Stateless:
-each request carries the whole transcript, reasoning items in encrypted form. The subscription (``Endpoint.oauth``)
-takes no output limit and no temperature."""
+"""The OpenAI Responses dialect: ``/v1/responses`` with a key, the endpoint's own URL with a subscription.
+Stateless: each request has the whole transcript, reasoning items in encrypted form. The subscription
+(``Endpoint.oauth``) accepts no output limit and no temperature."""
 
 # No ``from __future__ import annotations`` here: msgspec would have to compile every annotation at each start.
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ from zot.provider.model_call import Request, StreamEvent, TextDelta, ThinkingDel
 
 Item = dict[str, Any]
 
-# Every reasoning model has these three; more must be named by its catalogue row.
+# Every reasoning model has these three; its catalog row names more.
 LEVELS = {"low": "low", "medium": "medium", "high": "high"}
 
 IMAGE_LIMIT = ImageLimit(2048, 20 * 1024 * 1024 * 3 // 4)
@@ -61,7 +61,7 @@ class OpenAIResponsesDialect:
             body["instructions"] = request.system
         body["input"] = list(_input(request, endpoint.provider))
         if request.tools:
-            # ``strict`` is sent explicitly: without it the API makes every optional argument a required one
+            # ``strict`` is sent explicitly: by default the API makes every optional argument required
             body["tools"] = [
                 {
                     "type": "function",
@@ -74,7 +74,7 @@ class OpenAIResponsesDialect:
             ]
             body["tool_choice"] = "auto"
         body["parallel_tool_calls"] = True
-        if endpoint.oauth or request.model.reasoning:  # other models refuse to be asked for it
+        if endpoint.oauth or request.model.reasoning:  # other models reject it
             body["include"] = ["reasoning.encrypted_content"]
         if effort := reasoning_setting(request, LEVELS):
             body["reasoning"] = {"effort": effort, "summary": "auto"}
@@ -175,7 +175,7 @@ def _result(result: ToolResultBlock) -> Item:
 
 
 def _call_id(id: str) -> str:
-    """Sessions of the reference store ``call|item``; the API wants the call alone."""
+    """Sessions of the reference store ``call|item``; the API expects only the call."""
     return id.partition("|")[0]
 
 
@@ -279,7 +279,7 @@ class OpenAIResponsesDecoder(ResponseBuilder):
                 return [ToolArgs(part.id, delta)] if delta else []
             case "response.reasoning_summary_text.delta" if isinstance(part, ReasoningPart):
                 return self.think(part, delta) if delta else []
-            case "response.reasoning_text.delta":  # open models; it is shown and does not go back
+            case "response.reasoning_text.delta":  # open models; it is shown but not sent back
                 self._overheard += len(delta)
                 return [ThinkingDelta(delta)] if delta else []
             case _:
@@ -318,7 +318,7 @@ class OpenAIResponsesDecoder(ResponseBuilder):
         return out
 
     def _item_done(self, part: Part | None, item: _Item) -> list[StreamEvent]:
-        """The item as a whole, used only for what its deltas did not bring."""
+        """The whole item, used only for parts its deltas did not have."""
         match part:
             case TextPart() if not part.pieces:
                 return self._say(part, "".join(c.text or c.refusal or "" for c in item.content or ()))

@@ -1,5 +1,5 @@
-"""Parts of requests that all dialects share: addresses, headers, bodies, reasoning levels, text of blocks. ``Sent``
-caches the encoded messages, so that a step encodes only new ones."""
+"""Parts of requests that all dialects share: addresses, headers, bodies, reasoning levels, text of blocks.
+``Sent`` caches the encoded messages, so that a step encodes only new ones."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def address(base: str, path: str) -> str:
 
 
 def is_version(segment: str) -> bool:
-    """Whether a piece of a path is one: ``v1``, ``v1beta``, ``v2_1``."""
+    """True if a path segment is a version: ``v1``, ``v1beta``, ``v2_1``."""
     return segment[:1] == "v" and segment[1:2].isdecimal() and segment.replace("_", "").isalnum()
 
 
@@ -57,7 +57,7 @@ def get(url: str, endpoint: Endpoint, own: _Headers) -> HttpRequest:
 
 
 def _headers(endpoint: Endpoint, lead: _Headers, own: _Headers) -> _Headers:
-    """The endpoint's headers come last and win over ours."""
+    """The endpoint's headers come last and override ours."""
     theirs = {name.lower(): value for name, value in endpoint.headers.items()}
     ours = [*lead, ("user-agent", f"zot/{__version__}"), *own]
     return [(name, value) for name, value in ours if name not in theirs] + list(theirs.items())
@@ -68,7 +68,7 @@ def bearer(endpoint: Endpoint) -> _Headers:
 
 
 def key_in(endpoint: Endpoint, header: str) -> _Headers:
-    """The key in the header the endpoint wants it in, else in the dialect's; none for servers that need no key."""
+    """The key in the endpoint's header, else the dialect's; none for servers without keys."""
     if not endpoint.api_key:
         return []
     header = "authorization" if endpoint.oauth else endpoint.key_header or header
@@ -76,7 +76,7 @@ def key_in(endpoint: Endpoint, header: str) -> _Headers:
 
 
 def encode_body(body: dict[str, Any]) -> bytes:
-    """Compact JSON. Text that is not Unicode (half a surrogate pair from some file) must not end the session."""
+    """Compact JSON. Invalid Unicode (half a surrogate pair from a file) must not end the session."""
     try:
         return msgspec.json.encode(body)
     except UnicodeEncodeError:
@@ -120,7 +120,7 @@ def thinking_fields(request: Request, max_tokens: int) -> tuple[dict[str, Any], 
 
 
 def thinking_budget(value: str, model: Model) -> int:
-    """A budget in tokens, capped so that an answer still fits; 0 when the model has no room to think."""
+    """A budget in tokens, capped so that an answer still fits; 0 if there is no space to think."""
     cap = model.max_output - _ROOM if model.max_output else _UNKNOWN_BUDGET
     if cap < _LEAST_BUDGET:
         return 0
@@ -128,7 +128,7 @@ def thinking_budget(value: str, model: Model) -> int:
 
 
 def nearest_level(level: str, levels: Mapping[str, str]) -> str:
-    """The nearest level in ``levels``, of two equally near ones the lower; "off" is never the nearest."""
+    """The nearest level in ``levels``, of two equally near the lower; never "off"."""
     wanted = REASONING_LEVELS.index(level)
     present = [i for i, name in enumerate(REASONING_LEVELS) if name in levels and name != "off"]
     nearest = min(present, key=lambda i: (abs(i - wanted), i), default=None)
@@ -136,7 +136,7 @@ def nearest_level(level: str, levels: Mapping[str, str]) -> str:
 
 
 def arguments_text(call: ToolCallBlock) -> str:
-    """The arguments when they are a JSON object, else ``{}``: a broken call must not poison the transcript."""
+    """The arguments if they are a JSON object, else ``{}``: a broken call must not invalidate the transcript."""
     return call.arguments if isinstance(call.value, dict) else "{}"
 
 
@@ -145,10 +145,10 @@ def joined(blocks: Iterable[object]) -> str:
 
 
 def image_or_placeholder(block: ImageBlock, model: Model, limit: ImageLimit) -> ResultBlock:
-    """The image as this model may get it; a model without eyes gets a line saying so."""
+    """The image for this model; a model without vision gets a line instead."""
     if "image" not in model.input:
-        return TextBlock(f"[image left out: {model.id} takes no images]")
-    from zot.provider.images import fitted  # most conversations have no picture
+        return TextBlock(f"[image omitted: {model.id} accepts no images]")
+    from zot.provider.images import fitted  # most conversations have no image
 
     return fitted(block, limit)
 
@@ -158,7 +158,7 @@ def data_url(block: ImageBlock) -> str:
 
 
 def result_text(result: ToolResultBlock) -> str:
-    """A tool result where only text may stand: a line takes the place of its images (see ``mirror``)."""
+    """A tool result where only text is allowed: a line replaces its images (see ``mirror``)."""
     text = joined(result.content)
     count = sum(isinstance(block, ImageBlock) for block in result.content)
     instead = f"[{count} image{'s' if count > 1 else ''}: see the next user message]" if count else ""
@@ -174,8 +174,8 @@ def tool_images_as_user_content(message: Message) -> tuple[ResultBlock, ...]:
 
 
 class WireMessageCache:
-    """Cache of encoded messages of the last request, one per client. Messages are immutable, so their encoding holds
-    for the same model; memory follows the transcript."""
+    """Cache of encoded messages of the last request, one per client.
+    Messages are immutable, so their encoding is valid for the same model; memory follows the transcript."""
 
     def __init__(self) -> None:
         self.repaired = TranscriptRepair()
@@ -186,7 +186,7 @@ class WireMessageCache:
     def items(
         self, messages: Sequence[Message], whom: object, wire: Callable[[Message], Iterable[dict[str, Any]]]
     ) -> list[Raw]:
-        """The wire items of these messages, in order; ``whom`` stands for all that ``wire`` looks at besides."""
+        """The wire items of these messages, in order; ``whom`` identifies everything else ``wire`` depends on."""
         return [item for items in self.by_message(messages, whom, wire) for item in items]
 
     def by_message(
@@ -209,21 +209,21 @@ def _encoded(message: Message, wire: Callable[[Message], Iterable[dict[str, Any]
     return [Raw(encode_body(item)) for item in wire(message)]
 
 
-# Repairs a transcript so that every provider accepts it: each call has exactly one result, right behind it.
+# Repairs a transcript so that every provider accepts it: each call has exactly one result, directly after it.
 
 MISSING_RESULT = "The call was aborted without a recorded result."
 
 
 class TranscriptRepair:
-    """For requests that follow each other: what was in order the last time is not looked through again."""
+    """For successive requests: parts that were valid last time are not checked again."""
 
     def __init__(self) -> None:
         self._settled: tuple[Message, ...] = ()  # up to here every call has its result
         self._made: tuple[Message, ...] = ()
 
     def __call__(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """The messages without orphan results and empty messages, with a stub per unanswered call. Valid messages are
-        returned unchanged; a result counts only in the tool messages right after the calls."""
+        """The messages without orphan results and empty messages, with a stub per unanswered call.
+        Valid messages are returned unchanged; a result counts only in the tool messages directly after the calls."""
         messages = tuple(messages)
         settled = len(self._settled)
         if messages[:settled] != self._settled:
@@ -258,13 +258,13 @@ def repaired(messages: Sequence[Message]) -> tuple[Message, ...]:
 def _answering(message: Message, waiting: list[str]) -> Message:
     if waiting == [block.call_id if isinstance(block, ToolResultBlock) else None for block in message.content]:
         waiting.clear()
-        return message  # as nearly all are: every step goes through the whole transcript
+        return message  # the usual case: every step passes the whole transcript
     counts: dict[str, int] = {}
     for id in waiting:
         counts[id] = counts.get(id, 0) + 1
     kept = _keeping(message, [_answers(block, counts) for block in message.content])
     left: list[str] = []
-    for id in reversed(waiting):  # of one id that came twice, the first was answered
+    for id in reversed(waiting):  # of a repeated id, the first was answered
         if counts[id]:
             counts[id] -= 1
             left.append(id)
@@ -289,7 +289,7 @@ def _keeping(message: Message, keep: list[bool]) -> Message:
 
 
 def _fill(out: list[Message], waiting: list[str]) -> None:
-    """Stubs join the tool message that is there, or a new one with the time of the calls."""
+    """Add stubs to the existing tool message, or to a new one with the time of the calls."""
     stubs = tuple(ToolResultBlock(id, (TextBlock(MISSING_RESULT),), is_error=True) for id in waiting)
     last = out[-1]
     if last.role == "tool":

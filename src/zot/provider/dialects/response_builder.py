@@ -1,5 +1,6 @@
-"""Base class of decoders: collects the parts and the usage of one answer. It emits exactly one UsageReported, then
-one Finished; a connection that ends without its terminal marker is a retryable failure."""
+"""Base class of decoders: collects the parts and the usage of one answer.
+It emits exactly one UsageReported, then one Finished; a connection that ends without its terminal marker is a
+retryable failure."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from zot.provider.messages import (
 )
 from zot.provider.model_call import Finished, Request, StreamEvent, ThinkingDelta, ToolEnded, UsageReported
 
-# What a JSON decoder raises on bytes a server should not have sent.
+# Exceptions of a JSON decoder for invalid bytes of a server.
 BAD_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 # Token counts come as integers, from some servers as floats or null.
@@ -40,7 +41,7 @@ class TextPart:
 
 
 class ToolPart:
-    """A tool call still growing. ``whole`` is used when the arguments did not arrive in pieces."""
+    """A growing tool call. ``whole`` is used if the arguments did not arrive in pieces."""
 
     __slots__ = ("ended", "id", "name", "pieces", "whole")
 
@@ -59,7 +60,7 @@ class ToolPart:
 
 
 class ReasoningPart:
-    """Replay material still growing; it knows who made it, for nobody else may get it back."""
+    """Growing replay data; it names its model, since only that may get it back."""
 
     __slots__ = ("encrypted", "id", "kind", "model", "pieces", "provider")
 
@@ -104,7 +105,7 @@ class ResponseBuilder:
         return [part for part in self.parts if isinstance(part, ToolPart)]
 
     def finish(self, stop: StopReason, error: ProviderError | None = None) -> list[StreamEvent]:
-        """The last two events; nothing when they were returned already."""
+        """The last two events; empty if already returned."""
         if self.finished:
             return []
         self.finished = True
@@ -114,15 +115,15 @@ class ResponseBuilder:
         return self.model.priced(self.usage)
 
     def think(self, part: ReasoningPart, text: str) -> list[StreamEvent]:
-        """More of a thought; one that follows another begins a paragraph."""
+        """Append to a thought; a later one begins a paragraph."""
         before = self.parts[-2] if len(self.parts) > 1 and part is self.parts[-1] else None
         apart = text and isinstance(before, ReasoningPart) and any(before.pieces) and not any(part.pieces)
         part.pieces.append(text)
         return [ThinkingDelta(f"\n\n{text}" if apart else text)]
 
     def fail(self, text: str, code: str) -> list[StreamEvent]:
-        """The end of an answer the provider broke off; ``code`` is its own word or number for what happened."""
-        from zot.provider.error_mapping import error_from_stream  # most calls go well
+        """The end of an answer that the provider aborted; ``code`` is its word or number for the failure."""
+        from zot.provider.error_mapping import error_from_stream  # most calls succeed
 
         return self.finish("error", error_from_stream(self.provider, text, code))
 

@@ -1,5 +1,5 @@
-"""Parser of Amazon's binary event stream (``application/vnd.amazon.eventstream``). Both checksums are verified, and
-every length is limited before its bytes are awaited."""
+"""Parser of Amazon's binary event stream (``application/vnd.amazon.eventstream``).
+Both checksums are verified, and every length is limited before its bytes are awaited."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import msgspec
 from zot.errors import TransportFailed
 from zot.provider.http.sse import MAX_EVENT_BYTES, MAX_STREAM_BYTES, SseEvent
 
-_PRELUDE = Struct(">III")  # the length of the whole message, that of its headers, the checksum of these two
+_PRELUDE = Struct(">III")  # length of the message, length of its headers, checksum of these two
 _CHECKSUM = Struct(">I")
 _LEAST = _PRELUDE.size + _CHECKSUM.size
 _MAX_HEADERS = 128 * 1024
 _SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}  # header values of a fixed size, by type
 _STRING = 7
-_COUNTED = (6, _STRING)  # bytes and text, behind two bytes of length
-_KNOWN = 64  # header blocks worth remembering: those of a stream repeat all the time
+_COUNTED = (6, _STRING)  # bytes and text, after two bytes of length
+_KNOWN = 64  # cached header blocks: a stream repeats them
 
 
 class EventStreamParser:
@@ -29,7 +29,7 @@ class EventStreamParser:
         self._limit = limit
         self._rest = bytearray()
         self._total = 0
-        self._needed = _PRELUDE.size  # bytes without which there is nothing to do
+        self._needed = _PRELUDE.size  # minimum bytes to continue
         self._names: dict[bytes, tuple[str, bytes | None]] = {}
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
@@ -52,16 +52,16 @@ class EventStreamParser:
         return events
 
     def close(self) -> list[SseEvent]:
-        """End of input: half a message says nothing, and the decoder says that its ending is missing."""
+        """End of input: an incomplete message is dropped, and the decoder reports the missing ending."""
         return []
 
     def _size(self, data: bytes, at: int) -> int:
-        """The length of the message that begins there, once its prelude is known to be one."""
+        """The length of the next message, once its prelude is valid."""
         total, headers, checksum = _PRELUDE.unpack_from(data, at)
         if crc32(data[at : at + 8]) != checksum:
-            raise _broken("these bytes are no event stream, or were changed on the way")
+            raise _broken("not an event stream, or changed in transit")
         if total < _LEAST or headers > min(total - _LEAST, _MAX_HEADERS):
-            raise _broken("a message of impossible size", retryable=False)
+            raise _broken("invalid message size", retryable=False)
         if total > self._limit:
             raise _broken(f"a stream event is larger than {self._limit} bytes", retryable=False)
         return total
@@ -69,7 +69,7 @@ class EventStreamParser:
     def _message(self, message: bytes) -> SseEvent:
         body, (checksum,) = message[: -_CHECKSUM.size], _CHECKSUM.unpack(message[-_CHECKSUM.size :])
         if crc32(body) != checksum:
-            raise _broken("a message fails its checksum")
+            raise _broken("message checksum mismatch")
         _, size, _ = _PRELUDE.unpack_from(message)
         head = body[_PRELUDE.size : _PRELUDE.size + size]
         known = self._names.get(head)
@@ -79,8 +79,8 @@ class EventStreamParser:
                 case "exception":
                     known = f"exception:{headers.get(':exception-type', 'exception')}", None
                 case "error":
-                    told = {"message": headers.get(":error-message", "")}
-                    known = f"error:{headers.get(':error-code', 'error')}", msgspec.json.encode(told)
+                    reason = {"message": headers.get(":error-message", "")}
+                    known = f"error:{headers.get(':error-code', 'error')}", msgspec.json.encode(reason)
                 case _:
                     known = headers.get(":event-type", ""), None
             if len(self._names) < _KNOWN:
@@ -90,7 +90,7 @@ class EventStreamParser:
 
 
 def _headers(block: bytes) -> dict[str, str]:
-    """The headers whose value is text; others are stepped over."""
+    """The headers with text values; others are skipped."""
     found: dict[str, str] = {}
     at = 0
     try:
@@ -102,14 +102,14 @@ def _headers(block: bytes) -> dict[str, str]:
             if kind in _COUNTED:
                 size, at = int.from_bytes(block[at : at + 2], "big"), at + 2
             elif kind not in _SIZES:
-                raise _broken("a header of unknown type", retryable=False)
+                raise _broken("unknown header type", retryable=False)
             if at + size > len(block):
                 raise IndexError
             if kind == _STRING:
                 found[name] = block[at : at + size].decode("utf-8", "replace")
             at += size
     except IndexError as error:
-        raise _broken("headers that end in the middle", retryable=False) from error
+        raise _broken("incomplete headers", retryable=False) from error
     return found
 
 

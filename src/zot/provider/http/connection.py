@@ -1,5 +1,6 @@
-"""One connection to a server: plain, TLS, or tunnelled through a proxy. Received bytes are buffered and returned at
-once, so that a burst costs one wake-up. Every fault is a TransportFailed with its reason."""
+"""One connection to a server: plain, TLS, or tunnelled through a proxy.
+Received bytes are buffered and returned at once, so that a burst costs one wake-up. Every fault is a TransportFailed
+with its reason."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ from zot.errors import TransportFailed
 from zot.provider.http.message import ResponseHead, cut_off, encode_connect, split_head
 from zot.provider.http.route import Proxy, Route, Url
 
-_HIGH_WATER = 1024 * 1024  # stop reading the socket while this much waits unread
+_HIGH_WATER = 1024 * 1024  # pause reading the socket above this many unread bytes
 _HAPPY_EYEBALLS_S = 0.25
-_MOST_INTERIM = 100  # responses (100, 103) before the one that counts
+_MOST_INTERIM = 100  # interim responses (100, 103) before the final one
 
 
 class HttpConnection(asyncio.Protocol):
@@ -26,7 +27,7 @@ class HttpConnection(asyncio.Protocol):
         self.route = route
         self.loop = loop
         self.idle_since = 0.0
-        self.on_data: Callable[[], None] | None = None  # called for each arrival when nobody waits in `receive`
+        self.on_data: Callable[[], None] | None = None  # called for each arrival while no reader waits in `receive`
         self.on_lost: Callable[[HttpConnection], None] | None = None
         self._transport: asyncio.Transport | None = None
         self._pieces: list[bytes] = []
@@ -38,7 +39,7 @@ class HttpConnection(asyncio.Protocol):
 
     @property
     def is_usable(self) -> bool:
-        """Open, and nothing has arrived that nobody asked for."""
+        """True if open and without unrequested data."""
         return not self._ended and not self._pieces
 
     def send(self, *parts: bytes) -> None:
@@ -48,7 +49,7 @@ class HttpConnection(asyncio.Protocol):
                 self._transport.write(part)
 
     async def receive(self) -> bytes:
-        """All bytes that arrived since the last call, waiting for some; empty at the end of the connection."""
+        """All bytes since the last call, waiting for some; empty at the end of the connection."""
         if not self._pieces and not self._ended:
             self._waiter = self.loop.create_future()
             try:
@@ -69,7 +70,7 @@ class HttpConnection(asyncio.Protocol):
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def abort(self) -> None:
-        """Close at once, without TLS farewells; whoever waits in ``receive`` gets an error."""
+        """Close at once, without TLS shutdown; a waiting ``receive`` gets an error."""
         if not self._ended:
             self._ended, self._error = True, ConnectionAbortedError()
         self._pieces.clear()
@@ -78,7 +79,7 @@ class HttpConnection(asyncio.Protocol):
         self._wake()
 
     async def receive_head(self) -> tuple[ResponseHead, bytes]:
-        """The next final response head and the bytes behind it; NeverAnswered when not a byte came."""
+        """The next final response head and the bytes after it; NeverAnswered if no byte arrived."""
         data = b""
         searched = interim = 0
         while True:
@@ -90,7 +91,7 @@ class HttpConnection(asyncio.Protocol):
                 if head.status >= 200:
                     return head, data
                 if interim > _MOST_INTERIM:
-                    raise TransportFailed("protocol error: interim responses without an end", retryable=False)
+                    raise TransportFailed("protocol error: too many interim responses", retryable=False)
             searched = len(data)
             data += await self._receive_answer(started=bool(data))
 
@@ -113,7 +114,7 @@ class HttpConnection(asyncio.Protocol):
             raise ConnectionResetError
         self._transport = transport
 
-    # What the event loop calls.
+    # Called by the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -151,7 +152,7 @@ class NeverAnswered(TransportFailed):
 
 
 async def connect(route: Route, contexts: Callable[[bool], ssl.SSLContext], timeout: float) -> HttpConnection:
-    """Open a connection along ``route``; ``contexts`` gives the TLS context for insecure or not."""
+    """Open a connection along ``route``; ``contexts`` returns the TLS context, insecure or not."""
     loop = asyncio.get_running_loop()
     connection = HttpConnection(route, loop)
     first = route.proxy.url if route.proxy else Url(route.scheme, route.host, route.port, "/")
@@ -198,10 +199,10 @@ async def _tunnel(connection: HttpConnection, proxy: Proxy) -> None:
 
 
 def reason(error: BaseException, host: str) -> str:
-    """Why a connection failed, in the words other layers look for."""
+    """Why a connection failed, in the words other layers match."""
     match error:
         case ssl.SSLCertVerificationError():
-            return f"tls handshake: the certificate of {host} was refused: {error.verify_message or error.reason}"
+            return f"tls handshake: the certificate of {host} was rejected: {error.verify_message or error.reason}"
         case ssl.SSLError():
             return f"tls handshake with {host} failed: {error.reason or error}"
         case socket.gaierror():

@@ -1,5 +1,5 @@
-"""HTTP/1.1 messages as bytes: request heads, response heads and the three kinds of body. Input that could start a
-second header is refused."""
+"""HTTP/1.1 messages as bytes: request heads, response heads and the three kinds of body.
+Input that could start a second header is rejected."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from zot.provider.http.route import Proxy, Url, basic_auth
 
 MAX_HEAD_BYTES = 64 * 1024
 _MAX_CHUNK_LINE = 16 * 1024
-_SHORT_CHUNK_LINE = 16  # those of a stream are few and alike; each is read once
+_SHORT_CHUNK_LINE = 16  # header lines of a stream are few and alike; cached
 _MAX_REASON = 200
 _MAX_SIZE_DIGITS = 15  # of a body or a chunk
 _TOKEN = "!#$%&'*+.^_`|~-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -36,7 +36,7 @@ class ResponseHead(msgspec.Struct, frozen=True):
 
     @property
     def keeps_alive(self) -> bool:
-        """A head with two answers to where the body ends is the last one on its connection."""
+        """A head with two body lengths is the last one on its connection."""
         if "transfer-encoding" in self.headers and "content-length" in self.headers:
             return False
         connection = self.headers.get("connection", "").lower()
@@ -44,7 +44,7 @@ class ResponseHead(msgspec.Struct, frozen=True):
 
 
 def encode_head(request: HttpRequest, url: Url, proxy: Proxy | None) -> bytes:
-    """The request head; through a proxy an http address is written in full, an https one goes by tunnel."""
+    """The request head; through a proxy an http address is written in full, an https one uses a tunnel."""
     if not _is_token(request.method):
         raise BadRequest(f"not an http method: {request.method!r}")
     absolute = proxy is not None and url.scheme == "http"
@@ -78,16 +78,16 @@ def _line(name: str, value: str) -> str:
     if not _is_token(name):
         raise BadRequest(f"not a header name: {name!r}")
     if "\r" in value or "\n" in value or "\0" in value:
-        raise BadRequest(f"the header {name!r} holds a line break or a zero byte: check where its value comes from")
+        raise BadRequest(f"header {name!r} contains a line break or a zero byte; check the source of its value")
     try:
         value.encode("latin-1")
     except UnicodeEncodeError as error:
-        raise BadRequest(f"the header {name!r} holds a character HTTP cannot carry: check its value") from error
+        raise BadRequest(f"header {name!r} contains a character that HTTP does not allow; check its value") from error
     return f"{name}: {value.strip(' ')}"
 
 
 def split_head(data: bytes, searched: int = 0) -> tuple[ResponseHead, bytes] | None:
-    """A whole response head and what follows it; None while bytes are missing. ``searched`` of them held no end."""
+    """A complete response head and the rest; None while bytes are missing. ``searched`` bytes had no end."""
     end = data.find(b"\r\n\r\n", max(searched - 3, 0))
     if end < 0 and len(data) <= MAX_HEAD_BYTES:
         return None
@@ -135,7 +135,7 @@ class Body(Protocol):
     def feed(self, data: bytes) -> bytes: ...
 
     def end(self) -> None:
-        """The connection ended; raises TransportFailed when the body had not."""
+        """The connection ended; TransportFailed if the body is incomplete."""
         ...
 
 
@@ -145,7 +145,7 @@ class ChunkedBody:
     def __init__(self) -> None:
         self.done = False
         self.extra = b""
-        self._left = 0  # payload bytes still missing of the current chunk
+        self._left = 0  # missing payload bytes of the current chunk
         self._in_chunk = False
         self._in_trailer = False
         self._trailer_bytes = 0
@@ -188,7 +188,7 @@ class ChunkedBody:
             raise cut_off()
 
     def _finish_chunk(self, data: bytes, payload: list[bytes], at: int = 0) -> int:
-        """Take what is here of the current chunk; once it is whole, its line end."""
+        """Consume the current chunk; once complete, its line end."""
         if self._left:
             piece = data[at : at + self._left]
             payload.append(piece)
@@ -196,7 +196,7 @@ class ChunkedBody:
             at += len(piece)
         if not self._left and len(data) - at >= 2:
             if data[at : at + 2] != b"\r\n":
-                raise TransportFailed("protocol error: a chunk is longer than it said", retryable=True)
+                raise TransportFailed("protocol error: a chunk is longer than declared", retryable=True)
             self._in_chunk = False
             at += 2
         return at

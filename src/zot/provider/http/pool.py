@@ -1,5 +1,5 @@
-"""HTTP/1.1 connection pool: keep-alive, TLS, proxies; no redirects, cookies, compression or HTTP/2 (decision 002). A
-body read to its end returns the connection to the pool; anything else closes it."""
+"""HTTP/1.1 connection pool: keep-alive, TLS, proxies; no redirects, cookies, compression, HTTP/2 (decision 002).
+A body read to its end returns the connection to the pool; anything else closes it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     import ssl
 
 _IDLE_PER_ROUTE = 4
-_IDLE_S = 60.0  # past this a router may have forgotten the connection without telling us
+_IDLE_S = 60.0  # later a router may have dropped the connection silently
 _RELEASE_S = 1.0  # how long a finished stream may take to send the end of its body
 
 
 class HttpPool:
-    """Owns every connection it opened. ``proxy`` is the setting; the environment's proxies come first."""
+    """Owns its connections. ``proxy`` is the setting; the environment's proxies take precedence."""
 
     def __init__(self, *, proxy: str = "", environ: Mapping[str, str] | None = None) -> None:
         self._proxy = proxy
@@ -56,7 +56,7 @@ class HttpPool:
         for connection in list(self._open):
             connection.abort()
         self._open.clear()
-        await asyncio.sleep(0)  # lets the loop close the sockets before it may be closed itself
+        await asyncio.sleep(0)  # lets the loop close the sockets before it is closed itself
 
     async def _exchange(self, connection: HttpConnection, head: bytes, body: bytes) -> HttpResponse:
         try:
@@ -73,7 +73,7 @@ class HttpPool:
         while idle:
             connection = idle.pop()
             if connection.loop is not loop:
-                continue  # belongs to an event loop that has ended, and its socket with it
+                continue  # belongs to an ended event loop, and so does its socket
             if connection.is_usable and loop.time() - connection.idle_since < _IDLE_S:
                 return connection
             connection.abort()
@@ -94,7 +94,7 @@ class HttpPool:
 
 
 class HttpResponse:
-    """A response whose head has arrived and whose body is on its way. Read it to its end, release it or abort it."""
+    """A response with its head; the body is arriving. Read it to its end, release it or abort it."""
 
     def __init__(self, head: ResponseHead, body: Body, connection: HttpConnection, pool: HttpPool, rest: bytes) -> None:
         self.status = head.status
@@ -104,7 +104,7 @@ class HttpResponse:
         self._body = body
         self._connection: HttpConnection | None = connection
         self._pool = pool
-        self._rest = rest  # what arrived together with the head
+        self._rest = rest  # bytes that arrived with the head
         self._timer: asyncio.TimerHandle | None = None
         if body.done:
             body.extra = rest
@@ -115,7 +115,7 @@ class HttpResponse:
         return self._connection is None
 
     async def more(self) -> bytes:
-        """The next piece of the body, as large as what has arrived; empty at its end."""
+        """The next piece of the body, as much as has arrived; empty at its end."""
         while self._connection is not None:
             data = self._rest or await self._receive(self._connection)
             self._rest = b""
@@ -126,7 +126,7 @@ class HttpResponse:
         return b""
 
     async def read(self, limit: int) -> bytes:
-        """The body up to ``limit`` bytes; a longer one is cut there and the connection closed."""
+        """The body up to ``limit`` bytes; a longer one is truncated and the connection closed."""
         pieces: list[bytes] = []
         size = 0
         while size <= limit and (piece := await self.more()):
@@ -136,14 +136,14 @@ class HttpResponse:
         return b"".join(pieces)[:limit]
 
     def release(self) -> None:
-        """No more of the body is wanted, but its end is near: keep the connection if that end comes soon."""
+        """The body is no longer needed, but its end is near: keep the connection if it comes soon."""
         if (connection := self._connection) is not None:
             self._timer = connection.loop.call_later(_RELEASE_S, self.abort)
             connection.on_data = self._drain
             self._drain()
 
     def abort(self) -> None:
-        """Close the connection at once unless the body ended; ``more`` then raises in whoever waits for it."""
+        """Close the connection at once unless the body ended; a waiting ``more`` raises."""
         if (connection := self._let_go()) is not None:
             connection.abort()
 
@@ -158,7 +158,7 @@ class HttpResponse:
         return data
 
     def _fed(self, data: bytes) -> bytes:
-        """The payload in ``data``; when the body ended with it, the connection is settled."""
+        """The payload in ``data``; at the end of the body the connection is released."""
         try:
             payload = self._body.feed(data) if data else b""
         except BaseException:
@@ -169,14 +169,14 @@ class HttpResponse:
         return payload
 
     def _drain(self) -> None:
-        """Called for each arrival after ``release``: look for the end of the body, drop what comes before it."""
+        """Called for each arrival after ``release``: find the end of the body, drop the rest."""
         if (connection := self._connection) is None:
             return
         data = self._rest + connection.take()
         self._rest = b""
         if not data and not connection.is_usable:
             self.abort()
-        with suppress(TransportFailed):  # a broken ending costs the connection, nothing else
+        with suppress(TransportFailed):  # a broken ending only costs the connection
             self._fed(data)
 
     def _settle(self) -> None:
@@ -197,9 +197,9 @@ class HttpResponse:
 
 
 # Accepted certificates: SSL_CERT_FILE and SSL_CERT_DIR, REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE, then the system's. A
-# variable that names nothing is an error.
+# variable with a missing file is an error.
 
-# Where distributions keep their bundle, for interpreters built elsewhere that do not know.
+# Bundles of distributions, for interpreters built elsewhere.
 _KNOWN_BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -209,7 +209,7 @@ _KNOWN_BUNDLES = (
 
 
 def client_context(environ: Mapping[str, str], *, insecure: bool = False) -> ssl.SSLContext:
-    """A context for http/1.1 clients; ``insecure`` checks nothing and is only ever a user's explicit choice."""
+    """A context for http/1.1 clients; ``insecure`` skips all checks and must be the user's explicit choice."""
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

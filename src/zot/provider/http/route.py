@@ -1,6 +1,6 @@
-"""Parses URLs and finds the proxy of a request. Proxies come from the environment (lower case first, as in curl),
-then from the setting. ``NO_PROXY`` takes names with their subdomains, addresses, networks, ports and ``*``; loopback
-is never proxied."""
+"""Parses URLs and finds the proxy of a request.
+Proxies come from the environment (lower case first, as in curl), then from the setting. ``NO_PROXY`` accepts names
+with their subdomains, addresses, networks, ports and ``*``; loopback is never proxied."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Url(msgspec.Struct, frozen=True):
 
     @property
     def authority(self) -> str:
-        """What the ``host`` header says: the port only when it is not the scheme's own."""
+        """The ``host`` header: the port only if it is not the scheme's default."""
         if self.port == _DEFAULT_PORTS[self.scheme]:
             return self.address.rpartition(":")[0]
         return self.address
@@ -46,12 +46,12 @@ class Proxy(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Fit to show: no password in it."""
+        """For messages: without its password."""
         return f"proxy {self.url.address}"
 
 
 class Route(msgspec.Struct, frozen=True):
-    """Two requests may share a connection when their routes are equal."""
+    """Requests with equal routes may share a connection."""
 
     scheme: str
     host: str
@@ -66,7 +66,7 @@ def parse_url(text: str) -> Url:
     scheme, found, rest = text.partition("://")
     scheme = scheme.lower()
     if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-        raise BadRequest(f"the address {redacted(text)!r} holds bytes that are no text: write it in UTF-8")
+        raise BadRequest(f"the address {redacted(text)!r} is not valid UTF-8")
     if not found or scheme not in _DEFAULT_PORTS:
         raise BadRequest(f"not an http or https address: {redacted(text)!r}")
     end = min((i for i in map(rest.find, "/?#") if i >= 0), default=len(rest))
@@ -97,24 +97,24 @@ def _host_and_port(place: str, text: str) -> tuple[str, int]:
         raise BadRequest(f"not a usable address: {redacted(text)!r}")
     number = int(port[-_PORT_DIGITS:] or 0)
     if number > 65535 or port[:-_PORT_DIGITS].strip("0"):
-        raise BadRequest(f"port {port[:12]} does not exist: {redacted(text)!r}")
+        raise BadRequest(f"port {port[:12]} is out of range: {redacted(text)!r}")
     return host.lower(), number
 
 
 def _is_host(host: str) -> bool:
-    """Whether it can be looked up at all: the resolver has words of its own for an empty or too long part of a name."""
+    """False if the resolver would fail with its own error: an empty or too long part of a name."""
     if not host or any(c <= " " or c in "\x7f/\\@" for c in host):
         return False
     return ":" in host or (len(host) <= 253 and all(0 < len(part) <= 63 for part in host.removesuffix(".").split(".")))
 
 
 def redacted(text: str) -> str:
-    """The address with a password replaced, and not at any length: fit to show."""
+    """The address for messages, with its password replaced, limited in length."""
     scheme, found, rest = text.partition("://")
     if not found:
         scheme, rest = "", text
     userinfo, at, place = rest.rpartition("@")
-    if at and ":" not in userinfo and "/" in userinfo:  # an @ of the path
+    if at and ":" not in userinfo and "/" in userinfo:  # an @ in the path
         userinfo, at, place = "", "", rest
     shown = f"{scheme}{found}{'***' if userinfo else ''}{at}{place}"
     return shown if len(shown) <= _LONGEST_SHOWN else shown[:_LONGEST_SHOWN] + "…"
@@ -123,7 +123,7 @@ def redacted(text: str) -> str:
 def basic_auth(userinfo: str) -> str:
     """The value of an authorization header for the ``user:password`` of an address."""
     if "%" in userinfo:
-        from urllib.parse import unquote  # only for odd passwords; its import costs milliseconds
+        from urllib.parse import unquote  # only for unusual passwords; its import takes milliseconds
 
         userinfo = unquote(userinfo)
     if ":" not in userinfo:
@@ -132,7 +132,7 @@ def basic_auth(userinfo: str) -> str:
 
 
 def proxy_for(url: Url, environ: Mapping[str, str], setting: str = "") -> Proxy | None:
-    """The proxy to use for ``url``; ``setting`` counts where the environment names none."""
+    """The proxy of ``url``; ``setting`` applies if the environment has none."""
     if url.host in ("localhost", "::1") or (url.host.startswith("127.") and url.host.replace(".", "").isdecimal()):
         return None
     named = _variable(f"{url.scheme}_proxy", environ) or _variable("all_proxy", environ)
@@ -149,11 +149,11 @@ def proxy_for(url: Url, environ: Mapping[str, str], setting: str = "") -> Proxy 
 
 
 def _variable(name: str, environ: Mapping[str, str]) -> str | None:
-    """The lower-case variable wins even when it is empty: that is how a proxy is switched off."""
+    """The lower-case variable wins even if empty: that disables a proxy."""
     if name in environ:
         return environ[name].strip()
     if name == "http_proxy" and "REQUEST_METHOD" in environ:
-        return None  # under CGI a visitor's `Proxy:` header becomes HTTP_PROXY
+        return None  # under CGI a client's `Proxy:` header becomes HTTP_PROXY
     return environ.get(name.upper(), "").strip()
 
 
@@ -192,7 +192,7 @@ def _split_port(entry: str) -> tuple[str, str]:
 def _ip(text: str) -> IPv4Address | IPv6Address | None:
     if not (text[-1:].isdecimal() or ":" in text):
         return None
-    import ipaddress  # only needed where NO_PROXY meets an address
+    import ipaddress  # only needed if NO_PROXY has addresses
 
     try:
         return ipaddress.ip_address(text)

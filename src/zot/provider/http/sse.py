@@ -1,5 +1,5 @@
-"""Parser of server-sent events. Common shapes are split with ``bytes.split``; only others are read line by line, so
-that an event costs about 1 µs."""
+"""Parser of server-sent events.
+Common shapes are split with ``bytes.split``; only others are read line by line, so that an event costs about 1 µs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from zot.errors import TransportFailed
 
 MAX_EVENT_BYTES = 64 * 1024 * 1024
 MAX_STREAM_BYTES = 256 * 1024 * 1024
-MAX_EVENT_LINES = 100_000  # empty ones have no bytes, but no end either
-_LONGEST_NAME = 100  # of an event; longer ones are not worth remembering
+MAX_EVENT_LINES = 100_000  # empty lines have no bytes, but their number is unlimited
+_LONGEST_NAME = 100  # bytes of an event name; longer ones are not cached
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -22,17 +22,17 @@ class SseEvent(msgspec.Struct, frozen=True, gc=False):
 
 
 class SseParser:
-    """Feed bytes, get completed events; ``close`` returns the last ones. Events over ``limit``, with too many lines,
-    or without an end raise TransportFailed."""
+    """Feed bytes, get completed events; ``close`` returns the last ones.
+    Events over ``limit``, with too many lines, or without an end raise TransportFailed."""
 
     def __init__(self, limit: int = MAX_EVENT_BYTES) -> None:
         self._limit = limit
-        self.last_id = ""  # where a stream that ends early may be taken up again, if the server says so,
+        self.last_id = ""  # where an interrupted stream may be resumed, if the server supports it,
         self.retry = ""  # and after how many milliseconds
-        self._line = bytearray()  # the line that has not ended yet
-        self._data: list[bytes] = []  # data lines of the event that has not ended yet
+        self._line = bytearray()  # the unfinished line
+        self._data: list[bytes] = []  # data lines of the unfinished event
         self._event = b""
-        self._held = 0  # what is in _data
+        self._held = 0  # bytes in _data
         self._names: dict[bytes, str] = {}
         self._after_cr = False
         self._at_start = True
@@ -70,7 +70,7 @@ class SseParser:
         return events
 
     def close(self) -> list[SseEvent]:
-        """End of input: an event without its blank line is delivered too."""
+        """End of input: also deliver an event without its blank line."""
         events: list[SseEvent] = []
         self._read_line(bytes(self._line), events)
         self._line.clear()
@@ -78,12 +78,12 @@ class SseParser:
         return events
 
     def _normalised(self, chunk: bytes) -> bytes:
-        """The chunk with every line end a single LF, without the byte order mark of the first one."""
+        """The chunk with LF line ends, without the byte order mark of the first one."""
         if self._at_start:
             chunk = self._without_bom(chunk)
         if self._after_cr and chunk:
             self._after_cr = False
-            chunk = chunk.removeprefix(b"\n")  # the CR was already taken for a line end
+            chunk = chunk.removeprefix(b"\n")  # the CR was already a line end
         if b"\r" in chunk:
             self._after_cr = chunk.endswith(b"\r")
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -143,7 +143,7 @@ class SseParser:
             raise TransportFailed(f"protocol error: a stream event is larger than {self._limit} bytes", retryable=False)
 
     def _named(self, field: bytes) -> str:
-        """Event names repeat all the time: each is decoded once."""
+        """Event names repeat, so each is decoded once."""
         name = self._names.get(field)
         if name is None:
             name = field.decode("utf-8", "replace")

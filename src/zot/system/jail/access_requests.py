@@ -59,7 +59,7 @@ class AccessContext(msgspec.Struct, frozen=True):
     own: tuple[str, ...] = ()
 
 
-def requests_from_output(output: str, command: str, around: AccessContext) -> list[AccessRequest]:
+def requests_from_output(output: str, command: str, context: AccessContext) -> list[AccessRequest]:
     """Access that a failed command with this output needed, last complaint first."""
     found: dict[AccessRequest, None] = {}
     tried = 0
@@ -69,38 +69,38 @@ def requests_from_output(output: str, command: str, around: AccessContext) -> li
         if _REFUSED.search(line):
             for name in _names_in(line):
                 tried += 1
-                wish = _wish_of(name, line, command, around) if tried <= _MOST_NAMED else None
-                if wish is not None:
-                    found[wish] = None
+                request = _path_request(name, line, command, context) if tried <= _MOST_NAMED else None
+                if request is not None:
+                    found[request] = None
                     break
-        if not around.policy.network and (wish := _network_wish(line, command)) is not None:
-            found[wish] = None
+        if not context.policy.network and (request := _network_request(line, command)) is not None:
+            found[request] = None
     return list(found)[:MOST]
 
 
-def request_for_file(path: str, around: AccessContext, *, writing: bool) -> AccessRequest | None:
+def request_for_file(path: str, context: AccessContext, *, writing: bool) -> AccessRequest | None:
     """Access that a tool needed which opens files itself."""
-    real = os.path.realpath(os.path.join(around.cwd, path))
-    return _writing(real, around) if writing else _reading(real, around)
+    real = os.path.realpath(os.path.join(context.cwd, path))
+    return _writing(real, context) if writing else _reading(real, context)
 
 
-def is_granted(policy: Policy, wish: AccessRequest) -> bool:
-    if wish.access == "network":
+def is_granted(policy: Policy, request: AccessRequest) -> bool:
+    if request.access == "network":
         return policy.network
-    if beneath_any(wish.path, policy.writable) or wish.path in policy.write_files:
+    if beneath_any(request.path, policy.writable) or request.path in policy.write_files:
         return True
-    return wish.access == "read" and (beneath_any(wish.path, policy.read) or wish.path in policy.read_files)
+    return request.access == "read" and (beneath_any(request.path, policy.read) or request.path in policy.read_files)
 
 
-def with_access(policy: Policy, wishes: Iterable[AccessRequest]) -> Policy:
-    for wish in wishes:
-        if is_granted(policy, wish):
+def with_access(policy: Policy, requests: Iterable[AccessRequest]) -> Policy:
+    for request in requests:
+        if is_granted(policy, request):
             continue
-        if wish.access == "network":
+        if request.access == "network":
             policy = msgspec.structs.replace(policy, network=True)
             continue
-        field = wish.access if wish.kind == "directory" else f"{wish.access}_files"
-        policy = msgspec.structs.replace(policy, **{field: (*getattr(policy, field), wish.path)})
+        field = request.access if request.kind == "directory" else f"{request.access}_files"
+        policy = msgspec.structs.replace(policy, **{field: (*getattr(policy, field), request.path)})
     return policy
 
 
@@ -119,11 +119,11 @@ def _names_in(line: str) -> Iterator[str]:
             yield word
 
 
-def _wish_of(name: str, line: str, command: str, around: AccessContext) -> AccessRequest | None:
+def _path_request(name: str, line: str, command: str, context: AccessContext) -> AccessRequest | None:
     if "\0" in name or len(name) > _LONGEST:
         return None
     with suppress(OSError, ValueError):
-        real = os.path.realpath(os.path.join(around.cwd, name))
+        real = os.path.realpath(os.path.join(context.cwd, name))
         makes = (
             _MAKES.search(line.replace(name, "")) is not None
             or re.search(rf">[>|]?[ \t]*['\"]?{re.escape(name)}", command) is not None
@@ -131,32 +131,32 @@ def _wish_of(name: str, line: str, command: str, around: AccessContext) -> Acces
         if _REMOVES.search(line.replace(name, "")):
             return None  # it would allow the whole directory
         if not os.path.lexists(real):
-            return _making(real, line, around) if makes or not _NOT_THERE.search(line) else None
-        inside = _is_readable(real, around)
-        return _writing(real, around) if makes or inside else _reading(real, around)
+            return _making(real, line, context) if makes or not _NOT_THERE.search(line) else None
+        inside = _is_readable(real, context)
+        return _writing(real, context) if makes or inside else _reading(real, context)
     return None
 
 
-def _reading(real: str, around: AccessContext) -> AccessRequest | None:
+def _reading(real: str, context: AccessContext) -> AccessRequest | None:
     kind = _kind_of(real)
-    if not kind or _is_readable(real, around) or not os.access(real, os.R_OK) or _is_never(real, around):
+    if not kind or _is_readable(real, context) or not os.access(real, os.R_OK) or _is_never(real, context):
         return None
     return AccessRequest("read", real, kind)
 
 
-def _writing(real: str, around: AccessContext) -> AccessRequest | None:
+def _writing(real: str, context: AccessContext) -> AccessRequest | None:
     if not os.path.lexists(real):
-        return _making(real, "", around)
+        return _making(real, "", context)
     kind = _kind_of(real)
-    if not kind or not os.access(real, os.W_OK) or not _may_be_written(real, around):
+    if not kind or not os.access(real, os.W_OK) or not _may_be_written(real, context):
         return None
     return AccessRequest("write", real, kind)
 
 
-def _making(real: str, line: str, around: AccessContext) -> AccessRequest | None:
+def _making(real: str, line: str, context: AccessContext) -> AccessRequest | None:
     """A missing path in a directory where the user could create it."""
     parent = os.path.dirname(real)
-    if not os.path.isdir(parent) or not os.access(parent, os.W_OK | os.X_OK) or not _may_be_written(real, around):
+    if not os.path.isdir(parent) or not os.access(parent, os.W_OK | os.X_OK) or not _may_be_written(real, context):
         return None
     return AccessRequest("write", real, "directory" if _MAKES_DIRECTORY.search(line) else "file", missing=True)
 
@@ -167,36 +167,36 @@ def _kind_of(path: str) -> Literal["file", "directory", ""]:
     return "directory" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else ""
 
 
-def _is_readable(real: str, around: AccessContext) -> bool:
-    policy = around.policy
-    roots = (*policy.readable, *SYSTEM, *etc_directories(), *toolchains(os.environ.get("PATH", ""), around.home))
+def _is_readable(real: str, context: AccessContext) -> bool:
+    policy = context.policy
+    roots = (*policy.readable, *SYSTEM, *etc_directories(), *toolchains(os.environ.get("PATH", ""), context.home))
     return beneath_any(real, roots) or real in (*policy.read_files, *policy.write_files, *etc_files())
 
 
-def _is_never(real: str, around: AccessContext) -> bool:
+def _is_never(real: str, context: AccessContext) -> bool:
     """zot's own files and directories that contain them, a home or the project."""
-    if beneath_any(real, (*_NOT_FILES, *around.own)):
+    if beneath_any(real, (*_NOT_FILES, *context.own)):
         return True
-    return any(beneath_any(path, (real.rstrip("/"),)) for path in (around.home, around.policy.root, *around.own))
+    return any(beneath_any(path, (real.rstrip("/"),)) for path in (context.home, context.policy.root, *context.own))
 
 
-def _may_be_written(real: str, around: AccessContext) -> bool:
-    policy = around.policy
-    if beneath_any(real, policy.writable) or real in policy.write_files or _is_never(real, around):
+def _may_be_written(real: str, context: AccessContext) -> bool:
+    policy = context.policy
+    if beneath_any(real, policy.writable) or real in policy.write_files or _is_never(real, context):
         return False
-    if beneath_any(real, (*_NEVER_WRITTEN, *toolchains(os.environ.get("PATH", ""), around.home))):
+    if beneath_any(real, (*_NEVER_WRITTEN, *toolchains(os.environ.get("PATH", ""), context.home))):
         return False
     parts = real.split("/")
     if auto_executed_part(parts):
         return False
-    own = os.path.relpath(real, around.home).split("/")  # in a home: startup files begin with a dot
+    own = os.path.relpath(real, context.home).split("/")  # in a home: startup files begin with a dot
     return own[0] == ".." or not own[0].startswith(".") or own[0] == ".cache"
 
 
 # --- the network
 
 
-def _network_wish(line: str, command: str) -> AccessRequest | None:
+def _network_request(line: str, command: str) -> AccessRequest | None:
     match = _UNREACHED.search(line)
     if match is None and not _NO_NETWORK.search(line):
         return None

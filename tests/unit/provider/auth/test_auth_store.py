@@ -304,7 +304,7 @@ def test_an_unknown_account_is_an_error_that_names_those_there_are(tmp_path: Pat
 
 @pytest.mark.parametrize("name", [" ", "a b", "-x", "a/b", "x" * 65, "\x1b[31m"])
 def test_a_name_that_could_be_taken_for_something_else_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UsageError, match="a name has letters"):
+    with pytest.raises(UsageError, match="expected up to 64 letters"):
         AuthStore(tmp_path).set_api_key("openai", "k", name)
     assert not (tmp_path / "auth.json").exists()
 

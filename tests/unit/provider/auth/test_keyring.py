@@ -138,21 +138,21 @@ def test_an_item_that_cannot_be_dropped_is_told(ring: Ring) -> None:
 def test_an_item_somebody_deleted_says_to_log_in_again(ring: Ring) -> None:
     ring.run("store.set_api_key('openai', 's3-key')")
     ring.place.unlink()
-    assert "any more; log in again" in ring.run(TRIED.format("store.entry('openai')"))
+    assert "has no item" in ring.run(TRIED.format("store.entry('openai')"))
 
 
 def test_an_item_somebody_changed_is_not_shown(ring: Ring) -> None:
     ring.run("store.set_api_key('openai', 's3-key')")
     ring.place.write_text(json.dumps(dict.fromkeys(ring.items, "s3-other")))
     told = ring.run(TRIED.format("store.entry('openai')"))
-    assert "is not zot's; log in again" in told and "s3-" not in told
+    assert "is not in zot's format; log in again" in told and "s3-" not in told
 
 
 def test_a_machine_without_a_ring_names_the_setting(ring: Ring) -> None:
     told = ring.run(
         TRIED.format("store.set_api_key('openai', 'k')"), PYTHON_KEYRING_BACKEND="keyring.backends.fail.Keyring"
     )
-    assert told.endswith('no keyring that zot can use; set "credential_store": "file" in config.json')
+    assert told.endswith('no supported keyring on this machine; set "credential_store": "file" in config.json')
     assert not (ring.home / "auth.json").exists()
 
 

@@ -324,7 +324,7 @@ def test_orphan_results_never_appear() -> None:
 def test_a_model_without_eyes_is_told_of_the_image() -> None:
     blind = msgspec.structs.replace(MODEL, input=("text",))
     part = sent(user(ImageBlock("image/png", b"x")), model=blind)["messages"][0]["content"][0]
-    assert part["text"] == "[image left out: m-1 takes no images]"
+    assert part["text"] == "[image omitted: m-1 accepts no images]"
 
 
 def test_half_a_surrogate_does_not_end_the_session() -> None:

@@ -176,7 +176,7 @@ def test_results_with_an_error_an_image_or_nothing() -> None:
     ]
     other = messages(user("hi"), calls, answers)[2]["content"]
     assert other[0] == {"toolResult": {"toolUseId": "a", "content": [{"text": "no [error]"}]}}
-    assert "takes no images" in other[1]["toolResult"]["content"][1]["text"]
+    assert "accepts no images" in other[1]["toolResult"]["content"][1]["text"]
 
 
 def test_thoughts_go_back_to_their_maker_with_their_seal() -> None:

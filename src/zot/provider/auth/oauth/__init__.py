@@ -1,2 +1,2 @@
-"""OAuth logins: browser (PKCE), device code, refresh. All differences between servers are fields of
-``OAuthSettings``; zot ships no client id."""
+"""OAuth logins: browser (PKCE), device code, refresh.
+All differences between servers are fields of ``OAuthSettings``; zot includes no client id."""

@@ -1,5 +1,5 @@
-"""Browser login: authorization code with PKCE (RFC 6749, 7636, 8252), received on loopback or pasted. One login at a
-time: a second one ends the first and takes its port."""
+"""Browser login: authorization code with PKCE (RFC 6749, 7636, 8252), received on loopback or pasted.
+One login at a time: a second one ends the first and uses its port."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ async def login_in_browser(
     pool: HttpPool | None = None,
     limit_s: float = LIMIT_S,
 ) -> OAuthToken:
-    """The token, or LoginFailed. ``tell`` opens the address of an ``open`` step. ``pasted`` is awaited again after
-    unusable input; EOFError ends it."""
+    """The token, or LoginFailed. ``tell`` opens the address of an ``open`` step.
+    ``pasted`` is awaited again after unusable input; EOFError ends it."""
     global _current
     proofs = new_proofs()
     callback = LoopbackServer(settings.redirect, proofs.state)
@@ -58,11 +58,11 @@ class _BrowserLogin:
         self.client = OAuthClient("")
 
     async def begin(self) -> None:
-        """Find the server, take the port, know who we are; in this order: a registration names the port."""
+        """Find the server, open the port, get a client id; in this order: a registration names the port."""
         self.server = await find_server(self.pool, self.settings)
         if not is_safe(self.server.authorize_url):
             where = sanitize_server_text(self.server.authorize_url)
-            raise LoginFailed(f"there is no login page to open in a browser: {where!r}" if where else _NO_PAGE)
+            raise LoginFailed(f"no login page to open in a browser: {where!r}" if where else _NO_PAGE)
         self.callback.issuer, self.callback.strict_issuer = self.server.issuer, self.server.names_itself
         self.callback.on_odd = self.notice
         await self.callback.listen(any_port=self.settings.any_port)
@@ -89,7 +89,7 @@ class _BrowserLogin:
 
     @property
     def nonce(self) -> str:
-        """Only OpenID Connect knows it."""
+        """Only OpenID Connect defines it."""
         return self.proofs.nonce if "openid" in self.settings.scopes else ""
 
     def notice(self, text: str) -> None:
@@ -111,7 +111,7 @@ class _BrowserLogin:
         return token_from(answer, settings, self.server, self.client, nonce=self.nonce)
 
 
-_NO_PAGE = "the authorization server names no login page; use a device code or an API key"
+_NO_PAGE = "the authorization server has no login page; use a device code or an API key"
 
 
 async def _log_in(login: _BrowserLogin, pasted: Pasted | None, limit_s: float) -> OAuthToken:
@@ -122,7 +122,7 @@ async def _log_in(login: _BrowserLogin, pasted: Pasted | None, limit_s: float) -
     tell(
         LoginStep(
             kind="open",
-            text="open this address in a browser and agree there",
+            text="open this address in a browser and confirm the login there",
             url=login.address(callback.redirect),
             manual_url=login.address(settings.manual_redirect) if settings.manual_redirect else "",
             expires_in_s=limit_s,
@@ -133,11 +133,11 @@ async def _log_in(login: _BrowserLogin, pasted: Pasted | None, limit_s: float) -
         async with asyncio.timeout(limit_s):
             returned = await _first(login, pasted)
     except TimeoutError as error:
-        text = f"nobody came back from the browser within {limit_s / 60:g} minutes; begin again when you are ready"
+        text = f"login timed out after {limit_s / 60:g} minutes; start it again"
         raise LoginFailed(text, code="timeout", transient=True) from error
     try:
         if returned.error:
-            raise LoginFailed(f"the server refused the login: {returned.error}", code=returned.error.partition(":")[0])
+            raise LoginFailed(f"the server denied the login: {returned.error}", code=returned.error.partition(":")[0])
         tell(LoginStep(kind="exchanging", text="the login is confirmed; fetching the token"))
         token = await login.exchange(returned)
     except LoginFailed as error:
@@ -149,7 +149,7 @@ async def _log_in(login: _BrowserLogin, pasted: Pasted | None, limit_s: float) -
 
 
 async def _first(login: _BrowserLogin, pasted: Pasted | None) -> CallbackResult:
-    """The callback or what was pasted, whichever comes first."""
+    """The callback or the pasted text, whichever comes first."""
     if pasted is None:
         return await login.callback.arrived
     typing = asyncio.ensure_future(_pasted(login, pasted))
@@ -164,7 +164,7 @@ async def _first(login: _BrowserLogin, pasted: Pasted | None) -> CallbackResult:
 
 
 async def _pasted(login: _BrowserLogin, pasted: Pasted) -> CallbackResult | None:
-    """The first paste that can be used; None when nothing more will come."""
+    """The first valid paste; None at the end of input."""
     while True:
         try:
             return read_pasted(await pasted(), login.proofs.state)
@@ -174,7 +174,7 @@ async def _pasted(login: _BrowserLogin, pasted: Pasted) -> CallbackResult | None
             return None
 
 
-# Random values of one login (PKCE); none is derived from another, because each proves something else.
+# Random values of one login (PKCE), independent of each other, because each proves something else.
 
 
 class PkceSecrets(msgspec.Struct, frozen=True):

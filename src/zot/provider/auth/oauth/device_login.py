@@ -1,4 +1,4 @@
-"""Device login (RFC 8628): the user enters a code on another device while zot polls as often as the server allows."""
+"""Device login (RFC 8628): the user enters a code on another device while zot polls at the server's interval."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class _Device(msgspec.Struct, frozen=True, kw_only=True):
 async def login_by_device(
     settings: OAuthSettings, *, tell: Tell, pool: HttpPool | None = None, sleep: Sleep = asyncio.sleep
 ) -> OAuthToken:
-    """The token the user agreed to; LoginFailed when it was refused or took too long."""
+    """The token the user confirmed; LoginFailed if it was denied or timed out."""
     async with open_pool(pool) as pool:
         server = await find_server(pool, settings)
         if not server.device_url:
-            raise LoginFailed("the authorization server offers no login by device code; log in with the browser")
+            raise LoginFailed("the authorization server has no device-code login; log in with the browser")
         client = await find_client(pool, settings, server)
         device = await _begin(pool, settings, server, client)
         tell(
@@ -88,7 +88,7 @@ async def _begin(pool: HttpPool, settings: OAuthSettings, server: AuthorizationS
         interval_s=_seconds(answer.fields.get("interval"), _INTERVAL_S),
     )
     if not device.device_code or not device.user_code or not is_safe(url):
-        raise LoginFailed(f"{_WHAT} answered without a code and an https address to enter it")
+        raise LoginFailed(f"{_WHAT} answered without a code or an https address")
     return device
 
 
@@ -101,7 +101,7 @@ async def _poll(
     sleep: Sleep,
     tell: Tell,
 ) -> JsonResponse:
-    """The answer that brings the token. The time is that we waited, so that a machine that slept asks once more."""
+    """Poll until the token arrives. Counts waiting time, so that a machine that slept polls once more."""
     interval, waited = device.interval_s, 0.0
     grant = {"grant_type": _GRANT, "device_code": device.device_code}
     while waited + interval <= device.life_s:
@@ -111,15 +111,15 @@ async def _poll(
             return await request_token(pool, settings, server, client, grant)
         except LoginFailed as error:
             if error.code == "slow_down" or (error.transient and error.code != "authorization_pending"):
-                interval += _SLOWER_S  # also what the standard asks of those who could not connect
-                tell(LoginStep(kind="waiting", text=f"{error}; asking again in {interval:g} s"))
+                interval += _SLOWER_S  # also required after connection errors
+                tell(LoginStep(kind="waiting", text=f"{error}; retrying in {interval:g} s"))
             elif error.code == "access_denied":
-                raise LoginFailed("the login was refused on the other device", code=error.code) from error
+                raise LoginFailed("the login was denied on the other device", code=error.code) from error
             elif error.code == "expired_token":
                 break
             elif error.code != "authorization_pending":
                 raise
-    raise LoginFailed("the code has expired before anybody entered it; begin again", code="expired_token")
+    raise LoginFailed("the code expired before it was entered; start again", code="expired_token")
 
 
 def _seconds(value: Any, otherwise: float) -> float:

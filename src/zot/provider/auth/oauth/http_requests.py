@@ -1,6 +1,6 @@
-"""Requests to an authorization server: returns a JSON object or raises LoginFailed. Redirects are not followed
-because requests contain secrets. Errors show only the standard's fields, because bodies of token endpoints hold
-tokens."""
+"""Requests to an authorization server: returns a JSON object or raises LoginFailed.
+Redirects are not followed because requests contain secrets. Errors show only the standard's fields, because bodies
+of token endpoints contain tokens."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PASSING = (408, 425, 429)  # and everything from 500
 
 
 class JsonResponse(msgspec.Struct, frozen=True):
-    """``fields`` is empty when the body was no JSON object; ``date`` is the server's clock, 0 when it told none."""
+    """``fields`` is empty if the body was no JSON object; ``date`` is the server's clock, 0 if unknown."""
 
     status: int
     fields: dict[str, Any]
@@ -38,7 +38,7 @@ class JsonResponse(msgspec.Struct, frozen=True):
 
 @asynccontextmanager
 async def open_pool(pool: HttpPool | None) -> AsyncGenerator[HttpPool]:
-    """The caller's pool, which stays open, or one for the time of the block."""
+    """The caller's pool, which stays open, or one for the block."""
     if pool is not None:
         yield pool
         return
@@ -62,7 +62,7 @@ async def post(
     json: bool = False,
     headers: tuple[tuple[str, str], ...] = (),
 ) -> JsonResponse:
-    """Whatever the server answered in JSON; see ``refusal`` for what is not 2xx."""
+    """Any JSON answer of the server; ``refusal`` explains those that are not 2xx."""
     body = msgspec.json.encode(fields) if json else urlencode(fields, doseq=True).encode()
     kind = "application/json" if json else "application/x-www-form-urlencoded"
     request = HttpRequest("POST", _safe(url, what), _headers((("content-type", kind), *headers)), body)
@@ -70,7 +70,7 @@ async def post(
 
 
 def error_from_response(answer: JsonResponse, what: str, sent: Mapping[str, Any]) -> LoginFailed:
-    """What an answer that is not 2xx means. ``sent`` is kept out of the words, should the server repeat it."""
+    """The error of an answer that is not 2xx. ``sent`` values are removed from the text."""
     from zot.provider.secret_redaction import redact_text
 
     code, described = sanitize_server_text(answer.text("error")), sanitize_server_text(answer.text("error_description"))
@@ -83,7 +83,7 @@ def error_from_response(answer: JsonResponse, what: str, sent: Mapping[str, Any]
 
 
 def sanitize_server_text(text: str) -> str:
-    """A server's words: one line of printable characters, not at any length."""
+    """A server's text: one line of printable characters, limited in length."""
     line = "".join(c if c.isprintable() else " " for c in text[: 4 * _SHOWN]).strip()
     return line if len(line) <= _SHOWN else line[:_SHOWN] + "…"
 
@@ -93,11 +93,9 @@ def host_of(url: str) -> str:
 
 
 def _safe(url: str, what: str) -> str:
-    """The address, if secrets may go there: it may have come from a server's metadata."""
+    """The address, if secrets may be sent there: it may come from a server's metadata."""
     if not is_safe(url):
-        raise LoginFailed(
-            f"{what} is at {sanitize_server_text(url)!r}: only https is used there, or http on this machine"
-        )
+        raise LoginFailed(f"{what} is at {sanitize_server_text(url)!r}: expected https, or http on this machine")
     return url
 
 
@@ -114,12 +112,12 @@ async def _ask(pool: HttpPool, request: HttpRequest, what: str) -> JsonResponse:
     except TimeoutError as error:
         raise LoginFailed(f"{place} did not answer within {TIMEOUT_S:g} s", transient=True) from error
     except ProviderError as error:
-        raise LoginFailed(f"{place} cannot be reached: {error}", transient=True) from error
+        raise LoginFailed(f"cannot reach {place}: {error}", transient=True) from error
     if 300 <= response.status < 400:
         to = host_of(response.headers.get("location", ""))
         raise LoginFailed(
-            f"{place} sends its visitors on to {to}; secrets are not sent after it: put the right address in the"
-            " provider's oauth settings",
+            f"{place} redirects to {to}; secrets are not sent there: set the right address in the "
+            "provider's oauth settings",
             transient=True,
         )
     return JsonResponse(response.status, _object(response, body, place), _date(response))
@@ -137,8 +135,8 @@ def _object(response: HttpResponse, body: bytes, place: str) -> dict[str, Any]:
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     said = "a web page" if "html" in kind or body.lstrip()[:1] == b"<" else "something"
     raise LoginFailed(
-        f"{place} answered with {said} that is no JSON object; a proxy or a sign-in page of the network may stand"
-        " before it",
+        f"{place} answered with {said} instead of a JSON object; a proxy or a sign-in page of the network "
+        "may be in between",
         transient=True,
     )
 

@@ -1,6 +1,6 @@
-"""Loopback server for the redirect of a browser login; accepts one callback with the login's ``state``. Any web page
-can send requests here, so every other request gets a 400 and changes nothing. It listens on IPv4 and IPv6, since
-``localhost`` may be either."""
+"""Loopback server for the redirect of a browser login; accepts one callback with the login's ``state``.
+Any web page can send requests here, so every other request gets a 400 and changes nothing. It listens on IPv4 and
+IPv6, since ``localhost`` may be either."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from zot.provider.auth.oauth.http_requests import sanitize_server_text
 _TITLE = "zot"
 _HEAD_LIMIT = 16 * 1024
 _REQUEST_S = 15.0
-_VISITORS = 32  # at a time; a flood is turned away
+_VISITORS = 32  # connections at a time; more are rejected
 _PORTS_TRIED = 20
 _NO_SUCH_FAMILY = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
@@ -27,15 +27,15 @@ _NO_SUCH_FAMILY = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 class CallbackResult(msgspec.Struct, frozen=True):
     code: str = ""
     error: str = ""
-    pasted_alone: bool = False  # a code without the address it belongs to
+    pasted_alone: bool = False  # a code without its address
 
     def __repr__(self) -> str:
         return f"Returned(error={self.error!r})"
 
 
 class LoopbackServer:
-    """Listener of one login. ``arrived`` is the first valid callback; its receiver answers the browser with
-    ``finish``. ``issuer``, if given, must equal the ``iss`` of a callback that has one."""
+    """Listener of one login. ``arrived`` is the first valid callback; its receiver answers with ``finish``.
+    ``issuer``, if given, must equal the ``iss`` of a callback that has one."""
 
     def __init__(self, redirect: str, state: str, issuer: str = "", *, strict_issuer: bool = False) -> None:
         self._parts = urlsplit(redirect)
@@ -47,7 +47,7 @@ class LoopbackServer:
         self._outcome: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._servers: list[asyncio.Server] = []
         self._visitors: set[asyncio.Task[None]] = set()
-        self._chosen: asyncio.Task[None] | None = None  # who brought the callback that counts
+        self._chosen: asyncio.Task[None] | None = None  # the connection with the accepted callback
         self._port = self._parts.port or 0
 
     @property
@@ -56,19 +56,19 @@ class LoopbackServer:
         return f"http://{host}:{self._port}{self._parts.path or '/'}"
 
     async def listen(self, *, any_port: bool = False) -> None:
-        """LoginFailed when the port is taken, unless another one will do."""
+        """LoginFailed if the port is taken, unless another one is allowed."""
         wanted = self._parts.port or 0
         for port in (wanted, *((0,) * _PORTS_TRIED if any_port or not wanted else ())):
             if await self._listens_on(port):
                 return
         raise LoginFailed(
-            f"port {wanted} of this machine, where the browser must come back to, is taken: another login may be open"
-            " in another window; end it and try again",
+            f"port {wanted} for the browser's redirect is in use: another login may be open in another "
+            "window; end it and try again",
             code="port_taken",
         )
 
     async def _listens_on(self, port: int) -> bool:
-        """Whether the port could be had on both families, as far as the machine has them and the browser may come."""
+        """True if the port is free on both families, as far as the machine has them."""
         found: list[socket.socket] = []
         for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
             try:
@@ -94,7 +94,7 @@ class LoopbackServer:
             self.arrived.set_exception(LoginFailed("another login was started; this one ended", code="superseded"))
 
     async def finish(self, problem: str = "") -> None:
-        """Tell the browser how it went, and let it have the page."""
+        """Answer the browser with the result, and close."""
         if not self._outcome.done():
             self._outcome.set_result(problem)
         if self._chosen is not None:
@@ -108,9 +108,9 @@ class LoopbackServer:
         await asyncio.gather(*self._visitors, return_exceptions=True)
         self._outcome.cancel()
         if not self.arrived.cancel() and not self.arrived.cancelled():
-            self.arrived.exception()  # nobody waited for it any more
+            self.arrived.exception()  # no receiver is waiting
 
-    # -- one visitor --------------------------------------------------------------------------------------------
+    # -- one request -----------------------------------------------------------------------------------------------
 
     async def _visited(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -123,13 +123,13 @@ class LoopbackServer:
                 writer.write(await self._answer(head))
                 await writer.drain()
         except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # a visitor without manners gets no page
+            pass  # an invalid request gets no page
         finally:
             self._visitors.discard(task)
             writer.close()
 
     async def _answer(self, head: bytes) -> bytes:
-        from zot.provider.auth.browser_pages import sentence  # only when somebody comes
+        from zot.provider.auth.browser_pages import sentence  # only for requests
 
         first, *lines = head.decode("latin-1").split("\r\n")
         method, _, rest = first.partition(" ")
@@ -139,13 +139,13 @@ class LoopbackServer:
             return sentence(400, _TITLE, "This address belongs to a login of zot on this machine.")
         path, _, query = target.partition("?")
         if path != (self._parts.path or "/"):
-            return sentence(404, _TITLE, "There is nothing here. zot waits for the page after your login.")
+            return sentence(404, _TITLE, "Nothing here. zot waits for the page after your login.")
         if method != "GET":
-            return sentence(405, _TITLE, "zot waits for a page to be opened, nothing else.")
+            return sentence(405, _TITLE, "zot only waits for the redirect after your login.")
         problem = self._take(query)
         if problem:
             self.on_odd(problem)
-            return sentence(400, _TITLE, f"{problem} The login goes on: return to the page it began with.")
+            return sentence(400, _TITLE, f"{problem} The login continues: return to its first page.")
         self._chosen = asyncio.current_task()
         failed = await asyncio.shield(self._outcome)
         if failed:
@@ -153,7 +153,7 @@ class LoopbackServer:
         return sentence(200, _TITLE, "You are logged in. You can close this page and return to zot.")
 
     def _take(self, query: str) -> str:
-        """Why this callback does not count; nothing when it was taken."""
+        """Why this callback is rejected; empty if it was accepted."""
         try:
             returned = read_query(query, self._state, require_state=True)
             named = parse_qs(query).get("iss", [""])[0]
@@ -162,37 +162,37 @@ class LoopbackServer:
         except ValueError as error:
             return str(error)
         if self.arrived.done():
-            return "This login has been answered already."
+            return "This login was already answered."
         self.arrived.set_result(returned)
         return ""
 
 
 def read_query(query: str, state: str, *, require_state: bool = False) -> CallbackResult:
-    """The answer in the query of a redirect; ValueError for one that does not belong to this login."""
+    """The answer in the query of a redirect; ValueError if it belongs to another login."""
     fields = parse_qs(query, keep_blank_values=True, max_num_fields=50)
     if any(len(fields.get(name, ())) > 1 for name in ("code", "state", "error", "iss")):
-        raise ValueError("This page names something twice that there can be only once.")
+        raise ValueError("This page repeats a parameter.")
     found = {name: values[0] for name, values in fields.items()}
     if (require_state or "state" in found) and not compare_digest(found.get("state", "").encode(), state.encode()):
-        raise ValueError("This page does not belong to this login: its state is another one.")
+        raise ValueError("This page belongs to another login (wrong state).")
     if error := sanitize_server_text(found.get("error", "")):
         described = sanitize_server_text(found.get("error_description", ""))
         return CallbackResult(error=f"{error}: {described}" if described else error)
     if not found.get("code"):
-        raise ValueError("This page brought no code.")
+        raise ValueError("This page has no code.")
     return CallbackResult(code=found["code"])
 
 
 def read_pasted(text: str, state: str) -> CallbackResult:
-    """What somebody copied: the address of the last page, a bare code or ``code#state``. ValueError says why not."""
+    """Parse pasted text: the address of the last page, a bare code or ``code#state``; ValueError with the reason."""
     text = text.strip()
     if "code=" in text or "error=" in text:
         return read_query(text.partition("?")[2].partition("#")[0] if "?" in text else text, state)
     code, _, given = text.partition("#")
     if not code.strip() or any(c.isspace() for c in code) or "://" in code:
-        raise ValueError("That holds no code: paste the whole address of the last page, or the code it shows.")
+        raise ValueError("No code found: paste the whole address of the last page, or the code it shows.")
     if given and not compare_digest(given.encode(), state.encode()):
-        raise ValueError("That code belongs to another login: its state is another one.")
+        raise ValueError("That code belongs to another login (wrong state).")
     return CallbackResult(code=code, pasted_alone=True)
 
 

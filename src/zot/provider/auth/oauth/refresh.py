@@ -1,6 +1,6 @@
-"""Refreshes stored logins, once among all processes, and signs requests with them. Servers that rotate refresh tokens
-accept each only once, so the exchange holds the login's lock and runs in its own process (``refresh_process``), which
-stores the answer even if zot is killed. Nothing here removes a login."""
+"""Refreshes stored logins, once among all processes, and signs requests with them.
+Servers that rotate refresh tokens accept each only once, so the exchange holds the login's lock and runs in its own
+process (``refresh_process``), which stores the answer even if zot is killed. Nothing here removes a login."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from zot.provider.providers import Provider
 from zot.system.files import make_private_dir, try_lock
 from zot.system.safe_open import open_to_append
 
-_WAIT_S = 60.0  # for another process that refreshes; longer than one exchange may take
+_WAIT_S = 60.0  # for another process that refreshes; longer than one exchange
 _LOOK_S = 0.05
 LOG_IN_AGAIN = "log in again with /login or zot auth login"
 
@@ -35,21 +35,22 @@ async def fresh_token(
     refused: str = "",
     proxy: str = "",
 ) -> OAuthToken:
-    """The stored token, refreshed if it ends within a minute or with ``force``. ``refused`` is an access token that a
-    server refused. NotLoggedIn if nothing is stored; LoginFailed (maybe ``transient``) if the refresh fails."""
+    """The stored token, refreshed if it expires within a minute or with ``force``.
+    ``refused`` is an access token that a server rejected. NotLoggedIn if nothing is stored; LoginFailed (maybe
+    ``transient``) if the refresh fails."""
     settings = provider.oauth
     if settings is None:
-        raise NotLoggedIn(f"the login for {provider.name} cannot be refreshed: its row has no oauth settings")
+        raise NotLoggedIn(f"cannot refresh the login for {provider.name}: its provider entry has no oauth settings")
     try:
         return await refresh_login(
             store, provider.id, settings, account=account, force=force, refused=refused, proxy=proxy
         )
     except LoginFailed as error:
         if error.transient:
-            text = f"the login for {provider.name} could not be refreshed: {error}; it is still stored, try again"
+            text = f"cannot refresh the login for {provider.name}: {error}; it is still stored, try again"
         elif error.code in ("invalid_client", "unauthorized_client"):
             fix = f"check client_id in models.json, or {LOG_IN_AGAIN}"
-            text = f"the login for {provider.name} cannot be refreshed: {error}; {fix}"
+            text = f"cannot refresh the login for {provider.name}: {error}; {fix}"
         else:
             text = f"the login for {provider.name} has ended: {error}; {LOG_IN_AGAIN}"
         raise LoginFailed(text, code=error.code, transient=error.transient) from error
@@ -65,7 +66,7 @@ async def refresh_login(
     refused: str = "",
     proxy: str = "",
 ) -> OAuthToken:
-    """As ``refreshed``, for a login that is stored under ``name``, whatever it opens."""
+    """As ``refreshed``, for a login stored under any ``name``."""
     account = account or store.active(name)
     token = await _looked_up(store, name, account)
     if not (token.expired(time.time()) or (token.access_token == refused if refused else force)):
@@ -74,15 +75,15 @@ async def refresh_login(
     async with _lock(store, f"{name}/{account}") as lock:
         token = await _looked_up(store, name, account)
         if token.access_token != before and not token.expired(time.time()):
-            return token  # another process was quicker
+            return token  # another process refreshed it first
         if not token.refresh_token:
-            raise LoginFailed("the server gave no refresh token", code="no_refresh_token")
+            raise LoginFailed("no refresh token was issued", code="no_refresh_token")
         task = RefreshRequest(str(store.path.parent), name, account, settings, keyring=store.keyring, proxy=proxy)
         from zot.provider.auth.oauth.refresh_process import exchange, exchange_apart
 
         try:
             outcome = await exchange_apart(task, lock)
-        except OSError:  # no process is to be had: here, then, as safely as that goes
+        except OSError:  # no process can be started: exchange here
             outcome = await exchange(store, task)
     if outcome.error:
         raise LoginFailed(outcome.error, code=outcome.code, transient=outcome.transient)
@@ -92,12 +93,12 @@ async def refresh_login(
 def stored_login(store: AuthStore, name: str, account: str = "") -> OAuthToken:
     token = store.entry(name, account).oauth
     if token is None or not token.access_token:
-        raise NotLoggedIn(f"nobody is logged in to {name} any more; {LOG_IN_AGAIN}")
+        raise NotLoggedIn(f"not logged in to {name}; {LOG_IN_AGAIN}")
     return token
 
 
 async def _looked_up(store: AuthStore, name: str, account: str) -> OAuthToken:
-    """In a thread where a keyring may ask its user first."""
+    """In a thread if the keyring may ask the user."""
     if store.shape(name, account).keyring:
         return await asyncio.to_thread(stored_login, store, name, account)
     return stored_login(store, name, account)
@@ -108,8 +109,8 @@ async def _looked_up(store: AuthStore, name: str, account: str) -> OAuthToken:
 
 @asynccontextmanager
 async def _lock(store: AuthStore, name: str) -> AsyncGenerator[int]:
-    """The lock of one login, separate from the file's because an exchange takes seconds. Polled, since a blocked
-    thread cannot be cancelled."""
+    """The lock of one login, separate from the file's because an exchange takes seconds.
+    Polled, since a blocked thread cannot be cancelled."""
     from zlib import crc32
 
     home = store.path.parent
@@ -118,12 +119,12 @@ async def _lock(store: AuthStore, name: str) -> AsyncGenerator[int]:
         make_private_dir(home)
         fd = open_to_append(file, os.O_RDWR)
     except OSError as error:
-        raise ConfigError(f"{file}: cannot be opened: {error.strerror or error}") from error
+        raise ConfigError(f"{file}: cannot open: {error.strerror or error}") from error
     try:
         deadline = time.monotonic() + _WAIT_S
         while not try_lock(fd):
             if time.monotonic() > deadline:
-                raise LoginFailed("another zot has been refreshing it for a minute", transient=True)
+                raise LoginFailed("another zot process has been refreshing it for a minute", transient=True)
             await asyncio.sleep(_LOOK_S)
         yield fd
     finally:
@@ -134,7 +135,7 @@ async def _lock(store: AuthStore, name: str) -> AsyncGenerator[int]:
 
 
 class RefreshRequest(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the exchanging process is told; the tokens it reads itself."""
+    """Input of the exchanging process, which reads the tokens itself."""
 
     home: str
     name: str
@@ -150,11 +151,11 @@ class RefreshOutcome(msgspec.Struct, frozen=True, omit_defaults=True):
     transient: bool = False
 
 
-_TRY_AGAIN_S = 10.0  # a token endpoint that just failed is left alone for so long
+_TRY_AGAIN_S = 10.0  # pause after a failure of the token endpoint
 
 
 class LoginSigner:
-    """A ``Renewal`` for one client. The account is the one it began with, whichever is chosen elsewhere meanwhile."""
+    """A ``Renewal`` for one client. It keeps its first account if another one becomes active."""
 
     def __init__(self, store: AuthStore, provider: Provider, credential: Credential, *, proxy: str = "") -> None:
         self._store, self._provider, self._account, self._proxy = store, provider, credential.account, proxy
@@ -163,13 +164,13 @@ class LoginSigner:
         self._failed_at = float("-inf")
 
     async def before_request(self, endpoint: Endpoint) -> Endpoint:
-        """The endpoint for the next request; as it was while its token lives on, or cannot be refreshed."""
+        """The endpoint for the next request; unchanged while its token is valid, or if it cannot be refreshed."""
         if not self._expiry.expired(time.time()) or self._just_failed:
             return endpoint
         return await self._refreshed(endpoint) or endpoint
 
     async def after_refusal(self, endpoint: Endpoint, refusal: AuthFailed) -> Endpoint | None:
-        """Another try after ``refusal``; None when there is none, and the refusal says why."""
+        """The endpoint for a retry after ``refusal``; None if there is none, and the refusal says why."""
         again = None if self._just_failed else await self._refreshed(endpoint, refused=endpoint.api_key)
         if again is None or again.api_key == endpoint.api_key:
             reason = f"; {self._problem}" if self._problem else "; log in again with /login"
@@ -194,10 +195,10 @@ class LoginSigner:
 
 
 def sign(endpoint: Endpoint, provider: Provider, token: str, account_id: str) -> Endpoint:
-    """The endpoint with this token, in the header its server wants it in."""
+    """The endpoint with this token, in the header of its server."""
     signed = msgspec.structs.replace(endpoint, api_key=token, account_id=account_id)
     settings = provider.oauth
-    if endpoint.oauth or settings is None:  # a vendor's own subscription: its dialect knows
+    if endpoint.oauth or settings is None:  # a vendor's own subscription: its dialect signs
         return signed
     name, value = settings.signature(token)
     as_usual = value == (f"Bearer {token}" if name == "authorization" else token)

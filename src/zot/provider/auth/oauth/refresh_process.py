@@ -1,5 +1,6 @@
-"""Exchanges a refresh token in a process that survives a killed zot. It runs in its own session, inherits the lock of
-the login, reads its task from stdin, reports no secrets and lives 30 s at most."""
+"""Exchanges a refresh token in a process that survives a killed zot.
+It runs in its own session, inherits the lock of the login, reads its task from stdin, reports no secrets and lives
+at most 30 s."""
 
 from __future__ import annotations
 
@@ -22,21 +23,21 @@ from zot.provider.providers import credential_variables
 from zot.system import process_setup
 from zot.system.process_table import MARK_VARIABLE
 
-_PATIENCE_S = 90.0  # the metadata and the token, half a minute each, and a slow start
+_PATIENCE_S = 90.0  # metadata and token, half a minute each, and a slow start
 _WRITES = 10
 _WRITE_AGAIN_S = 1.0
-_BEGUN = b" "  # said before anything is asked
+_BEGUN = b" "  # printed before any request
 _PROGRAM = f"import sys; sys.path[:0] = sys.argv[1:]; from {__name__} import main; main()"
-_INTERRUPTED = "the process that refreshed it was ended"
+_INTERRUPTED = "the refreshing process was killed"
 
 
 async def exchange(store: AuthStore, task: RefreshRequest) -> RefreshOutcome:
-    """Refresh the stored login and store the new one; the caller holds the login's lock."""
+    """Refresh the stored login and save the new one; the caller has the login's lock."""
     pool = HttpPool(proxy=task.proxy)
     before = None
     try:
         before = stored_login(store, task.name, task.account)
-        # A place that takes nothing must be known before the old token is spent.
+        # Test that the store is writable before the old token is used up.
         store.renew_oauth(task.name, task.account, before, before=before)
         settings = task.settings
         server = await find_server(pool, settings)
@@ -48,7 +49,7 @@ async def exchange(store: AuthStore, task: RefreshRequest) -> RefreshOutcome:
         return RefreshOutcome()
     except LoginFailed as error:
         if error.code == "invalid_grant" and _is_another(store, task, before):
-            return RefreshOutcome()  # a program that knows no lock was quicker
+            return RefreshOutcome()  # a program that ignores the lock refreshed it first
         return RefreshOutcome(str(error), error.code, error.transient)
     except NotLoggedIn as error:
         return RefreshOutcome(str(error))
@@ -59,7 +60,7 @@ async def exchange(store: AuthStore, task: RefreshRequest) -> RefreshOutcome:
 
 
 async def _write(store: AuthStore, task: RefreshRequest, before: OAuthToken, after: OAuthToken) -> None:
-    """A disk that was full a moment ago may have room again, and there is no second copy of the token."""
+    """Retry, since a full disk may have space again and there is no second copy of the token."""
     for left in reversed(range(_WRITES)):
         try:
             store.renew_oauth(task.name, task.account, after, before=before)
@@ -76,11 +77,11 @@ def _is_another(store: AuthStore, task: RefreshRequest, before: OAuthToken | Non
     return False
 
 
-# -- on the side of the zot that asks ---------------------------------------------------------------------------
+# -- parent process -----------------------------------------------------------------------------------------------
 
 
 async def exchange_apart(task: RefreshRequest, lock: int) -> RefreshOutcome:
-    """OSError when no process could be started; nothing was asked then."""
+    """OSError if no process could be started; no request was made then."""
     if not sys.executable:
         raise FileNotFoundError("no interpreter to start")
     child = _started(lock)
@@ -92,13 +93,13 @@ async def exchange_apart(task: RefreshRequest, lock: int) -> RefreshOutcome:
             child.stdin.write(msgspec.json.encode(task))
         said = await _all_of(child.stdout.fileno())
         if said is not None:
-            child.wait()  # its output has ended, and so has it
+            child.wait()  # its output ended, and so did it
             process_setup.helpers.discard(child.pid)
     finally:
         child.stdout.close()
-        child.returncode = child.returncode or 0  # one that goes on by itself is no reason to warn
+        child.returncode = child.returncode or 0  # do not warn about a process that continues by itself
     if said == b"":
-        raise ChildProcessError("the interpreter did not get as far as zot")
+        raise ChildProcessError("the interpreter failed before it started zot")
     try:
         return msgspec.json.decode((said or b"").removeprefix(_BEGUN), type=RefreshOutcome)
     except msgspec.DecodeError:
@@ -120,7 +121,7 @@ def _started(lock: int) -> subprocess.Popen[bytes]:
 
 
 async def _all_of(fd: int) -> bytes | None:
-    """Everything up to the end of a pipe, or None after the timeout. The process is never killed."""
+    """Read a pipe to its end, or None after the timeout. The process is never killed."""
     loop, pieces, ended = asyncio.get_running_loop(), list[bytes](), asyncio.Event()
 
     def ready() -> None:
@@ -140,7 +141,7 @@ async def _all_of(fd: int) -> bytes | None:
     return b"".join(pieces)
 
 
-# -- on its own side --------------------------------------------------------------------------------------------
+# -- child process ------------------------------------------------------------------------------------------------
 
 
 def main() -> None:
@@ -150,7 +151,7 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     data = sys.stdin.buffer.read()
     if not data:
-        return  # the zot that started this was gone before it could say what to do
+        return  # the parent ended before it sent the task
     task = msgspec.json.decode(data, type=RefreshRequest)
     with suppress(OSError):
         os.write(sys.stdout.fileno(), _BEGUN)

@@ -1,5 +1,5 @@
-"""Endpoints of an authorization server: from the settings, the rest from its metadata (RFC 8414, OIDC). Metadata must
-name the requested issuer, otherwise one server could impersonate another."""
+"""Endpoints of an authorization server: from the settings, the rest from its metadata (RFC 8414, OIDC).
+Metadata must name the requested issuer, otherwise one server could impersonate another."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from zot.provider.http.pool import HttpPool
 
 
 class AuthorizationServer(msgspec.Struct, frozen=True, kw_only=True):
-    """The addresses in use; empty ones the server does not offer."""
+    """The endpoints; empty ones are not offered."""
 
     issuer: str = ""
     authorize_url: str = ""
@@ -31,14 +31,14 @@ class AuthorizationServer(msgspec.Struct, frozen=True, kw_only=True):
     device_url: str = ""
     registration_url: str = ""
     revoke_url: str = ""
-    token_auth: tuple[str, ...] = ()  # how a client with a secret may prove it; empty when nobody said
+    token_auth: tuple[str, ...] = ()  # client authentication methods; empty if unknown
     takes_metadata_url: bool = False  # a client id may be the address of a document
     names_itself: bool = False  # its callbacks carry ``iss`` (RFC 9207)
-    scopes: tuple[str, ...] = ()  # those it says it knows
+    scopes: tuple[str, ...] = ()  # supported scopes
 
 
 async def find_server(pool: HttpPool, settings: OAuthSettings) -> AuthorizationServer:
-    """The issuer is asked only for what the settings leave open."""
+    """The issuer's metadata is fetched only if the settings are incomplete."""
     given = AuthorizationServer(
         issuer=settings.issuer,
         authorize_url=settings.authorize_url,
@@ -52,7 +52,7 @@ async def find_server(pool: HttpPool, settings: OAuthSettings) -> AuthorizationS
     answer = await _metadata(pool, settings.issuer)
     methods = _words(answer, "code_challenge_methods_supported")
     if methods and "S256" not in methods:
-        raise LoginFailed(f"{host_of(given.issuer)} does not take PKCE with S256, and zot logs in with nothing weaker")
+        raise LoginFailed(f"{host_of(given.issuer)} does not support PKCE with S256, which zot requires")
     return AuthorizationServer(
         issuer=answer.text("issuer"),
         authorize_url=given.authorize_url or answer.text("authorization_endpoint"),
@@ -69,7 +69,7 @@ async def find_server(pool: HttpPool, settings: OAuthSettings) -> AuthorizationS
 
 async def _metadata(pool: HttpPool, issuer: str) -> JsonResponse:
     answer = None
-    # RFC 8414 puts the well-known part before the path of the issuer, OpenID Connect after it; both are in use
+    # RFC 8414 puts the well-known part before the issuer's path, OpenID Connect after it; both are in use
     parts = urlsplit(issuer)
     origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
     places = [f"{origin}/.well-known/{kind}{path}" for kind in ("oauth-authorization-server", "openid-configuration")]
@@ -78,16 +78,16 @@ async def _metadata(pool: HttpPool, issuer: str) -> JsonResponse:
         if answer.status == 200 and answer.fields:
             break
         if answer.status >= 500:
-            text = f"the metadata of {host_of(issuer)} cannot be read: http {answer.status}"
+            text = f"cannot read the metadata of {host_of(issuer)}: http {answer.status}"
             raise LoginFailed(text, transient=True)
     else:
         raise LoginFailed(
-            f"{host_of(issuer)} publishes no metadata of an authorization server; name authorize_url and token_url in"
-            " the provider's oauth settings instead of the issuer"
+            f"{host_of(issuer)} has no authorization server metadata; set authorize_url and token_url in "
+            "the provider's oauth settings instead of issuer"
         )
     if answer.text("issuer").rstrip("/") != issuer.rstrip("/"):
         raise LoginFailed(
-            f"the metadata of {issuer} speaks for another issuer: {sanitize_server_text(answer.text('issuer'))!r}"
+            f"the metadata of {issuer} names another issuer: {sanitize_server_text(answer.text('issuer'))!r}"
         )
     return answer
 
@@ -98,11 +98,11 @@ def _words(answer: JsonResponse, name: str) -> tuple[str, ...]:
     return tuple(item for item in items if isinstance(item, str))
 
 
-# The client id zot uses: from the configuration, a client document, or dynamic registration (RFC 7591).
+# zot's client id: from the configuration, a client document, or dynamic registration (RFC 7591).
 
 NO_CLIENT_ID = (
-    "zot has no client id there and borrows nobody's: register a client with the provider and write"
-    ' "oauth": {"client_id": "…"} into its entry in models.json, or use an API key'
+    'zot has no client id for this server: register a client and set "oauth": {"client_id": "…"} '
+    "in the provider's entry in models.json, or use an API key"
 )
 _DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 
@@ -112,14 +112,14 @@ class OAuthClient(msgspec.Struct, frozen=True):
     secret: str = ""
 
     def __repr__(self) -> str:
-        """Without the secret: tracebacks show this."""
+        """Omits the secret, since tracebacks show this."""
         return f"ClientId({self.id!r})"
 
 
 async def find_client(
     pool: HttpPool, settings: OAuthSettings, server: AuthorizationServer, redirect: str = ""
 ) -> OAuthClient:
-    """``redirect`` is where the answer of a login in the browser will come; a device needs none."""
+    """``redirect`` is the callback of a browser login; a device login has none."""
     if settings.client_id:
         return OAuthClient(settings.client_id, settings.client_secret)
     if settings.client_id_metadata_url and (server.takes_metadata_url or not server.registration_url):
@@ -132,7 +132,7 @@ async def find_client(
 def with_client(
     client: OAuthClient, server: AuthorizationServer, fields: dict[str, str]
 ) -> tuple[dict[str, str], tuple[tuple[str, str], ...]]:
-    """The fields and headers of a request that says, and with a secret proves, which client asks."""
+    """Fields and headers that identify and, with a secret, authenticate the client."""
     if client.secret and server.token_auth and "client_secret_post" not in server.token_auth:
         pair = f"{quote(client.id, safe='')}:{quote(client.secret, safe='')}".encode()
         return fields, (("authorization", f"Basic {b2a_base64(pair, newline=False).decode()}"),)
@@ -141,7 +141,7 @@ def with_client(
 
 
 async def _register(pool: HttpPool, settings: OAuthSettings, server: AuthorizationServer, redirect: str) -> OAuthClient:
-    """A public client: what is on a user's machine keeps no secret. A secret that is given anyway is used."""
+    """A public client, since a user's machine cannot keep a secret. A secret that is issued anyway is used."""
     grants = ["authorization_code", "refresh_token"] if redirect else [_DEVICE_GRANT, "refresh_token"]
     fields: dict[str, str | list[str]] = {
         "client_name": settings.client_name,
@@ -153,7 +153,7 @@ async def _register(pool: HttpPool, settings: OAuthSettings, server: Authorizati
         fields |= {"redirect_uris": [redirect], "response_types": ["code"]}
     if settings.scopes:
         fields["scope"] = " ".join(settings.scopes)
-    what = "the registration of clients"
+    what = "the client registration"
     answer = await post(pool, server.registration_url, what, fields, json=True)
     if not 200 <= answer.status < 300:
         raise error_from_response(answer, what, {})

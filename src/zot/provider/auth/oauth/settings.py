@@ -1,5 +1,5 @@
-"""OAuth settings of a server and of zot as its client. Addresses given here override the metadata of ``issuer``; they
-must be https or on this machine."""
+"""OAuth settings of a server and of zot as its client.
+Addresses given here override the metadata of ``issuer``; they must be https or on this machine."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import msgspec
 
 from zot.errors import ConfigError
 
-LOOPBACK_REDIRECT = "http://127.0.0.1:0/callback"  # port 0: any free one, as RFC 8252 lets clients choose
+LOOPBACK_REDIRECT = "http://127.0.0.1:0/callback"  # port 0: any free one, as RFC 8252 allows
 
 
 class OAuthSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One authorization server. What is empty is not sent, not asked for, or found in the issuer's metadata."""
+    """One authorization server. Empty fields are not sent, or found in the issuer's metadata."""
 
     issuer: str = ""
     authorize_url: str = ""
@@ -25,22 +25,22 @@ class OAuthSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     client_id: str = ""
     client_secret: str = ""
     client_id_metadata_url: str = ""  # an https document that describes the client; its address is the client id
-    client_name: str = "zot"  # what a server shows when the client registers itself
+    client_name: str = "zot"  # shown by a server when the client registers itself
     scopes: tuple[str, ...] = ()
     audience: str = ""
-    resource: str = ""  # RFC 8707: what the token is for
+    resource: str = ""  # RFC 8707: the audience of the token
     redirect: str = LOOPBACK_REDIRECT
-    any_port: bool = False  # a fixed port of ``redirect`` that is taken may be another one
-    manual_redirect: str = ""  # a page of the server's that shows the code to be pasted
-    manual_token_url: str = ""  # where such a code is exchanged, when it is another place
-    extra: dict[str, str] = {}  # further parameters of the address that is opened
+    any_port: bool = False  # if a fixed port of ``redirect`` is taken, use another one
+    manual_redirect: str = ""  # a page of the server that shows a code to paste
+    manual_token_url: str = ""  # token endpoint for such a code, if different
+    extra: dict[str, str] = {}  # more parameters of the login address
     token_body: Literal["form", "json"] = "form"
     state_in_body: bool = False  # the exchange repeats ``state``
-    account_claim: tuple[str, ...] = ()  # the path of the account's id in the id token's claims
+    account_claim: tuple[str, ...] = ()  # path of the account's id in the id token's claims
     header: str = "Authorization: Bearer {token}"  # how requests are signed
 
     def __repr__(self) -> str:
-        """Without the secret: tracebacks show this."""
+        """Omits the secret, since tracebacks show this."""
         return f"OAuthSettings({self.issuer or self.token_url!r}, client_id={self.client_id!r})"
 
     def signature(self, token: str) -> tuple[str, str]:
@@ -49,7 +49,7 @@ class OAuthSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     @property
     def has_browser_login(self) -> bool:
-        """Whether the row may lead to a login page; an issuer's metadata tells for certain."""
+        """True if there may be a login page; the issuer's metadata is authoritative."""
         return bool(self.authorize_url or self.issuer)
 
     @property
@@ -58,7 +58,7 @@ class OAuthSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     @property
     def can_name_client(self) -> bool:
-        """Whether there is a client id, or a way to get one, without asking the server."""
+        """True if there is a client id, or a way to get one, without a request."""
         return bool(self.client_id or self.client_id_metadata_url or self.registration_url)
 
 
@@ -69,7 +69,7 @@ _ADDRESSES = (
 
 
 def read_settings(row: Mapping[str, Any]) -> OAuthSettings:
-    """The settings in a row of ``providers.json`` or ``models.json``; ConfigError says which field is wrong."""
+    """The settings in a row of ``providers.json`` or ``models.json``; ConfigError names the wrong field."""
     row = {**row, "scopes": row["scopes"].split()} if isinstance(row.get("scopes"), str) else row
     try:
         settings = msgspec.convert(row, OAuthSettings)
@@ -81,7 +81,7 @@ def read_settings(row: Mapping[str, Any]) -> OAuthSettings:
 
 
 def is_safe(url: str) -> bool:
-    """Whether secrets may be sent there: over TLS, or to this machine."""
+    """True if secrets may be sent there: over TLS, or to this machine."""
     from zot.errors import BadRequest
     from zot.provider.http.route import parse_url
     from zot.provider.providers import is_loopback
@@ -94,22 +94,22 @@ def is_safe(url: str) -> bool:
 
 
 def _wrong(settings: OAuthSettings) -> str:
-    """What cannot work, in words; empty when all may."""
+    """The error in the settings; empty if valid."""
     for name in _ADDRESSES:
         if (url := getattr(settings, name)) and not is_safe(url):
-            return f'{name} "{url}" must begin with https:// (http:// only for this machine), without a password'
+            return f'{name} "{url}": expected https:// (http:// only for this machine), without a password'
     if not _is_here(settings.redirect):
-        return f'redirect "{settings.redirect}" must be on this machine, for example {LOOPBACK_REDIRECT}'
+        return f'redirect "{settings.redirect}": expected an address on this machine, for example {LOOPBACK_REDIRECT}'
     if not (settings.issuer or settings.token_url):
-        return "needs an issuer, or token_url with authorize_url or device_url"
+        return "expected an issuer, or token_url with authorize_url or device_url"
     name, _, value = settings.header.partition(":")
     if not name.strip() or (value.strip() and "{token}" not in value):
-        return f'header "{settings.header}" must be a name, or "Name: value" with {{token}} in the value'
+        return f'header "{settings.header}": expected a name, or "Name: value" with {{token}} in the value'
     return ""
 
 
 def _is_here(redirect: str) -> bool:
-    """Whether a browser sent there comes to the callback: http, with one of the three names of this machine."""
+    """True if a browser redirect reaches the callback: http, with one of this machine's three names."""
     place = redirect.removeprefix("http://").partition("/")[0]
     host, _, port = place.rpartition(":") if place.rpartition(":")[2].isdecimal() else (place, "", "")
     known = host in ("localhost", "127.0.0.1", "[::1]")

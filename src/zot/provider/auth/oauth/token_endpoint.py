@@ -26,7 +26,7 @@ from zot.provider.http.pool import HttpPool
 from zot.provider.providers import Provider
 
 WHAT = "the token endpoint"
-_LONGEST_S = 100 * 365 * 86400  # beyond it a lifetime is taken for none
+_LONGEST_S = 100 * 365 * 86400  # longer lifetimes count as none
 
 
 async def request_token(
@@ -38,10 +38,10 @@ async def request_token(
     *,
     url: str = "",
 ) -> JsonResponse:
-    """The answer of a grant that was accepted; LoginFailed otherwise."""
+    """The answer of an accepted grant; LoginFailed otherwise."""
     url = url or server.token_url
     if not url:
-        raise LoginFailed("the authorization server names no token endpoint; set token_url in its oauth settings")
+        raise LoginFailed("the authorization server has no token endpoint; set token_url in its oauth settings")
     wide = {"audience": settings.audience, "resource": settings.resource}
     fields, headers = with_client(client, server, {**grant, **{k: v for k, v in wide.items() if v}})
     answer = await post(pool, url, WHAT, fields, json=settings.token_body == "json", headers=headers)
@@ -65,12 +65,10 @@ def token_from(
     if not token:
         raise LoginFailed(f"{WHAT} answered without an access_token")
     if not (token.isascii() and token.isprintable()):
-        raise LoginFailed(f"{WHAT} answered with an access_token that no header can carry")
+        raise LoginFailed(f"{WHAT} answered with an invalid access_token")
     kind = answer.text("token_type")
     if kind.lower() in ("dpop", "mac"):
-        raise LoginFailed(
-            f"{WHAT} answered with a token of the type {sanitize_server_text(kind)}, which zot cannot use"
-        )
+        raise LoginFailed(f"{WHAT} answered with a token of unsupported type {sanitize_server_text(kind)}")
     id_token, claims = answer.text("id_token"), claims_of(answer.text("id_token"))
     if claims:
         check_claims(
@@ -96,7 +94,7 @@ def token_from(
 
 
 def _expiry(seconds: Any) -> str:
-    """By our own clock, so that a wrong one does not matter; empty when the server does not tell."""
+    """By our own clock, so that a wrong one does not matter; empty if the server sends no lifetime."""
     try:
         left = float(seconds)
     except (TypeError, ValueError):
@@ -126,7 +124,7 @@ def claims_of(id_token: str) -> dict[str, Any]:
 
 
 def account_id(claims: Mapping[str, Any], path: Sequence[str]) -> str:
-    """The claim at ``path``; empty when there is none that is text."""
+    """The claim at ``path``; empty unless it is text."""
     value: Any = claims
     for name in path:
         value = cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
@@ -134,7 +132,7 @@ def account_id(claims: Mapping[str, Any], path: Sequence[str]) -> str:
 
 
 def account_name(id_token: str) -> str:
-    """How a person would call the account: for lists, never for requests."""
+    """A name of the account for lists, never for requests."""
     claims = claims_of(id_token)
     names = (claims.get(name) for name in ("email", "preferred_username", "name", "sub"))
     return next((name for name in names if isinstance(name, str) and name.isprintable()), "")[:100]
@@ -147,13 +145,13 @@ def check_claims(
     audience: Any = claims.get("aud")
     audiences = cast("list[Any]", audience) if isinstance(audience, list) else [audience]
     if client_id not in audiences:
-        raise LoginFailed(f"{_SOMEBODY_ELSES}: it is meant for another client")
+        raise LoginFailed(f"{_SOMEBODY_ELSES}: it is for another client")
     if len(audiences) > 1 and claims.get("azp", client_id) != client_id:
-        raise LoginFailed(f"{_SOMEBODY_ELSES}: another client asked for it")
+        raise LoginFailed(f"{_SOMEBODY_ELSES}: another client requested it")
     if issuer and str(claims.get("iss", "")).rstrip("/") != issuer.rstrip("/"):
-        raise LoginFailed(f"{_SOMEBODY_ELSES}: another issuer made it")
+        raise LoginFailed(f"{_SOMEBODY_ELSES}: another issuer created it")
     if nonce and claims.get("nonce") != nonce:
-        raise LoginFailed(f"{_SOMEBODY_ELSES}: its nonce is another one")
+        raise LoginFailed(f"{_SOMEBODY_ELSES}: wrong nonce")
     if isinstance(expiry := claims.get("exp"), int | float) and expiry + _LEEWAY_S < now:
         raise LoginFailed(f"{_SOMEBODY_ELSES}: it has expired")
     user = claims_of(before).get("sub") if before else None
@@ -161,11 +159,11 @@ def check_claims(
         raise LoginFailed(f"{_SOMEBODY_ELSES}: it names another user")
 
 
-# Revocation of a login (RFC 7009). Best effort: zot deletes the login whatever the server answers.
+# Revocation of a login (RFC 7009). Best effort: zot deletes the login in any case.
 
 
 async def revoked(store: AuthStore, provider: Provider, *, account: str = "", pool: HttpPool | None = None) -> str:
-    """Ask the server to revoke the stored login before it is cleared; returns a sentence about the outcome, or ""."""
+    """Revoke the stored login at the server before it is cleared; returns a sentence about the outcome, or ""."""
     settings, token = provider.oauth, store.entry(provider.id, account).oauth
     if settings is None or token is None or not token.access_token:
         return ""
@@ -173,7 +171,7 @@ async def revoked(store: AuthStore, provider: Provider, *, account: str = "", po
 
 
 async def revoke(settings: OAuthSettings, token: OAuthToken, *, pool: HttpPool | None = None) -> str:
-    """The refresh token first: a server drops what was made from it, too."""
+    """The refresh token first: servers then revoke its access tokens also."""
     async with open_pool(pool) as pool:
         try:
             server = await find_server(pool, settings)
@@ -187,26 +185,26 @@ async def revoke(settings: OAuthSettings, token: OAuthToken, *, pool: HttpPool |
                     if not 200 <= answer.status < 300:
                         raise error_from_response(answer, "the revocation", fields)
         except LoginFailed as error:
-            return f"the server could not be told: {error}; the login may stay good there until it expires"
-    return f"{host_of(server.revoke_url)} was told to forget the login"
+            return f"cannot revoke the login at the server: {error}; it may stay valid there until it expires"
+    return f"{host_of(server.revoke_url)}: login revoked"
 
 
 class LoginStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One step; ``text`` can be shown as it is and contains no secret. ``open``: show and open ``url``, with
-    ``user_code`` if set. ``waiting``: a delay and its reason. ``notice``: an unexpected event. ``exchanging``: the
-    token is requested. ``done``: there is a token."""
+    """One step; ``text`` can be shown and contains no secret.
+    ``open``: show and open ``url``, with ``user_code`` if set. ``waiting``: a delay and its reason. ``notice``: an
+    unexpected event. ``exchanging``: the token is requested. ``done``: there is a token."""
 
     kind: Literal["open", "waiting", "notice", "exchanging", "done"]
     text: str
     url: str = ""
-    manual_url: str = ""  # leads to a page that shows a code to paste, for browsers on another machine
+    manual_url: str = ""  # a page that shows a code to paste, for browsers on another machine
     user_code: str = ""
     expires_in_s: float = 0
-    may_paste: bool = False  # the redirect's address, or the code in it, is taken too
+    may_paste: bool = False  # the redirect's address or its code is accepted also
 
 
 Tell = Callable[[LoginStep], None]
-Pasted = Callable[[], Awaitable[str]]  # waits until somebody pasted something
+Pasted = Callable[[], Awaitable[str]]  # waits for pasted text
 
 
 def done(token: OAuthToken) -> LoginStep:

@@ -1,5 +1,6 @@
-"""The grammar of one turn: the actions a model may take. If the transcript shows a file, an edit may only replace
-lines of it. A tool whose schema is too large for a grammar takes any JSON object."""
+"""The grammar of one turn: the actions a model may take.
+If the transcript shows a file, an edit may only replace lines of it. A tool whose schema is too large for a grammar
+accepts any JSON object."""
 
 from __future__ import annotations
 
@@ -20,11 +21,11 @@ from zot.provider.dialects.grammar.schema_rules import (
 )
 from zot.provider.model_call import ToolSpec
 
-MOST_LINES = 400  # of all files whose lines are in a grammar
+MOST_LINES = 400  # bytes of all files in a grammar
 MOST_CHARACTERS = 20_000
 
 
-Values = Mapping[str, Mapping[str, Sequence[str]]]  # of arguments, by tool and argument
+Values = Mapping[str, Mapping[str, Sequence[str]]]  # values by tool and argument
 
 
 def action_grammar(
@@ -37,9 +38,9 @@ def action_grammar(
     choices: Values | None = None,
     opening: str = "",
 ) -> str:
-    """``files`` are known contents by path, the last seen at the end; with {} nothing can be edited, None means
-    unknown. ``fixed`` lines stay; ``single`` allows one replaced line. ``choices`` limit values of arguments,
-    ``opening`` begins an answer."""
+    """``files`` are known contents by path, the last seen at the end; {} allows no edit, None means unknown.
+    ``fixed`` lines stay; ``single`` allows one replaced line. ``choices`` limit values of arguments, ``opening``
+    begins an answer."""
     grammar = Grammar({})
     options = [
         grammar.add(
@@ -50,14 +51,14 @@ def action_grammar(
         if files is None or files or not is_edit(shape_of(tool))
     ]
     if final or not options:
-        first = "" if opening else r'[^"\\{\x5b`\x00-\x20\x7f] '  # an answer is no JSON
+        first = "" if opening else r'[^"\\{\x5b`\x00-\x20\x7f] '  # an answer is not JSON
         grammar.rules["a-final"] = f'{literal(final_said("")[:-2] + opening)} {first}char* "\\"}}"'
         options.append("a-final")
     return grammar.text(alternatives(options))
 
 
 def _narrowed(tool: ToolSpec, choices: Values) -> ToolSpec:
-    """The tool as if its schema allowed these values only; optional arguments would only lead away from them."""
+    """The tool with only these values and without optional arguments."""
     mine = {name: list(values) for name, values in choices.get(tool.name, {}).items() if values}
     properties, required = properties_of(tool.schema), required_of(tool.schema)
     if not mine or any(name not in properties for name in mine):
@@ -97,7 +98,7 @@ def _head(grammar: Grammar, tool: ToolSpec, shape: ActionFormat) -> str:
 
 
 def _object(found: str) -> str:
-    """Arguments are an object, whatever the schema allows besides."""
+    """Arguments are an object, even if the schema allows others."""
     return "object" if found == "value" else found
 
 
@@ -107,7 +108,7 @@ def _block(shape: ActionFormat, block: ActionBlock) -> str:
     return f'({plain} | "\\n{OTHER_FENCE}" {label} "\\n" tildes "{OTHER_FENCE}")'
 
 
-# --- edits of files that are known
+# --- edits of known files
 
 
 def is_edit(shape: ActionFormat) -> bool:
@@ -115,7 +116,7 @@ def is_edit(shape: ActionFormat) -> bool:
 
 
 def _pieces(files: Mapping[str, str] | None, fixed: frozenset[str], *, single: bool) -> dict[str, list[str]]:
-    """What may be replaced in each file, the one that was seen last first, as far as a grammar holds it."""
+    """Replaceable pieces of each file, the last seen first, up to the size limit of a grammar."""
     found: dict[str, list[str]] = {}
     left = MOST_LINES
     for path, text in reversed(list((files or {}).items())):

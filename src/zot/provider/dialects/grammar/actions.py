@@ -1,5 +1,5 @@
-"""Text format of an action: a JSON line with the tool and its short arguments, then a fenced block for each long
-text. Small models write text better in a block than in a JSON string."""
+"""Text format of an action: a JSON line with the tool and its short arguments, then a fenced block per long text.
+Small models write text better in a block than in a JSON string."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FINAL = "final"
 FENCE, OTHER_FENCE = "```", "~~~"
 _DESCRIBED = 90  # characters
 
-# Required strings of these names hold lines of text and get a block; the block's label is the second word.
+# Required strings of these names get a block; the block's label is the second word.
 _BLOCKS = {
     "content": "content",
     "text": "text",
@@ -71,7 +71,7 @@ class ActionFormat(msgspec.Struct, frozen=True):
         return f'{{"tool": {json_text(self.name)}{pairs}}}{then}: {_first_sentence(description)}'
 
     def written(self, call: ToolCallBlock) -> str:
-        """The call as this shape says it; one that does not fit, with all its arguments in one object."""
+        """The call in this shape; a call that does not fit has all its arguments in one object."""
         args = call.args or {}
         texts = self._texts(args)
         known = all(name in self.inline or name == self.inside or self._is_block(name) for name in args)
@@ -90,7 +90,7 @@ class ActionFormat(msgspec.Struct, frozen=True):
         return not self.inside and any(block.name == name for block in self.blocks)
 
     def _texts(self, args: Mapping[str, Any]) -> list[tuple[ActionBlock, str]] | None:
-        """The text of each block; None when the arguments are not made as the shape has them."""
+        """The text of each block; None if the arguments do not fit the shape."""
         holder: Any = args
         if self.inside:
             items = args.get(self.inside)
@@ -102,18 +102,18 @@ class ActionFormat(msgspec.Struct, frozen=True):
         return found if all(isinstance(text, str) for _, text in found) else None
 
     def arguments(self, head: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
-        """The tool's own arguments, from the head's and the text of each block by its name."""
+        """The tool's arguments, from the head and the text of each block by its name."""
         if not self.blocks:
             return dict(head)
         return {**head, **({self.inside: [dict(texts)]} if self.inside else texts)}
 
 
-# Those that look come first: a weak model takes what it reads first.
+# Read-only tools come first: a weak model prefers what it reads first.
 _ORDER = ("read", "glob", "grep", "edit", "write", "bash")
 
 
 def in_order(tools: Sequence[ToolSpec]) -> list[ToolSpec]:
-    """As a model is told of them: the built-in ones it should think of first, then the others by name."""
+    """In the order for a model: the important built-in ones, then the others by name."""
     return sorted(tools, key=lambda tool: (_ORDER.index(tool.name) if tool.name in _ORDER else len(_ORDER), tool.name))
 
 
@@ -126,7 +126,7 @@ def shape_of(tool: ToolSpec) -> ActionFormat:
         if not blocks and isinstance(items, dict) and properties[name].get("type") == "array":
             inner, needed = properties_of(cast("dict[str, Any]", items)), required_of(cast("dict[str, Any]", items))
             if found := _blocks(inner, needed):
-                if len(found) == len(inner):  # of plain lists the model may want to give more than one item
+                if len(found) == len(inner):  # plain lists may need more than one item
                     blocks, inside = found, name
                 break
     taken = {inside} if inside else {block.name for block in blocks}
@@ -142,7 +142,7 @@ def shape_of(tool: ToolSpec) -> ActionFormat:
 
 
 def _is_plain(schema: Mapping[str, Any]) -> bool:
-    """Whether it lists its properties: only then is it known what may stand beside the tool's name."""
+    """True if it lists its properties: only then the names beside the tool's name are known."""
     listed = isinstance(schema.get("properties"), dict)
     return (listed or not schema or set(schema) <= {"type", "description", "title"}) and "$ref" not in schema
 
@@ -157,7 +157,7 @@ def _is_text(schema: Any) -> bool:
 
 
 def language_of(args: Mapping[str, Any]) -> str:
-    """What a model writes behind the fence of a file's content."""
+    """The language after the fence of a file's content."""
     path = args.get("path")
     ending = path.rpartition(".")[2].lower() if isinstance(path, str) else ""
     return _LANGUAGES.get(ending) or (ending if ending in _SAME else "")

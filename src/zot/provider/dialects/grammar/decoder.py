@@ -1,5 +1,5 @@
-"""Decodes an action while it arrives. Text that is not an action is an answer. An action cut off at the limit becomes
-a call without arguments, so that its tool refuses it."""
+"""Decodes an action while it arrives. Text that is not an action is an answer.
+An action cut off at the limit becomes a call without arguments, so that its tool rejects it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from zot.provider.dialects.response_builder import BAD_JSON, ToolPart
 from zot.provider.model_call import Request, StreamEvent, ToolArgs, ToolStarted
 
 _NAMED = re.compile(r'\s{0,9}\{\s{0,9}"tool"\s{0,9}:\s{0,9}"((?:[^"\\]|\\.){1,200})"\s{0,9}')
-_UNDECIDED = 300  # characters in which a name must have come
+_UNDECIDED = 300  # a name must arrive within this many characters
 _ANSWERED = re.compile(r'\s{0,9},\s{0,9}"answer"\s{0,9}:\s{0,9}"')
 _ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _HALF = re.compile(r"\\(?:u[0-9a-fA-F]{0,3}|u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?)?\Z")
@@ -30,11 +30,11 @@ class GrammarDecoder(OpenAIChatDecoder):
         super().__init__(request, endpoint)
         self._shapes = {tool.name: shape_of(tool) for tool in request.tools}
         self._state: Literal["start", "final", "answer", "call", "over"] = "start" if request.tools else "answer"
-        self._buffer = ""  # what is not decided yet, or not said yet
+        self._buffer = ""  # undecided, or not yet emitted
         self._written: list[str] = []  # the action, once it is known to be a call
         self._action: ToolPart | None = None
         self._shape = ActionFormat("", {}, ())
-        self._quoted = False  # the answer is a string of JSON
+        self._quoted = False  # the answer is a JSON string
         self._prompt = advice.prompt if advice.only is None else None
         if self._prompt is not None and self._prompt.tool:
             self._state = "call"
@@ -58,7 +58,7 @@ class GrammarDecoder(OpenAIChatDecoder):
             self._answer(out)
 
     def _decide(self, out: list[StreamEvent], *, at_end: bool = False) -> None:
-        """Whether this is a call or an answer, once its name has come."""
+        """Decide between call and answer, once the name has arrived."""
         text = self._buffer
         named = _NAMED.match(text)
         if named and len(text) > named.end():
@@ -84,7 +84,7 @@ class GrammarDecoder(OpenAIChatDecoder):
         out.append(ToolStarted(self._action.id, name))
 
     def _open_answer(self, *, at_end: bool = False) -> None:
-        """Finds where the answer begins: in its string, or behind the action where a model was not held to one."""
+        """Start of the answer: in its string, or after the action if the model was not constrained."""
         if opened := _ANSWERED.match(self._buffer):
             self._state, self._quoted, self._buffer = "answer", True, self._buffer[opened.end() :]
             return
@@ -102,7 +102,7 @@ class GrammarDecoder(OpenAIChatDecoder):
             super()._say(text, out)
 
     def _settle(self, out: list[StreamEvent]) -> None:
-        """The model has ended: a call gets its arguments, unless it was cut."""
+        """End of the stream: a call gets its arguments, unless it was cut off."""
         if self._state == "start" and self._buffer:
             self._decide(out, at_end=True)
         if self._state == "final":
@@ -124,7 +124,7 @@ class GrammarDecoder(OpenAIChatDecoder):
 
 
 def unescaped(text: str) -> tuple[str, str, bool]:
-    """Of the inside of a JSON string: what it says, the half of an escape at its end, and whether it was closed."""
+    """Decode the inside of a JSON string: text, an incomplete escape at its end, and whether it was closed."""
     found: list[str] = []
     place, rest, closed = 0, "", False
     while mark := _MARK.search(text, place):
@@ -134,7 +134,7 @@ def unescaped(text: str) -> tuple[str, str, bool]:
             rest, text = "" if closed else text[mark.start() :], text[:place]
             break
         escape = _ESCAPED.match(text, mark.start())
-        assert escape is not None  # something follows, or it would be half of one
+        assert escape is not None  # more follows, or it would be incomplete
         code, letter = escape[1], escape[2]
         found.append(chr(int(code, 16)) if code else _LETTERS.get(letter, letter))
         place = escape.end()
@@ -143,7 +143,7 @@ def unescaped(text: str) -> tuple[str, str, bool]:
 
 
 def read_action(text: str, shape: ActionFormat) -> dict[str, Any]:
-    """The tool's arguments in an action; none when it is not one."""
+    """The tool's arguments in an action; empty if it is not one."""
     head, _, rest = text.partition("\n")
     try:
         said = msgspec.json.decode(head.encode("utf-8", "surrogatepass"))
@@ -172,7 +172,7 @@ def _as_edit(named: dict[str, str]) -> dict[str, str]:
 
 
 def read_blocks(text: str) -> list[str]:
-    """The fenced blocks, one below the other; one that is not closed does not count."""
+    """The fenced blocks in order; an unclosed one does not count."""
     found: list[str] = []
     place = 0
     while opened := _FENCED.match(text, place):

@@ -43,7 +43,7 @@ class GrammarDialect:
             "stream": True,
             "stream_options": {"include_usage": True},
             "temperature": max(request.temperature or 0.0, advice.temperature),
-            "seed": len(request.messages),  # a run that is repeated goes the same way
+            "seed": len(request.messages),  # makes repeated runs deterministic
             "max_tokens": min(limit, longest) if request.tools else limit,
             "cache_prompt": True,
         }
@@ -52,7 +52,7 @@ class GrammarDialect:
         return wire
 
     def decoder(self, request: Request, endpoint: Endpoint) -> Decoder:
-        from zot.provider.dialects.grammar.decoder import GrammarDecoder  # only an answer needs it
+        from zot.provider.dialects.grammar.decoder import GrammarDecoder  # needed only for an answer
 
         return GrammarDecoder(request, endpoint, self._advice(request))
 
@@ -92,8 +92,8 @@ def turn_grammar(request: Request, advice: Advice) -> str:
 
 DEFAULT_WINDOW = 8192
 LONGEST_ANSWER = 1024  # tokens
-_CHARACTERS = 3  # of a token, at least: code is dense
-_RESULT_SHARE = 5  # a result gets this part of the window
+_CHARACTERS = 3  # bytes per token, at least: code is dense
+_RESULT_SHARE = 5  # share of the window for a result
 _LEAST_RESULT = 600
 _GONE = "[an old result, left out]"
 
@@ -115,7 +115,7 @@ def wire_messages(request: Request, advice: Advice) -> list[dict[str, Any]]:
     system = _with_tools(request.system.strip(), request.tools) if request.tools else request.system
     shapes = {tool.name: shape_of(tool) for tool in request.tools}
     messages = repaired(request.messages)
-    # what is said behind each result; the notes belong to the last ones
+    # text after each result; the notes belong to the last ones
     count = sum(len(message.tool_results()) for message in messages)
     notes = iter([*[""] * (count - len(advice.notes)), *advice.notes][-count:] if count else [])
     limit = max(_LEAST_RESULT, _budget(request) // _RESULT_SHARE)
@@ -130,14 +130,14 @@ def wire_messages(request: Request, advice: Advice) -> list[dict[str, Any]]:
                 texts = [_result(result, limit, next(notes)) for result in message.tool_results()]
                 said.append({"role": "user", "content": "\n\n".join(texts)})
             case _:
-                pass  # an answer of nothing but thoughts
+                pass  # an answer with only thoughts
     first = [{"role": "system", "content": system}] if system else []
     return [*first, *_fitted(said, _budget(request) - len(system))]
 
 
 def _with_tools(system: str, tools: Sequence[ToolSpec]) -> str:
-    """Identity, tools, the rest of the prompt, an example: the order small models follow best. The example needs its
-    tools."""
+    """Identity, tools, the rest of the prompt, an example: the order small models follow best.
+    The example needs its tools."""
     first, _, rest = system.partition("\n\n")
     example = _EXAMPLE if {tool.name for tool in tools} >= _SHOWN_TOOLS else ""
     return "\n\n".join(part for part in (first, tool_instructions(tools), rest, example) if part)
@@ -171,7 +171,7 @@ def _result(result: ToolResultBlock, limit: int, note: str) -> str:
 
 
 def _fitted(said: list[dict[str, Any]], room: int) -> list[dict[str, Any]]:
-    """Old results give way until three quarters of the room are enough; the last two stay, and what was asked."""
+    """Drop old results until three quarters of the space are enough; the last two and the prompts stay."""
     total = sum(len(item["content"]) for item in said)
     if total <= room:
         return said

@@ -1,5 +1,5 @@
-"""Converts a JSON schema to grammar rules. Unknown, recursive, too large or too deep parts accept any JSON value; the
-tool checks its arguments itself."""
+"""Converts a JSON schema to grammar rules.
+Unknown, recursive, too large or too deep parts accept any JSON value; the tool checks its arguments itself."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import msgspec
 
-MOST_NODES = 200  # of one tool's schema
+MOST_NODES = 200  # rules of one tool's schema
 DEEPEST = 6
 MOST_CHOICES = 100
 _LONGEST_CHOICE = 200
@@ -16,11 +16,11 @@ _SCALARS = {"string": "string", "integer": "integer", "number": "number", "boole
 
 
 class SchemaTooLarge(Exception):
-    """The schema is larger than a grammar should be."""
+    """The schema is too large for a grammar."""
 
 
 class SchemaRules:
-    """Turns the schemas of one tool into rules of ``grammar``; ``root`` is what its references point into."""
+    """Converts the schemas of one tool to rules of ``grammar``; ``root`` resolves its references."""
 
     def __init__(self, grammar: Grammar, name: str, root: Mapping[str, Any]) -> None:
         self._grammar = grammar
@@ -29,7 +29,7 @@ class SchemaRules:
         self._nodes = 0
 
     def value(self, schema: Any, *, depth: int = 0) -> str:
-        """The expression for one value; ``SchemaTooLarge`` when the whole tool had better take anything."""
+        """The expression for one value; ``SchemaTooLarge`` if the whole tool should accept anything."""
         self._nodes += 1
         if self._nodes > MOST_NODES:
             raise SchemaTooLarge
@@ -112,7 +112,7 @@ class SchemaRules:
         return rule_name("t", self._name, kind)
 
     def _referred(self, reference: str) -> Any:
-        """What a reference inside the same schema points to; None for any other."""
+        """The target of a reference inside the same schema; else None."""
         if not reference.startswith("#/"):
             return None
         found: Any = self._root
@@ -141,9 +141,9 @@ def json_key(name: str) -> str:
 
 # GBNF, the grammar notation of llama.cpp: literals, rule names, and the rules all action grammars share.
 
-# JSON as the model may write it: one blank behind commas and colons, so that a transcript can say it again.
+# JSON with one blank after commas and colons, so that a transcript can repeat it.
 SHARED = {
-    "string": r'"\"" char{0,600} "\""',  # a weak model would go on for minutes
+    "string": r'"\"" char{0,600} "\""',  # a weak model would continue for minutes
     "char": r'[^"\\\x00-\x1f\x7f] | escape',
     "escape": r'"\\" (["\\/bfnrt] | "u" [0-9a-fA-F]{4})',
     "integer": r'"-"? ("0" | [1-9] [0-9]{0,14})',
@@ -152,7 +152,7 @@ SHARED = {
     "value": 'object | array | string | number | boolean | "null"',
     "object": r'"{" (string ": " value (", " string ": " value)*)? "}"',
     "array": r'"[" (value (", " value)*)? "]"',
-    # A block of text between two fences; no line of it begins as a fence does: a model that means to end it ends it.
+    # A block of text between two fences; no line of it begins with a fence, so that the next fence ends it.
     "lines": "line*",
     "line": r'([^`\n\x00] [^\n\x00]*)? "\n"',
     "tildes": "tilde-line*",
@@ -170,14 +170,14 @@ def json_literal(value: object) -> str:
 
 
 def json_text(value: object) -> str:
-    """One line, a blank behind each comma and colon."""
+    """One line, a blank after each comma and colon."""
     import json  # msgspec writes no blanks
 
     return json.dumps(value, ensure_ascii=False)
 
 
 def rule_name(*parts: str | int) -> str:
-    """A name llama.cpp takes: letters, digits and dashes."""
+    """A name that llama.cpp accepts: letters, digits and dashes."""
     joined = "-".join(str(part) for part in parts).lower()
     return "".join(c if c.isascii() and c.isalnum() else "-" for c in joined)
 
@@ -188,7 +188,7 @@ class Grammar(msgspec.Struct):
     rules: dict[str, str] = {}
 
     def add(self, name: str, body: str) -> str:
-        """The name, free of clashes: two names may clean to the same."""
+        """A unique name: two names may be cleaned to the same."""
         unique, number = name, 1
         while unique in self.rules or unique in SHARED or unique == "root":
             number += 1

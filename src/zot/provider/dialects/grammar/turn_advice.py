@@ -1,5 +1,5 @@
-"""Advice for one turn of a weak model, and the prompt that may replace its transcript. ``local_model/coaching``
-implements the ``Advisor``."""
+"""Advice for one turn of a weak model, and the prompt that may replace its transcript.
+``local_model/coaching`` implements the ``Advisor``."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from zot.provider.model_call import Request
 
 _ROLES = ("user", "assistant")
 _SHORT, _SOME, _LONG = 200, 300, 1024  # tokens of an answer, and of files
-_EARLIER = 600  # characters of what was said before
+_EARLIER = 600  # characters of earlier messages
 
-# Text that begins as an answer does: no JSON, no block.
+# The beginning of an answer: no JSON, no block.
 _FIRST = r"[^`{\x5b\x00-\x20\x7f]"
-_FEW = r"[^\x00]{0,600}"  # such a model may go on for ever
+_FEW = r"[^\x00]{0,600}"  # such a model may never stop
 _TEXT = f"{_FIRST} [^\\x00]*"
 _SENTENCE = r"[^`\n\x00]{10,200}"
 _COMMAND = r"[^`#\n\x00\x20] [^`\n\x00]{0,300}"
@@ -38,7 +38,7 @@ class FreshPrompt(msgspec.Struct, frozen=True):
     opening: str = ""
     temperature: float = 0.0
     examples: tuple[tuple[str, str], ...] = ()
-    bare: bool = False  # the reply is the text, without a block around it
+    bare: bool = False  # the reply is the text, without a block
 
     @property
     def longest(self) -> int:
@@ -47,7 +47,7 @@ class FreshPrompt(msgspec.Struct, frozen=True):
         return min(_LONG, _SOME + len(self.said) // 3)
 
     def messages(self, instructions: Sequence[str], earlier: tuple[str, str]) -> list[dict[str, Any]]:
-        """After the instructions of the user and the project, and the exchange before this one."""
+        """After the instructions of the user and the project, and the previous exchange."""
         own = "\n\n".join([self.system, *instructions])
         before = [*self.examples, *([earlier] if all(earlier) else [])]
         turns = [(role, cut(text, _EARLIER)) for pair in before for role, text in zip(_ROLES, pair, strict=True)]
@@ -65,7 +65,7 @@ class FreshPrompt(msgspec.Struct, frozen=True):
         return grammar.text(f'{said}"{FENCE}" {literal(language_of(self.args))} "\\n" lines "{FENCE}"')
 
     def call_args(self, reply: str) -> dict[str, str]:
-        """The arguments of the call; none when the reply is not such a block."""
+        """The arguments of the call; empty if the reply is not such a block."""
         if self.bare:
             return {**self.args, self.into: f"{reply.strip()}\n"}
         _, fence, rest = reply.partition(FENCE)
@@ -102,7 +102,7 @@ Advisor = Callable[[Request], Advice]
 
 
 def cut(text: str, limit: int) -> str:
-    """Head and tail of what is too long, in whole lines where there are some."""
+    """Head and tail of a long text, in whole lines if possible."""
     if len(text) <= limit:
         return text
     head, tail = text[: limit * 2 // 3], text[-(limit // 3) :]

@@ -193,7 +193,7 @@ async def test_both_families_of_localhost_are_listened_on(server: OAuthServer) -
 async def test_a_denied_login_says_so_here_and_in_the_browser(server: OAuthServer) -> None:
     server.knobs(deny=True)
     login = Login(server.settings(), returning(server))
-    with pytest.raises(LoginFailed, match="refused the login: access_denied") as raised:
+    with pytest.raises(LoginFailed, match="denied the login: access_denied") as raised:
         await login.task
     assert raised.value.code == "access_denied"
     assert login.visited is not None
@@ -204,7 +204,7 @@ async def test_a_denied_login_says_so_here_and_in_the_browser(server: OAuthServe
 
 async def test_a_browser_that_never_comes(server: OAuthServer) -> None:
     login = Login(server.settings(), limit_s=0.3)
-    with pytest.raises(LoginFailed, match="nobody came back") as raised:
+    with pytest.raises(LoginFailed, match="login timed out") as raised:
         await login.task
     assert raised.value.transient
 
@@ -213,7 +213,7 @@ async def test_a_taken_port_is_told_in_a_sentence_or_another_is_used(server: OAu
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         fixed = server.settings(redirect=f"http://localhost:{port}/callback")
-        with pytest.raises(LoginFailed, match=f"port {port} .* is taken: another login may be open"):
+        with pytest.raises(LoginFailed, match=f"port {port} .* is in use: another login may be open"):
             await Login(fixed).task
         free = server.settings(redirect=f"http://localhost:{port}/callback", any_port=True)
         login = Login(free, returning(server))
@@ -371,7 +371,7 @@ async def test_the_account_id_comes_from_the_id_token(server: OAuthServer) -> No
     ("claims", "words"),
     [
         ({"aud": "somebody-else"}, "another client"),
-        ({"aud": ["zot-test-client", "x"], "azp": "x"}, "another client asked"),
+        ({"aud": ["zot-test-client", "x"], "azp": "x"}, "another client requested"),
         ({"iss": "https://evil.example"}, "another issuer"),
         ({"nonce": "replayed"}, "nonce"),
         ({"exp": 1000}, "expired"),
@@ -430,11 +430,11 @@ async def test_a_client_with_a_secret_proves_it(server: OAuthServer, methods: li
 @pytest.mark.parametrize(
     ("metadata", "words"),
     [
-        ({"issuer": "https://evil.example"}, "speaks for another issuer"),
+        ({"issuer": "https://evil.example"}, "names another issuer"),
         ({"code_challenge_methods_supported": ["plain"]}, "PKCE"),
         ({"authorization_endpoint": "javascript:alert(1)"}, "no login page"),
-        ({"authorization_endpoint": None}, "names no login page"),
-        ({"token_endpoint": "http://example.com/token"}, "only https"),
+        ({"authorization_endpoint": None}, "has no login page"),
+        ({"token_endpoint": "http://example.com/token"}, "expected https"),
         ({"token_endpoint": None}, "no token endpoint"),
     ],
 )
@@ -447,9 +447,9 @@ async def test_metadata_that_cannot_be_trusted(server: OAuthServer, metadata: di
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        ("html", "a web page that is no JSON"),
-        ("garbage", "no JSON object"),
-        ("redirect", r"elsewhere\.example; secrets are not sent after it"),
+        ("html", "a web page instead of a JSON"),
+        ("garbage", "instead of a JSON object"),
+        ("redirect", r"elsewhere\.example; secrets are not sent there"),
         ("500", "http 500"),
         ("echo", r"invalid_grant: no good: .*\*\*\*"),
     ],
@@ -467,7 +467,7 @@ async def test_token_endpoints_that_answer_something_else(server: OAuthServer, a
     ("token", "words"),
     [
         ({"access_token": None}, "without an access_token"),
-        ({"access_token": "two\r\nlines"}, "no header can carry"),
+        ({"access_token": "two\r\nlines"}, "an invalid access_token"),
         ({"token_type": "DPoP"}, "DPoP"),
     ],
 )

@@ -57,7 +57,7 @@ async def test_slow_down_adds_five_seconds_for_good(server: OAuthServer) -> None
 async def test_denial_ends_the_login(server: OAuthServer) -> None:
     """engine-136: polling stops when the user denies."""
     clock = Clock(server, {2: {"approve_device": False}})
-    with pytest.raises(LoginFailed, match="refused on the other device") as raised:
+    with pytest.raises(LoginFailed, match="denied on the other device") as raised:
         await logged_in(server, clock, [])
     assert raised.value.code == "access_denied"
     assert len(server.requests("/token")) == 2
@@ -66,7 +66,7 @@ async def test_denial_ends_the_login(server: OAuthServer) -> None:
 async def test_expiry_ends_the_login(server: OAuthServer) -> None:
     """engine-136: polling stops when the server says that the code has expired."""
     clock = Clock(server, {2: {"device_expired": True}})
-    with pytest.raises(LoginFailed, match="has expired") as raised:
+    with pytest.raises(LoginFailed, match="expired") as raised:
         await logged_in(server, clock, [])
     assert raised.value.code == "expired_token"
     assert len(server.requests("/token")) == 2
@@ -76,7 +76,7 @@ async def test_the_code_is_not_asked_about_after_its_life(server: OAuthServer) -
     """engine-136: polling stops at the deadline the server gave, even when it never says so."""
     server.knobs(device={"expires_in": 20, "interval": 5})
     clock = Clock(server)
-    with pytest.raises(LoginFailed, match="has expired"):
+    with pytest.raises(LoginFailed, match="expired"):
         await logged_in(server, clock, [])
     assert clock.waits == [5, 5, 5, 5]
 
@@ -96,7 +96,7 @@ async def test_a_server_that_fails_for_a_while_is_asked_again_later(server: OAut
     assert (await logged_in(server, clock, steps)).access_token
     assert clock.waits == [1, 6, 11]
     assert [step.kind for step in steps] == ["open", "waiting", "waiting", "done"]
-    assert steps[1].text == "the token endpoint answered http 500; asking again in 6 s"
+    assert steps[1].text == "the token endpoint answered http 500; retrying in 6 s"
 
 
 async def test_cancelling_stops_the_polling(server: OAuthServer) -> None:
@@ -121,13 +121,13 @@ async def test_cancelling_stops_the_polling(server: OAuthServer) -> None:
 )
 async def test_an_answer_that_cannot_be_used(server: OAuthServer, fields: dict[str, Any]) -> None:
     server.knobs(device=fields)
-    with pytest.raises(LoginFailed, match="without a code and an https address"):
+    with pytest.raises(LoginFailed, match="without a code or an https address"):
         await logged_in(server, Clock(server), [])
 
 
 async def test_a_server_without_device_logins(server: OAuthServer) -> None:
     server.knobs(metadata={"device_authorization_endpoint": None})
-    with pytest.raises(LoginFailed, match="no login by device code"):
+    with pytest.raises(LoginFailed, match="no device-code login"):
         await logged_in(server, Clock(server), [])
 
 
