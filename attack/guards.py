@@ -200,7 +200,7 @@ def disabled_in_silence(root: Path) -> str:
     manifest = directory / "extension.json"
     manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "enabled": False}))
     ran = scratch.go()
-    return "" if "your guard g guards no longer" in ran.err else f"not a word: {ran.err!r}"
+    return "" if "your guard g is no longer a guard" in ran.err else f"not a word: {ran.err!r}"
 
 
 # --- somebody with the guard's name

@@ -32,10 +32,14 @@ NAMED = {
     "an extension": (
         ("--ext", "./typo"),
         2,
-        "typo: no such directory; name the directory that holds its ",
+        "typo: no such directory; expected the directory that contains ",
     ),
-    "a neighbour of one": (("--ext", "."), 2, "project: no extension.json; name the directory that holds"),
-    "a file of one": (("--ext", "main.py"), 2, "main.py: is a file; name the directory that holds its extension.json"),
+    "a neighbour of one": (("--ext", "."), 2, "project: no extension.json; expected the directory that contains"),
+    "a file of one": (
+        ("--ext", "main.py"),
+        2,
+        "main.py: is a file; expected the directory that contains extension.json",
+    ),
     "a broken one": (("-e", "broken"), 2, "extension.json: "),
     "a tool": (("--tools", "read,reed"), 2, "there is no tool named reed; there are bash, edit, "),
     "a theme": (
@@ -108,7 +112,7 @@ def test_a_theme_of_an_extension_is_there(zot: Zot, place: FakeModelServer) -> N
 
 def test_statistics_that_cannot_be_written_are_an_error(zot: Zot, place: FakeModelServer) -> None:
     ran = zot("-p", "hi", "--stats", "nope/stats.json")
-    assert ran.code == 2 and "there is no directory" in ran.err and place.requests == []
+    assert ran.code == 2 and "no such directory" in ran.err and place.requests == []
     ran = zot("-p", "hi", "--stats", ".")
     assert (ran.code, ran.out) == (1, "ok\n") and "--stats .: " in ran.err
 

@@ -23,7 +23,7 @@ def test_the_conversation_becomes_markdown_and_html(serve: Any, open_zot: OpenZo
     (zot.home / "Downloads").mkdir()
     terminal = open_zot(columns=200)
     terminal.submit("/export")
-    terminal.wait_for("nothing has been said yet")
+    terminal.wait_for("this conversation has no prompts yet")
     terminal.submit("what is in notes.txt?")
     terminal.wait_for("It is there.")
     terminal.submit("/export")

@@ -147,8 +147,8 @@ def test_an_extension_of_ones_own_that_asks_for_more_is_a_question(serve: Any, o
     manifest.write_text(json.dumps(asking))
     terminal = open_zot(columns=120, rows=40)
     terminal.wait_for("an extension of yours asks for more than you granted")
-    terminal.wait_for("more than you granted before: it connects to any place on the network")
-    assert "more than you granted before: it gets the variables MY_TOKEN" in terminal.screen
+    terminal.wait_for("new: it connects to the network")
+    assert "new: it gets the variables MY_TOKEN" in terminal.screen
     terminal.press("enter")  # the first answer is no
     terminal.wait_gone("an extension of yours asks for more")
     terminal.submit("/say")
@@ -159,9 +159,9 @@ def test_an_extension_of_ones_own_that_asks_for_more_is_a_question(serve: Any, o
     terminal.wait_for("an extension of yours asks for more than you granted")
     manifest.write_text(json.dumps({**asking, "permissions": {"exec": True}}))
     terminal.press("down", "enter")  # and a yes is not for what came after it
-    terminal.wait_for("extension mine was not granted more: has changed since you were asked")
+    terminal.wait_for("extension mine: its permissions were not granted: changed during the review")
     terminal.submit("/reload-ext")
-    terminal.wait_for("more than you granted before: it runs any program")
+    terminal.wait_for("new: it runs any program")
     terminal.press("down", "enter")
     terminal.wait_for("1 loaded, 1 ready")
     terminal.submit("/say")

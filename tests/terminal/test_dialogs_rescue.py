@@ -264,7 +264,9 @@ def test_a_fallback_model_is_tried_before_anyone_is_asked(serve: Any, open_zot: 
     terminal = open_zot(*flags, model=False, columns=120)
     terminal.submit("my prompt")
     terminal.wait_for("from the second")
-    assert "! model alpha/alpha-one failed: alpha: http 401: wrong key; going on with beta/beta-one" in terminal.screen
+    assert (
+        "! model alpha/alpha-one failed: alpha: http 401: wrong key; continuing with beta/beta-one" in terminal.screen
+    )
     assert ASKED not in terminal.everything
     terminal.wait_for("beta-one")  # the status bar
     terminal.submit("and another one")
