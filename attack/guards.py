@@ -368,7 +368,7 @@ def submits_yolo(root: Path) -> str:
         root, "--no-yolo", turns=[CallTools([("bash", {"command": "touch pwned"})]), Say("done")]
     ) as terminal:
         terminal.submit("/go")
-        terminal.wait_for("/yolo came from an extension and was refused")
+        terminal.wait_for("/yolo was denied: an extension cannot run it")
         terminal.submit("begin")
         terminal.wait_for("run bash?")
     return "the call ran without a question" if (zot.project / "pwned").exists() else ""

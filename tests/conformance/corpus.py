@@ -100,9 +100,11 @@ CASES: dict[str, Case] = {
     ),
     "manifest-no-name": Case("manifest-name", '"name" is missing or empty', {"extension.json": '{"exec": "sh"}'}),
     "manifest-blank-name": Case("manifest-name", '"name" is missing or empty', {"extension.json": manifest(name=" ")}),
-    "manifest-name-of-a-path": Case("manifest-name", "invalid name 'a/b'", {"extension.json": manifest(name="a/b")}),
+    "manifest-name-of-a-path": Case(
+        "manifest-name", "invalid \"name\" 'a/b'", {"extension.json": manifest(name="a/b")}
+    ),
     "manifest-name-with-line-feed": Case(
-        "manifest-name", "invalid name 'a\\nb'", {"extension.json": manifest(name="a\nb")}
+        "manifest-name", "invalid \"name\" 'a\\nb'", {"extension.json": manifest(name="a\nb")}
     ),
     "manifest-name-a-number": Case(
         "manifest-key-types", '"name": expected a string, got a number', {"extension.json": manifest(name=7)}

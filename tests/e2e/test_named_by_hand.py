@@ -123,7 +123,7 @@ def test_what_the_settings_name_is_told_and_stops_nothing(zot: Zot, place: FakeM
     ran = zot("-p", "hi")
     assert (ran.code, ran.out) == (0, "ok\n") and told in ran.err
     doctor = zot("doctor", model=False).out
-    assert told in doctor and 'there is no theme "nope"' in doctor
+    assert told in doctor and 'unknown theme "nope"' in doctor
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def test_deleting_asks_first_and_spares_the_current_one(serve: Any, open_zot: Op
     terminal.press("ctrl+d")
     terminal.wait_for("Delete this session for good?")
     terminal.press("down", "enter")
-    terminal.wait_for("you are in this session")
+    terminal.wait_for("cannot delete the current session")
     terminal.wait_for("r renames")
     terminal.press("down", "ctrl+d")
     terminal.wait_for("Delete this session for good?")
@@ -271,7 +271,7 @@ def test_import_without_a_path_says_that_one_is_needed(serve: Any, open_zot: Ope
     serve([])
     terminal = open_zot()
     terminal.submit("/session import")
-    terminal.wait_for("/session import needs the path")
+    terminal.wait_for("/session import: expected the path")
 
 
 def test_a_fork_leaves_the_parent_as_it_is_and_puts_the_prompt_into_the_editor(

@@ -53,7 +53,7 @@ def test_help_and_exit_need_no_agent(serve: Any, open_zot: OpenZot, zot: Zot) ->
     terminal = open_zot(wait="", rows=100)
     terminal.wait_for("starting…")
     terminal.submit("/help")
-    terminal.wait_for("how hard the model thinks")
+    terminal.wait_for("set the reasoning effort")
     assert "starting…" in terminal.screen
     terminal.submit("/exit")
     (started / "go").touch()

@@ -35,32 +35,32 @@ def test_servers_are_shown_started_and_stopped(zot: Zot, serve: Any, open_zot: O
     terminal.press("enter")
     terminal.wait_for("stop it")
     terminal.press("down", "enter")
-    terminal.wait_for("mcp__fake__echo [says it only reads]")
+    terminal.wait_for("mcp__fake__echo [marked read-only]")
     terminal.press("esc")
     terminal.wait_for("fake  ready")
     terminal.press("enter")
     terminal.wait_for("stop it")
     terminal.press("enter")
-    terminal.wait_for("fake is stopped; it starts again when it is used")
+    terminal.wait_for("fake stopped; it starts again on next use")
     terminal.wait_for("fake  off")
     terminal.press("esc")
     terminal.wait_gone("MCP servers")
     terminal.submit("/mcp start nobody")
-    terminal.wait_for("there is no MCP server 'nobody'; there are fake")
+    terminal.wait_for("unknown MCP server 'nobody'; configured: fake")
 
 
 def test_without_servers_the_command_says_how_to_get_one(serve: Any, open_zot: OpenZot) -> None:
     serve([])
     terminal = open_zot(rows=30, columns=120)
     terminal.submit("/mcp")
-    terminal.wait_for("no MCP servers are configured; `zot mcp add NAME -- COMMAND` adds one")
+    terminal.wait_for("no MCP servers are configured; add one: `zot mcp add NAME -- COMMAND`")
 
 
 def test_a_projects_servers_are_asked_about_with_what_would_run(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
     configure(zot.project / ".mcp.json")
     server = serve([Say("hello")])
     terminal = open_zot(rows=40, columns=150)
-    terminal.wait_for("this project brings MCP servers: run them?")
+    terminal.wait_for("this project has MCP servers: run them?")
     terminal.wait_for("mcp_server.py")
     terminal.press("down", "enter")
     terminal.wait_gone("run them?")
@@ -167,7 +167,7 @@ def test_settings_pin_a_server_and_hold_at_once(zot: Zot, serve: Any, open_zot: 
     server = serve([Say("one"), Say("two")])
     terminal = open_zot(rows=40, columns=120)
     terminal.submit("/settings")
-    terminal.wait_for("MCP servers the model is always told of")
+    terminal.wait_for("MCP servers always sent to the model")
     terminal.type("told of")
     terminal.wait_gone("colour theme")
     terminal.press("enter")
@@ -185,7 +185,7 @@ def test_settings_pin_a_server_and_hold_at_once(zot: Zot, serve: Any, open_zot: 
     terminal.submit("/settings")
     terminal.wait_for("type to filter")
     terminal.type("silent")
-    terminal.wait_for("how long an MCP server may be silent in a call (s)")
+    terminal.wait_for("MCP call timeout without progress (s)")
     terminal.press("enter")
     terminal.wait_for("may be silent in a call (s): 60")
     kept = json.loads((zot.home / "zot" / "config.json").read_text())
@@ -227,7 +227,7 @@ def test_an_address_that_nothing_opens_is_left_on_the_screen(zot: Zot, serve: An
     terminal.wait_for("https://login.example/first")
     terminal.press("down", "enter")
     terminal.wait_for("done")
-    terminal.wait_for("nothing here opens an address, so open it yourself: https://login.example/first")
+    terminal.wait_for("cannot open a browser; open the address yourself: https://login.example/first")
 
 
 def test_the_log_of_a_server_is_shown(zot: Zot, serve: Any, open_zot: OpenZot) -> None:

@@ -111,7 +111,7 @@ def test_files_changed_by_others_are_named_and_stay_unless_chosen(serve: Any, op
     terminal.wait_for("third answer")
     assert any("put these files back" in text and "b.py" in text for text in user_texts(server.requests[-1]))
     terminal.submit("/rewind")
-    terminal.wait_for("a rewinding, to undo it")
+    terminal.wait_for("a rewind, to undo it")
 
 
 def test_it_works_after_a_restart(serve: Any, open_zot: OpenZot, zot: Zot) -> None:

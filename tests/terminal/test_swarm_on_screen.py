@@ -106,9 +106,9 @@ def test_only_flags_before_the_task_are_flags(swarm: SwarmHome, open_zot: OpenZo
     assert swarm.record(direct)["order"]["task"] == "say it all"
     terminal.wait_for("swarm 0/4")
     terminal.submit("/swarm new --model")
-    terminal.wait_for("--model needs a value")
+    terminal.wait_for("--model: expected a value")
     terminal.submit("/swarm new --nonsense do it")
-    terminal.wait_for("--nonsense: not one of --model")
+    terminal.wait_for("--nonsense: unknown flag or conflict; expected --model")
     terminal.submit("/swarm stop nobody-here")
     terminal.wait_for('there is no worker "nobody-here"')
     terminal.type("/swarm remove e")
@@ -185,7 +185,7 @@ def test_the_list_shows_what_goes_on_and_its_keys_act(swarm: SwarmHome, open_zot
     terminal.wait_for("● hang-on-to-it · thinking")
     terminal.wait_for("› hang on")
     terminal.press("i")
-    terminal.wait_for("what the worker is to do next")
+    terminal.wait_for("what the worker should do next")
     terminal.type("say more")
     terminal.press("enter")
     terminal.wait_until(lambda: (swarm.place(id) / "inbox.jsonl").read_text().count("say more") == 1)
@@ -338,7 +338,7 @@ def test_what_a_tree_lacks_is_told_and_a_conflict_is_given_back(swarm: SwarmHome
     terminal.press("enter")
     terminal.wait_for("writer conflicts with main in hello.py: nothing was changed")
     terminal.press("enter")
-    terminal.wait_for("/swarm merge writer --repair has the worker mend it")
+    terminal.wait_for("have the worker resolve it: /swarm merge writer --repair")
     terminal.press("esc")
     terminal.wait_for("n new")
     terminal.press("esc")
@@ -392,11 +392,11 @@ def test_leaving_leaves_workers_at_work_and_they_are_attached_later(swarm: Swarm
     again = opened(open_zot)
     again.submit("/swarm attach hang-on")
     again.wait_for("› hang on")
-    again.wait_for("what the worker is to do next")
+    again.wait_for("what the worker should do next")
     again.type("say goodbye")
     again.press("enter")
     again.wait_until(lambda: "say goodbye" in (swarm.place(id) / "inbox.jsonl").read_text())
-    again.wait_for("what the worker is to do next")  # what was sent has left the box
+    again.wait_for("what the worker should do next")  # what was sent has left the box
     again.press("esc", "esc")
     again.wait_for("ask anything")  # the first only leaves the box
     again.submit("/exit")  # it is not of this conversation: nothing is asked

@@ -55,7 +55,7 @@ async def test_answer_of_another_kind_is_refused_and_the_question_waits() -> Non
         pending.approve(Approve(request_id="elicitation-1", decision="once"))
     with pytest.raises(UsageError, match='no elicitation request "approval-1" is open'):
         pending.answer_elicitation(AnswerElicitation(request_id="approval-1", action="decline"))
-    with pytest.raises(UsageError, match="lacks name"):
+    with pytest.raises(UsageError, match="missing fields: name"):
         pending.answer_elicitation(AnswerElicitation(request_id="elicitation-1", action="accept", content={}))
     with pytest.raises(UsageError, match="only for requests"):
         pending.approve(Approve(request_id="approval-1", decision="never"))

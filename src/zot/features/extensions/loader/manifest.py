@@ -137,7 +137,7 @@ def check_name(name: str) -> str:
         raise ExtensionError(f'{FILE}: "name" is missing or empty')
     if name in (".", "..") or any(char in "/\\" or char < " " or char == "\x7f" for char in name):
         raise ExtensionError(
-            f"invalid name {name!r}: path separators, control characters, '.' and '..' are not allowed"
+            f'{FILE}: invalid "name" {name!r}: path separators, control characters, "." and ".." are not allowed'
         )
     return name
 

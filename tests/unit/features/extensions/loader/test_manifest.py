@@ -90,7 +90,7 @@ def test_skills_alone_need_no_process(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "a\\b", ".", "..", "a\0b", "a\nb"])
 def test_a_name_that_could_lead_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
-    assert "invalid name" in refusal(extension(tmp_path / "x", name=name))
+    assert 'invalid "name"' in refusal(extension(tmp_path / "x", name=name))
 
 
 @pytest.mark.parametrize(
