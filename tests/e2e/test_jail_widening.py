@@ -112,7 +112,7 @@ def test_the_keyboard_does(zot: Zot, serve: Any) -> None:
         terminal.submit("/jail net")
         terminal.wait_for("jailed (full, network)")
         terminal.submit("/unjail")
-        terminal.wait_for("the jail is open")
+        terminal.wait_for("left the jail")
         terminal.submit(f"!echo x >{out}; echo second $((40 + 2))")
         terminal.wait_for("second 42")
         assert out.exists()

@@ -99,8 +99,8 @@ def test_the_conversation_alone(zot: Zot, worked: Path) -> None:
     ("words", "told"),
     [
         (("--to", "0"), "from 1"),
-        (("--to", "9"), "no prompt 9; this session has"),
-        (("--undo", "--yes"), "no rewind to undo"),
+        (("--to", "9"), "there is no prompt 9"),
+        (("--undo", "--yes"), "nothing was rewound"),
         (("--to", "1", "--undo"), "one of them"),
     ],
 )

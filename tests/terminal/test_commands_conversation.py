@@ -29,7 +29,7 @@ def test_a_mistyped_command_is_answered_with_the_likely_one(serve: Any, open_zot
     terminal.wait_for("unknown command /modle; did you mean /model?")
     terminal.press("ctrl+u")
     terminal.submit("/cost")
-    terminal.wait_for("all of it")
+    terminal.wait_for("total  ")
     assert "unknown command" not in terminal.screen  # what went wrong before is over
 
 
@@ -87,7 +87,7 @@ def test_clear_from_the_popup_ends_the_turn_first(serve: Any, open_zot: OpenZot)
     terminal.submit("go")
     terminal.wait_until(lambda: len(server.requests) == 1)
     terminal.type("/cle")
-    terminal.wait_for("forget the conversation")
+    terminal.wait_for("start a new conversation")
     terminal.press("enter")
     terminal.wait_for("started a new conversation")
     assert server.wait_until_client_closes()
@@ -104,7 +104,7 @@ def test_new_keeps_the_session_in_the_list_and_starts_at_zero(serve: Any, open_z
     terminal.wait_for("first answer")
     terminal.wait_for("↑5.0k")
     terminal.submit("/new")
-    terminal.wait_for("a new session begins")
+    terminal.wait_for("started a new session")
     assert "↑5.0k" not in terminal.screen
     assert "claude-sonnet-4-5" in terminal.screen
     terminal.submit("/sessions")
@@ -116,7 +116,7 @@ def test_new_is_refused_without_sessions(serve: Any, open_zot: OpenZot) -> None:
     serve([])
     terminal = open_zot("--no-session")
     terminal.submit("/new")
-    terminal.wait_for("/new needs sessions")
+    terminal.wait_for("/new requires sessions")
 
 
 def test_compact_of_one_exchange_ends_with_the_prompt_and_resets_the_meter(
@@ -249,7 +249,7 @@ def test_the_jail_is_shown_while_it_is_there(serve: Any, open_zot: OpenZot) -> N
     terminal.submit("!touch ../outside; echo ended $?")
     terminal.wait_for("ended")
     terminal.submit("/unjail")
-    terminal.wait_for("the jail is open")
+    terminal.wait_for("left the jail")
     terminal.wait_gone("jailed (full)")
     terminal.submit("/unjail")
     terminal.wait_for("not jailed")
@@ -287,7 +287,7 @@ def test_cost_is_told_by_model_and_by_turn(serve: Any, open_zot: OpenZot) -> Non
     terminal.submit("second question")
     terminal.wait_for("  two")
     terminal.submit("/cost")
-    terminal.wait_for("all of it")
+    terminal.wait_for("total  ")
     screen = terminal.screen
     assert "#1 first question" in screen and "$0.0300" in screen
     assert "#2 second question" in screen and "$0.0600" in screen

@@ -63,7 +63,7 @@ def test_a_session_is_exported_as_a_page_by_a_script(serve: Any, zot: Zot, proje
     ran = zot("sessions", "export", "1", "a", "--format", "html", model=False)
     assert ran.out.strip().endswith("a.html")
     assert KEY in (project / "a.html").read_text()
-    assert "review it before sharing" in ran.err
+    assert "look before you share it" in ran.err
     ran = zot("sessions", "export", "1", "b.md", "--redact", model=False)
     page = (project / "b.md").read_text()
     assert "It **is** there." in page

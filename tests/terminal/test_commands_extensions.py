@@ -132,7 +132,7 @@ def test_a_guard_that_was_just_trusted_guards_at_once(serve: Any, open_zot: Open
     terminal.submit("write it")
     terminal.wait_for("that is all")
     assert not (project / "written").exists()
-    assert "refused" in str(server.requests[1].json)
+    assert "denied" in str(server.requests[1].json)
 
 
 def test_an_extension_of_ones_own_that_asks_for_more_is_a_question(serve: Any, open_zot: OpenZot, zot: Zot) -> None:

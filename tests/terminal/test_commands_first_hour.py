@@ -18,10 +18,10 @@ from tests.terminal.scripts import config, user_texts
     [
         ("/resume", "sessions of this directory"),
         ("/theme", "up/down previews"),
-        ("/usage", "all of it"),
+        ("/usage", "total  "),
         ("/config", "colour theme"),
         ("/tree", "branches of this directory"),
-        ("/undo", "nothing"),
+        ("/undo", "no prompts yet"),
         ("/theme nope", 'unknown theme "nope"'),
         ("/effort nope", "nope"),
     ],

@@ -305,7 +305,7 @@ def test_logout_lists_only_what_is_stored_and_all_when_there_are_several(
     (home / "auth.json").write_text(json.dumps({"openai": {"api_key": "a"}, "kimi": {"api_key": "b"}}))
     terminal = open_zot()
     terminal.submit("/logout")
-    terminal.wait_for("all of them")
+    terminal.wait_for("all accounts")
     listed = [line.split()[0] for line in terminal.screen.splitlines() if "API key" in line]
     assert listed == ["openai", "kimi"]
     terminal.press("enter")
@@ -332,7 +332,9 @@ def test_logging_out_of_the_running_provider_leaves_the_conversation_in_view(
     assert [request.method for request in server.requests].count("POST") == 1
 
 
-@pytest.mark.parametrize(("typed", "said_"), [("/logout nobody", "expected one of"), ("/logout", "nothing is stored")])
+@pytest.mark.parametrize(
+    ("typed", "said_"), [("/logout nobody", "expected one of"), ("/logout", "no credential is stored")]
+)
 def test_logout_names_what_it_could_do(serve: Any, open_zot: OpenZot, typed: str, said_: str) -> None:
     serve([])
     terminal = open_zot()

@@ -110,8 +110,8 @@ def test_settings_switch_it_on_and_off_at_once(serve: Any, open_zot: OpenZot, ou
     for shown in ("ask", "deny"):
         terminal.submit("/settings")
         terminal.wait_for("enter changes")
-        terminal.type("what a jailed call")
-        terminal.wait_for("filter: what a jailed call")
+        terminal.type("when a jailed call")
+        terminal.wait_for("filter: when a jailed call")
         terminal.press("enter")
         terminal.wait_for(f"when a jailed call needs outside access: {shown}")
         terminal.press("esc")

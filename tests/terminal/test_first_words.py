@@ -43,7 +43,7 @@ def test_what_is_typed_before_the_agent_is_there_waits_for_it(serve: Any, open_z
     terminal.submit("/cost")
     (started / "go").touch()
     terminal.wait_for("The answer is 42.")
-    terminal.wait_for("all of it")
+    terminal.wait_for("total  ")
     assert "sliding in" not in terminal.screen
 
 

@@ -278,7 +278,7 @@ def exit_immediately(code: int) -> NoReturn:
 
 class StderrExtensionUI:
     """Notes of extensions in front ends without a screen: lines on stderr; other requests are ignored.
-    It does not inherit from ``SilentSurface``: a run without extensions imports nothing of them."""
+    It does not inherit from ``NullExtensionUI``: a run without extensions imports nothing of them."""
 
     interactive = False
 

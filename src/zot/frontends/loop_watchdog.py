@@ -1,5 +1,5 @@
 """Interrupts callbacks that block the event loop, so that signals, esc and ctrl+c work.
-Signals raise ``LoopHeld`` in the blocking callback, or end the process; a thread watches for keys that wait."""
+Signals raise ``LoopInterrupted`` in the blocking callback, or end the process; a thread watches for keys that wait."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ _NOT_LOOKED_AT = frozenset({".git", "__pycache__", "node_modules", ".pytest_cach
 
 
 def look(root: str, own: str, known: Collection[str] = (), outside: Ignores | None = None) -> dict[str, os.stat_result]:
-    """All files and links below ``root`` that git does not ignore; ScanFailed if too many.
+    """All files and links below ``root`` that git does not ignore; TooManyFiles if too many.
     ``known`` ones are not checked again; ``outside``: ignore rules from above."""
     found: dict[str, os.stat_result] = {}
     clock = _Clock()

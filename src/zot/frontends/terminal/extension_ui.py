@@ -39,7 +39,7 @@ class UserActions(NamedTuple):
 
 
 class TerminalExtensionUI:
-    """Implements ``extensions.surface.Surface``."""
+    """The terminal's ``NullExtensionUI``."""
 
     interactive = True
 

@@ -1,5 +1,5 @@
 """Runs one turn, compaction or shell command at a time and queues later input.
-``steer`` adds to the running turn. Cancelling returns queued texts to the editor. ``EarlyTurns`` stores prompts until
+``steer`` adds to the running turn. Cancelling returns queued texts to the editor. ``PendingTurns`` stores prompts until
 the agent is built."""
 
 from __future__ import annotations

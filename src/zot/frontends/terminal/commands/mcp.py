@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from zot.errors import UsageError, ZotError
 from zot.features.lookup import mcp_host
 from zot.frontends.terminal.commands.command_context import CommandContext
+from zot.system.visible_text import counted
 from zot.tui.sanitize import one_line, sanitize
 
 if TYPE_CHECKING:
@@ -51,7 +52,11 @@ def complete(context: CommandContext, typed: str) -> list[Choice]:
 def _row(status: Status) -> Choice:
     from zot.tui.widgets import Choice
 
-    known = f"{status.tools} tools, {status.tokens:,} tokens if all were sent" if status.known else "not listed yet"
+    known = (
+        f"{counted(status.tools, 'tool')}, {status.tokens:,} tokens if all were sent"
+        if status.known
+        else "not listed yet"
+    )
     error = one_line(status.error.removeprefix(f"{status.name}: "))[:80]
     told = " · ".join(filter(None, (known if status.known or not error else "", error)))
     return Choice(status.name, f"{one_line(status.name)}  {status.state}", told)
