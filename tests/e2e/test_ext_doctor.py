@@ -68,7 +68,7 @@ def test_doctor_of_zot_shows_extension_problems_and_runs_nothing_untrusted(zot: 
     assert ran.code == 1
     assert 'expected "exec"' in ran.out
     assert "no-such-program-here" in ran.out
-    assert "stranger is not trusted" in ran.out
+    assert "stranger, which is not trusted" in ran.out
     assert not (stranger / "started").exists()
 
 

@@ -252,7 +252,7 @@ def test_the_jail_is_shown_while_it_is_there(serve: Any, open_zot: OpenZot) -> N
     terminal.wait_for("left the jail")
     terminal.wait_gone("jailed (full)")
     terminal.submit("/unjail")
-    terminal.wait_for("not jailed")
+    terminal.wait_for("not in a jail")
 
 
 def test_help_lists_commands_and_the_true_keys(serve: Any, open_zot: OpenZot) -> None:

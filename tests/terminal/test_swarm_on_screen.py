@@ -346,7 +346,7 @@ def test_what_a_tree_lacks_is_told_and_a_conflict_is_given_back(swarm: SwarmHome
     terminal.submit("/swarm merge writer")
     terminal.wait_for("have writer resolve it")
     terminal.press("down", "enter")
-    terminal.wait_for("writer mends hello.py in its own tree")
+    terminal.wait_for("writer resolves hello.py in its worktree")
     wait_for(
         lambda: any("Your changes conflict" in text for text in texts_said_to(swarm, the_worker(swarm, "writer"))),
         lambda: "it was told nothing",

@@ -61,9 +61,7 @@ class Notes:
 
 
 TWICE_S = 2.0
-WELCOME = (
-    "shift+tab: what runs without approval · esc esc: rewind · /help: more"  # the editor's placeholder has the rest
-)
+WELCOME = "shift+tab: permission mode · esc esc: rewind · /help: more"  # the editor's placeholder has the rest
 _VERSION_S = 1.5  # seconds the version is shown
 
 Rows = Callable[[Theme, int], list[str]]

@@ -58,7 +58,7 @@ def test_visual_comes_before_editor_and_a_missing_one_is_named() -> None:
     assert editor_command({"VISUAL": "", "EDITOR": "/bin/b"}) == ["/bin/b"]
     with pytest.raises(ZotError, match=r"\$EDITOR: nothing-like-this"):
         editor_command({"EDITOR": "nothing-like-this"})
-    with pytest.raises(ZotError, match=r"\$EDITOR cannot be read"):
+    with pytest.raises(ZotError, match=r"cannot parse \$EDITOR"):
         editor_command({"EDITOR": "'open"})
 
 
