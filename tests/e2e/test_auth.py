@@ -274,7 +274,7 @@ def test_a_key_pasted_in_the_terminal_is_not_shown_and_can_be_mended(auth: Zot) 
     with in_terminal(auth, "login", "mine") as terminal:
         terminal.wait_for("Paste the key for mine here")
         terminal.type("sk-bad-0123456789\n")
-        terminal.wait_for("nothing was saved: mine refused this key (http 401): no such key")
+        terminal.wait_for("nothing was stored: mine refused this key (http 401): no such key")
         terminal.type(f"{GOOD}\n")
         terminal.wait_for("logged in to mine")
         assert terminal.wait_exit() == 0

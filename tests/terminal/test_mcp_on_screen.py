@@ -187,7 +187,7 @@ def test_settings_pin_a_server_and_hold_at_once(zot: Zot, serve: Any, open_zot: 
     terminal.type("timeout without")
     terminal.wait_for("MCP call timeout without progress (s)")
     terminal.press("enter")
-    terminal.wait_for("may be silent in a call (s): 60")
+    terminal.wait_for("timeout without progress (s): 60")
     kept = json.loads((zot.home / "zot" / "config.json").read_text())
     assert kept["mcp_pinned"] == ["fake"] and kept["mcp_tool_timeout_s"] == 60
 
