@@ -228,6 +228,7 @@ def test_in_the_jail_nothing_from_outside_is_attached(serve: Any, open_zot: Open
     terminal.press("enter")
     terminal.wait_for("[content:notes.txt]")
     terminal.press("enter")
+    terminal.wait_for("cannot attach")
     terminal.wait_for(": jailed:")
     terminal.press("ctrl+c")
     terminal.wait_gone("[content:notes.txt]")
