@@ -153,7 +153,7 @@ def edited_wider(zot: Zot) -> str:
     ):
         _rewritten(directory, permissions=more)
         ran = _ran(zot)
-        if _started(zot) or "asks for more than you granted it" not in ran.err:
+        if _started(zot) or "requests more than you granted" not in ran.err:
             return f"{more}: {ran.err}"
     return ""
 
@@ -185,7 +185,7 @@ def flipped(zot: Zot) -> str:
     program.write_bytes(data)
     os.utime(program, ns=(before.st_atime_ns, before.st_mtime_ns))
     ran = _ran(zot)
-    return "" if not _started(zot) and f"{program} has changed since it was installed" in ran.err else ran.err
+    return "" if not _started(zot) and f"{program} changed since it was installed" in ran.err else ran.err
 
 
 @_trick("an installed extension loses its record, and a byte is flipped", expect="it does not start, told")
@@ -227,7 +227,7 @@ def link_for_a_directory(zot: Zot) -> str:
     (zot.project / "out").symlink_to(zot.home / ".ssh")
     prober(_own(zot), {}, permissions={"fs": {"write": ["$PROJECT/out"]}})
     ran = _ran(zot)
-    return "" if not _started(zot) and "through a link" in ran.err else ran.err
+    return "" if not _started(zot) and "is a link to" in ran.err else ran.err
 
 
 @_trick("a trusted project extension is edited to ask for more", expect="it does not start, told")
@@ -246,7 +246,7 @@ def project_wider(zot: Zot) -> str:
 def intercepting(zot: Zot) -> str:
     prober(_own(zot), {}, ("tool_call",), permissions=ASKED)
     ran = _ran(zot)
-    told_so = "its permissions do not name it" in ran.err
+    told_so = 'not allowed by "intercept" of its permissions' in ran.err
     return "" if (zot.project / "done").exists() and told_so else ran.err
 
 
@@ -256,5 +256,5 @@ def guarding(zot: Zot) -> str:
     program = directory / "main.py"
     program.write_text(program.read_text().replace('"name": "prober"', '"name": "x", "capabilities": ["guard"]'))
     ran = _ran(zot)
-    told_so = "its permissions do not allow it to intercept" in ran.err
+    told_so = "its permissions do not allow intercepting" in ran.err
     return "" if (zot.project / "done").exists() and told_so else ran.err

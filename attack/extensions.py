@@ -93,7 +93,7 @@ def huge_on_the_screen(scratch: Path) -> str:
     zot = zot_in(scratch)
     Scratch.extension(zot.home / "zot" / "extensions", "huge", HUGE)
     with on_screen(scratch) as terminal:
-        terminal.wait_for("a command's name has at most 64 characters", 30)
+        terminal.wait_for("a command name has at most 64 characters", 30)
         for what, seen in HUGE_THINGS.items():
             if slow := _shown(terminal, what, seen):
                 return slow

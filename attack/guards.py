@@ -200,7 +200,7 @@ def disabled_in_silence(root: Path) -> str:
     manifest = directory / "extension.json"
     manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "enabled": False}))
     ran = scratch.go()
-    return "" if "your guard g guards no longer" in ran.err else f"not a word: {ran.err!r}"
+    return "" if "your guard g is no longer a guard" in ran.err else f"not a word: {ran.err!r}"
 
 
 # --- somebody with the guard's name
@@ -368,7 +368,7 @@ def submits_yolo(root: Path) -> str:
         root, "--no-yolo", turns=[CallTools([("bash", {"command": "touch pwned"})]), Say("done")]
     ) as terminal:
         terminal.submit("/go")
-        terminal.wait_for("/yolo came from an extension and was refused")
+        terminal.wait_for("/yolo was denied: an extension cannot run it")
         terminal.submit("begin")
         terminal.wait_for("run bash?")
     return "the call ran without a question" if (zot.project / "pwned").exists() else ""

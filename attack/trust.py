@@ -334,7 +334,7 @@ def swapped_while_asked(root: Path) -> str:
         _write("mark.py", EVIL)(victim)
         terminal.press("down")
         terminal.press("enter")
-        terminal.wait_for("has changed since you were asked")
+        terminal.wait_for("changed during the review")
     return victim.verdict()
 
 

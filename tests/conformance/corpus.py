@@ -101,10 +101,10 @@ CASES: dict[str, Case] = {
     "manifest-no-name": Case("manifest-name", '"name" is missing or empty', {"extension.json": '{"exec": "sh"}'}),
     "manifest-blank-name": Case("manifest-name", '"name" is missing or empty', {"extension.json": manifest(name=" ")}),
     "manifest-name-of-a-path": Case(
-        "manifest-name", "the name 'a/b' cannot be used", {"extension.json": manifest(name="a/b")}
+        "manifest-name", "invalid \"name\" 'a/b'", {"extension.json": manifest(name="a/b")}
     ),
     "manifest-name-with-line-feed": Case(
-        "manifest-name", "the name 'a\\nb' cannot be used", {"extension.json": manifest(name="a\nb")}
+        "manifest-name", "invalid \"name\" 'a\\nb'", {"extension.json": manifest(name="a\nb")}
     ),
     "manifest-name-a-number": Case(
         "manifest-key-types", '"name": expected a string, got a number', {"extension.json": manifest(name=7)}
@@ -127,7 +127,7 @@ CASES: dict[str, Case] = {
         "manifest-key-types", '"exec": expected a string, got a list', {"extension.json": manifest(exec=["python3"])}
     ),
     "manifest-no-exec": Case(
-        "manifest-no-exec", '"exec" is missing', {"extension.json": '{"name": "x", "description": "y"}'}
+        "manifest-no-exec", 'expected "exec"', {"extension.json": '{"name": "x", "description": "y"}'}
     ),
     "manifest-misspelt-exec": Case(
         "manifest-unknown-key",
@@ -152,7 +152,7 @@ CASES: dict[str, Case] = {
     ),
     "manifest-permissions-paths": Case(
         "manifest-permissions",
-        "\"permissions.fs.read\" '$HOME/x': only $PROJECT and $DATA stand for a directory",
+        "\"permissions.fs.read\" '$HOME/x': only $PROJECT and $DATA are expanded",
         python("from good import *\nGood().run()\n", permissions={"fs": {"read": ["$HOME/x"]}}),
     ),
     "manifest-permissions-misspelt": Case(
@@ -187,7 +187,7 @@ CASES: dict[str, Case] = {
     ),
     "exec-beside-without-dot": Case(
         "exec-found",
-        'exec "run" was not found on PATH (for a file beside the manifest write "./run")',
+        'exec "run" was not found on PATH; for a file beside the manifest write "./run"',
         {"extension.json": manifest(exec="run"), "run": SHEBANG},
         modes=RUN,
     ),

@@ -250,7 +250,7 @@ class Screen(FrontEnd):
         self.type(f"/permissions {mode}", shown[mode])
 
     def clear(self) -> None:
-        self.type("/clear", "a new conversation begins")
+        self.type("/clear", "started a new conversation")
 
     def rewind_files(self, prompt: int) -> None:
         self.type(f"/rewind {prompt}", "files only")

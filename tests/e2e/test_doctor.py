@@ -95,7 +95,7 @@ def test_a_home_that_is_a_file_is_one_problem(zot: Zot) -> None:
     (zot.home / "zot").write_text("not a directory")
     ran = zot("doctor")
     assert ran.code == 1 and ran.err == ""
-    assert ran.out.endswith("set ZOT_HOME to another place\n1 problem\n")
+    assert ran.out.endswith("set ZOT_HOME to another directory\n1 problem\n")
 
 
 def test_a_session_directory_that_is_a_file_is_a_problem(zot: Zot) -> None:
@@ -114,7 +114,7 @@ def test_homes_one_cannot_write_to(tmp_path: Path) -> None:
         assert all("belongs to another user" in line for line in told) and len(told) == (os.getuid() == 0)
         mine.chmod(0o500) if os.getuid() else None
         (missing,) = home_problems(theirs / "deeper/zot") if os.getuid() == 0 else home_problems(Path("/proc/1/zot"))
-        assert "cannot be made" in missing
+        assert "cannot create" in missing
     assert [*home_problems(tmp_path / "new/zot")] == []
 
 

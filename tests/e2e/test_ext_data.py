@@ -75,7 +75,7 @@ def test_the_old_place_is_read_once_told_in_one_line_and_left_as_it_is(zot: Zot,
     (own(zot) / "count.txt").write_text("41")
     (own(zot) / "README.md").write_text("# x")
     err = start(zot, serve)
-    assert err.splitlines() == [f"the data directory of x is {data(zot)} now; copied there from {own(zot)}: count.txt"]
+    assert err.splitlines() == [f"the data directory of x is now {data(zot)}; copied from {own(zot)}: count.txt"]
     assert counts(zot) == ("42", "42")
     assert sorted(path.name for path in data(zot).iterdir()) == ["count.txt"]
     assert start(zot, serve) == ""
@@ -86,7 +86,7 @@ def test_data_beside_a_program_installed_by_an_older_zot_outlives_its_replacemen
     write_extension(own(zot).parent, "x", COUNTING)
     (own(zot) / "count.txt").write_text("41")
     ran = zot("ext", "install", "--force", "x")
-    assert ran.code == 0 and "copied there" in ran.err
+    assert ran.code == 0 and "copied from" in ran.err
     assert counts(zot) == ("41", "41")
 
 
@@ -148,7 +148,7 @@ def test_an_authors_data_stays_at_home(zot: Zot, serve, source: Path) -> None:
     (source / "words.csv").write_text("shipped")
     subprocess.run(["git", "init", "-q"], cwd=source, check=True)
     ran = zot("ext", "install", "x")
-    assert "left out, because git ignores it: notes.txt, private/a.json, seen.jsonl" in ran.err
+    assert "skipped files ignored by git: notes.txt, private/a.json, seen.jsonl" in ran.err
     copied = {str(path.relative_to(own(zot))) for path in own(zot).rglob("*") if path.is_file()}
     assert copied == {
         *(".gitignore", ".zot-install.json", "extension.json", "main.py"),
@@ -179,6 +179,6 @@ def test_among_an_authors_sources_only_what_git_ignores_is_taken_for_data(zot: Z
     (source / ".gitignore").write_text("count.txt\n*.jsonl\n")
     (source / "count.txt").write_text("41")
     zot.environment["ZOT_HOME"] = str(zot.home / "another")
-    assert start(zot, serve, "--ext", "x").endswith(f"copied there from {source}: count.txt, seen.jsonl\n")
+    assert start(zot, serve, "--ext", "x").endswith(f"copied from {source}: count.txt, seen.jsonl\n")
     (place,) = (zot.home / "another" / "data").glob("*/x/count.txt")
     assert place.read_text() == "42"

@@ -65,7 +65,7 @@ def test_a_manifest_that_cannot_be_used_is_rolled_back(zot: Zot) -> None:
     extension(zot.project / "x", exec=None)
     ran = zot("ext", "install", "x")
     assert ran.code == 1
-    assert "rolled back" in ran.err
+    assert "nothing was installed" in ran.err
     assert left(zot) == []
 
 
@@ -82,7 +82,7 @@ def test_a_copy_that_breaks_half_way_leaves_nothing_behind(zot: Zot) -> None:
     ]  # files up to 1 or 2 MB
     ran = subprocess.run(limited, cwd=zot.project, env=zot.env(), capture_output=True, text=True, timeout=60)
     assert ran.returncode == 1
-    assert "rolled back" in ran.stderr
+    assert "nothing was installed" in ran.stderr
     assert left(zot) == []
 
 
@@ -112,7 +112,7 @@ def test_links_are_copied_as_links_that_still_lead_to_the_same_thing(zot: Zot) -
     os.mkfifo(source / "pipe")
     ran = zot("ext", "install", "x")
     assert ran.code == 0
-    assert "left out" in ran.err
+    assert "skipped " in ran.err
     copy = zot.home / "zot" / "extensions" / "x"
     links = {name: os.readlink(copy / name) for name in ("inside", "absolute", "out", "loop", "dangling")}
     assert links == {
@@ -129,7 +129,7 @@ def test_a_directory_that_contains_the_destination_is_refused(zot: Zot) -> None:
     (zot.home / "extension.json").write_text('{"name":"x","exec":"sh"}')
     ran = zot("ext", "install", str(zot.home))
     assert ran.code == 1
-    assert "contains the place" in ran.err
+    assert "it contains the target directory" in ran.err
     assert left(zot) == []
 
 
@@ -189,14 +189,14 @@ def test_a_clone_without_a_manifest_is_rolled_back(zot: Zot, tmp_path: Path) -> 
     source = repository(tmp_path / "repos" / "tool", manifest=False)
     ran = zot("ext", "install", f"file://{source}")
     assert ran.code == 1
-    assert "rolled back" in ran.err
+    assert "nothing was installed" in ran.err
     assert left(zot) == []
 
 
 def test_a_clone_that_fails_leaves_nothing_behind(zot: Zot) -> None:
     ran = zot("ext", "install", "file:///nowhere/tool.git")
     assert ran.code == 1
-    assert "could not clone" in ran.err
+    assert "git cannot clone" in ran.err
     assert left(zot) == []
 
 
@@ -260,5 +260,5 @@ def test_a_repository_that_names_programs_for_git_has_none_of_them_run(zot: Zot)
     program.chmod(0o755)
     git("config", "core.fsmonitor", str(program), cwd=source)
     ran = zot("ext", "install", "x")
-    assert (ran.code, "git ignores it: notes.txt" in ran.err) == (0, True)
+    assert (ran.code, "ignored by git: notes.txt" in ran.err) == (0, True)
     assert not (zot.project / "ran").exists()

@@ -58,7 +58,7 @@ def test_names_that_lead_elsewhere_are_refused(zot: Zot, verb: str, name: str) -
     directory = extension(zot.home / "zot" / "x")
     ran = zot("ext", verb, name)
     assert ran.code == 1
-    assert "not the name of an extension" in ran.err
+    assert "invalid extension name" in ran.err
     assert directory.is_dir()
 
 

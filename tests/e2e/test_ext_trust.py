@@ -142,7 +142,7 @@ def test_a_changed_project_guard_refuses_tools_until_somebody_decides(zot: Zot, 
     server = serve([CallTools([("bash", {"command": "touch witness"})]), Say("done")])
     ran = zot("-p", "go")
     assert not (zot.project / "witness").exists()
-    assert "a trusted guard has changed (words.py changed)" in ran.err
+    assert "a trusted guard changed (words.py changed)" in ran.err
     assert "is_error" in json.dumps(server.requests[1].json["messages"][-1])
     zot("ext", "untrust", model=False)
     serve([CallTools([("bash", {"command": "touch witness"})]), Say("done")])

@@ -89,7 +89,7 @@ def test_a_commit_can_be_installed_and_stays(zot: Zot, repository: Path) -> None
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["file://{}@nothing"], "could not clone"),
+        (["file://{}@nothing"], "git cannot clone"),
         (["file://{}#nowhere"], "has no directory nowhere"),
         (["file://{}#../.."], "not a directory inside the repository"),
         (["file://{}@0123456789"], "has no commit 0123456789"),

@@ -76,7 +76,7 @@ def test_a_guard_that_fails_lets_nothing_happen(zot: Zot, serve: Any, fault: str
     told_model = [request for request in server.requests if "tool_result" in request.body.decode()]
     assert len(told_model) == 2
     for request in told_model:
-        assert "refused: the guard" in json.dumps(request.json["messages"][-1])
+        assert "denied: the guard" in json.dumps(request.json["messages"][-1])
 
 
 def test_the_same_faults_of_no_guard_harm_nobody(zot: Zot, serve: Any) -> None:

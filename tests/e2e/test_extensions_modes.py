@@ -203,7 +203,7 @@ def test_a_project_extension_runs_only_when_trusted(zot: Zot, serve: Any) -> Non
     server = serve([Say("ok")] * 3)
     directory = write_extension(zot.project / ".zot" / "extensions", "p", WEATHER)
     skipped = zot("-p", "go")
-    assert "weather" not in offered(server.requests[0]) and "p is not trusted" in skipped.err
+    assert "weather" not in offered(server.requests[0]) and "project extension p, which is not trusted" in skipped.err
     assert zot("-p", "go", "--trust-project").err == "" and "weather" in offered(server.requests[1])
     ExtensionTrust(zot.home / "zot").trust(directory)
     assert zot("-p", "go").err == "" and "weather" in offered(server.requests[2])
@@ -218,7 +218,7 @@ def test_skills_of_an_extension_are_in_the_prompt(zot: Zot, serve: Any, tmp_path
     (directory / "skills" / "commit" / "SKILL.md").write_text("---\ndescription: how we commit\n---\nbody")
     (directory / "extension.json").write_text('{"name":"kit","skills":["skills","../x"]}')
     ran = zot("-p", "go", "-e", str(directory))
-    assert "kit:commit" in server.requests[0].body.decode() and "'../x' leads out" in ran.err
+    assert "kit:commit" in server.requests[0].body.decode() and "'../x': is outside" in ran.err
 
 
 def test_a_run_without_extensions_does_not_load_the_host(zot: Zot, serve: Any) -> None:

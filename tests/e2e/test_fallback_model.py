@@ -26,7 +26,7 @@ def test_the_answer_comes_from_the_second_model_and_stderr_says_why(zot: Zot, se
     assert (ran.code, ran.out) == (0, "hello\n")
     [line] = ran.err.splitlines()
     assert line.startswith("zot: model anthropic/claude-sonnet-4-5 failed: anthropic: http 401:")
-    assert line.endswith("; going on with anthropic/claude-haiku-4-5")
+    assert line.endswith("; continuing with anthropic/claude-haiku-4-5")
     assert models(server) == ["claude-sonnet-4-5", "claude-haiku-4-5", "claude-haiku-4-5"]
     assert "claude-haiku-4-5" in str(server.requests[-1].json["messages"][-1])  # what bash was told
 
@@ -46,7 +46,7 @@ def test_a_program_over_rpc_is_told_who_answers_now(zot: Zot, serve: Any) -> Non
     client = FakeRpcClient(argv, zot.env(), zot.project)
     client.prompt("hi")
     assert models(server) == ["claude-sonnet-4-5", "claude-haiku-4-5"]
-    client.wait_until_stderr_says("going on with anthropic/claude-haiku-4-5")
+    client.wait_until_stderr_says("continuing with anthropic/claude-haiku-4-5")
     assert client.ask("get_state")["data"]["model"] == "claude-haiku-4-5"
     assert client.close() == 0
 
@@ -81,7 +81,7 @@ def test_it_takes_over_after_three_tries_and_has_all_of_its_own(
     later = 5 if tries == 3 else 1
     server = serve([*[OVERLOADED] * (tries + later), Say("hello")])
     ran = zot.patiently("--json", *flags, "--fallback-model", "claude-haiku-4-5", "hi")
-    assert ran.code == 0 and "going on with anthropic/claude-haiku-4-5" in ran.err
+    assert ran.code == 0 and "continuing with anthropic/claude-haiku-4-5" in ran.err
     assert models(server) == [*["claude-sonnet-4-5"] * tries, *["claude-haiku-4-5"] * (later + 1)]
     waits = [(event["attempt"], event["attempts"]) for event in ran.events if event["type"] == "retry_wait"]
     assert waits[: tries - 1] == [(number, tries) for number in range(2, tries + 1)]
@@ -140,7 +140,7 @@ def test_rpc_goes_on_with_the_second_model_too(zot: Zot, serve: Any) -> None:
     lines = '{"type":"prompt","message":"hi"}\n{"type":"prompt","message":"more"}\n{"type":"get_state"}\n'
     ran = zot("rpc", "--fallback-model", "claude-haiku-4-5", stdin=lines)
     assert ran.code == 0 and ran.types.count("done") == 2 and "error" not in ran.types
-    assert [line for line in ran.err.splitlines() if "going on with" in line] == ran.err.splitlines()
+    assert [line for line in ran.err.splitlines() if "continuing with" in line] == ran.err.splitlines()
     assert len(ran.err.splitlines()) == 1
 
 
@@ -149,4 +149,4 @@ def test_a_name_with_a_slash_belongs_to_a_provider_that_has_it(zot: Zot, serve: 
     server = serve([WRONG_KEY, Say("hello")])
     ran = zot("-p", "--provider", "openrouter", "--fallback-model", "meta-llama/llama-9", "hi")
     assert ran.out == "hello\n" and models(server)[-1] == "meta-llama/llama-9"
-    assert "going on with openrouter/meta-llama/llama-9" in ran.err
+    assert "continuing with openrouter/meta-llama/llama-9" in ran.err

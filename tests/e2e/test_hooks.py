@@ -366,7 +366,7 @@ def test_the_users_claude_hooks_need_trust_too(zot: Zot, serve: Any) -> None:
 def test_the_terminal_asks_and_then_they_run(zot: Zot, serve: Any, open_zot: Any) -> None:
     project(zot, PreToolUse=[entry("echo guarded >&2; exit 2", "Bash")])
     server = serve([BASH, Say("answered")])
-    terminal = open_zot(wait="hooks of Claude Code want to run")
+    terminal = open_zot(wait="run hooks of Claude Code?")
     terminal.wait_for("echo guarded >&2; exit 2")
     terminal.press("down")
     terminal.press("enter")

@@ -112,7 +112,7 @@ def test_the_keyboard_does(zot: Zot, serve: Any) -> None:
         terminal.submit("/jail net")
         terminal.wait_for("jailed (full, network)")
         terminal.submit("/unjail")
-        terminal.wait_for("the jail is open")
+        terminal.wait_for("left the jail")
         terminal.submit(f"!echo x >{out}; echo second $((40 + 2))")
         terminal.wait_for("second 42")
         assert out.exists()
@@ -133,7 +133,7 @@ def test_what_an_extension_submits_in_the_terminal_does_not(zot: Zot, serve: Any
             terminal.wait_for("only words")
             assert text.strip() in json.dumps(server.requests[-1].json["messages"])
         else:
-            terminal.wait_for("came from an extension and was refused")
+            terminal.wait_for("was denied: an extension cannot run it")
         terminal.submit(f"!echo x >{out}; echo after $((40 + 2))")
         terminal.wait_for("after 42")
         assert "jailed (full)" in terminal.screen and not out.exists()

@@ -42,7 +42,7 @@ def test_a_key_is_refused_mended_and_stored(auth: Zot, server: FakeKeyServer, pa
         page.open(told.read_text().splitlines()[0])
         assert page.evaluate("document.querySelector('h1').innerText") == "Log in to OpenAI"
         page.until("document.activeElement.id === 'key'", 60)  # a browser focuses with its first frame
-        send(page, "sk-bad-0123456789", "Nothing was stored.")
+        send(page, "sk-bad-0123456789", "Nothing was saved.")
         shown = page.evaluate("document.body.innerText")
         assert "openai refused this key (http 401): no such key: ***, ask the administrator" in shown
         assert content(auth) == {} and "sk-bad" not in page.evaluate("document.documentElement.outerHTML")
@@ -82,7 +82,7 @@ def test_a_form_on_another_page_cannot_plant_a_key(auth: Zot, page: chromium.Pag
         )
         page.open(attack.as_uri())
         page.click("button")
-        page.wait("document.body.innerText.includes('nothing was done')")
+        page.wait("document.body.innerText.includes('nothing was saved')")
         assert content(auth) == {}
         terminal.type(f"{GOOD}\n")
         terminal.wait_for("logged in to OpenAI")

@@ -75,8 +75,8 @@ def test_the_refusal_names_the_file_and_both_ways_out(zot: Zot, guard: Path) -> 
     [refused] = [event for event in events if event["type"] == "tool_result"]
     text = refused["content"][0]["text"]
     assert refused["is_error"]
-    assert text.startswith(f"refused: the guard in {guard.parent} could not be loaded (extension.json: ")
-    assert text.endswith(f"; repair {guard}, or run `zot ext remove g` to do without it")
+    assert text.startswith(f"denied: the guard in {guard.parent} cannot be loaded (extension.json: ")
+    assert text.endswith(f"; repair {guard}, or drop it: `zot ext remove g`")
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -91,7 +91,7 @@ def test_stderr_says_the_same(zot: Zot, guard: Path) -> None:
     guard.write_text("")
     ran = zot("-p", "go")
     assert f"extension load: {guard.parent}: " in ran.err
-    assert f"tool calls are refused: repair {guard}, or run `zot ext remove g`" in ran.err
+    assert f"tool calls are denied: repair {guard}, or drop it: `zot ext remove g`" in ran.err
 
 
 def test_a_repaired_guard_is_asked_again(zot: Zot, guard: Path) -> None:

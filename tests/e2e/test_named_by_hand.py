@@ -32,10 +32,14 @@ NAMED = {
     "an extension": (
         ("--ext", "./typo"),
         2,
-        "typo: no such directory; name the directory that holds its ",
+        "typo: no such directory; expected the directory that contains ",
     ),
-    "a neighbour of one": (("--ext", "."), 2, "project: no extension.json; name the directory that holds"),
-    "a file of one": (("--ext", "main.py"), 2, "main.py: is a file; name the directory that holds its extension.json"),
+    "a neighbour of one": (("--ext", "."), 2, "project: no extension.json; expected the directory that contains"),
+    "a file of one": (
+        ("--ext", "main.py"),
+        2,
+        "main.py: is a file; expected the directory that contains extension.json",
+    ),
     "a broken one": (("-e", "broken"), 2, "extension.json: "),
     "a tool": (("--tools", "read,reed"), 2, "no tool named reed; available: bash, edit, "),
     "a theme": (
@@ -108,7 +112,7 @@ def test_a_theme_of_an_extension_is_there(zot: Zot, place: FakeModelServer) -> N
 
 def test_statistics_that_cannot_be_written_are_an_error(zot: Zot, place: FakeModelServer) -> None:
     ran = zot("-p", "hi", "--stats", "nope/stats.json")
-    assert ran.code == 2 and "there is no directory" in ran.err and place.requests == []
+    assert ran.code == 2 and "no such directory" in ran.err and place.requests == []
     ran = zot("-p", "hi", "--stats", ".")
     assert (ran.code, ran.out) == (1, "ok\n") and "--stats .: " in ran.err
 
@@ -119,7 +123,7 @@ def test_what_the_settings_name_is_told_and_stops_nothing(zot: Zot, place: FakeM
     ran = zot("-p", "hi")
     assert (ran.code, ran.out) == (0, "ok\n") and told in ran.err
     doctor = zot("doctor", model=False).out
-    assert told in doctor and 'there is no theme "nope"' in doctor
+    assert told in doctor and 'unknown theme "nope"' in doctor
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def install(zot: Zot, place: Path | str, *more: str) -> str:
 
 def test_a_claude_plugin_brings_all_its_parts(zot: Zot, serve: Any, tmp_path: Path) -> None:
     told = install(zot, claude_plugin(tmp_path / "tidy"))
-    for line in ("skill tidy:sweep", "plugin_tidy_fake", "guard.sh", "/tidy:", "agents of its own"):
+    for line in ("skill tidy:sweep", "plugin_tidy_fake", "guard.sh", "/tidy:", "its own agents"):
         assert line in told
     server = serve([BASH, Say("done")])
     ran = zot("-p", "/tidy:dust shelf")
@@ -98,7 +98,7 @@ def test_switching_and_removing(zot: Zot, serve: Any, tmp_path: Path) -> None:
     assert user_texts(server.requests[0]) == ["/tidy:dust shelf"]
     install(zot, tmp_path / "tidy", "--force")
     [row] = json.loads(zot("plugin", "list", "--json", model=False).out)["plugins"]
-    assert row["state"] == "off" and row["missing"] == ["agents of its own"]
+    assert row["state"] == "off" and row["missing"] == ["its own agents"]
     zot("plugin", "enable", "tidy", model=False)
     assert "tidy 1.2: on" in zot("plugin", "list", model=False).out
     assert zot("plugin", "remove", "tidy", model=False).code == 0
@@ -117,10 +117,10 @@ def test_what_changed_since_is_not_used(zot: Zot, serve: Any, tmp_path: Path) ->
     install(zot, claude_plugin(tmp_path / "tidy"))
     (zot.home / "zot" / "plugins" / "tidy" / "guard.sh").write_text("exit 0\n")
     doctor = zot("plugin", "doctor", model=False)
-    assert doctor.code == 1 and "not what you accepted" in doctor.out
+    assert doctor.code == 1 and "changed since you accepted it" in doctor.out
     serve([Say("done"), Say("done"), Say("done")])
     for args in (("-p", "hi"), ("-p", "--no-skill", "hi"), ("--json", "--no-mcp", "--no-skill", "hi")):
-        assert zot(*args).err.count("not what you accepted") == 1
+        assert zot(*args).err.count("changed since you accepted it") == 1
 
 
 def test_from_git_at_a_tag_and_from_a_marketplace(zot: Zot, tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_the_open_format_is_held_to_its_rules(zot: Zot, tmp_path: Path, fields: 
 
 def test_an_unknown_field_is_told_and_ignored(zot: Zot, tmp_path: Path) -> None:
     told = install(zot, open_plugin(tmp_path / "p", colour="red"))
-    assert '"colour" is ignored' in told
+    assert 'ignored unknown field "colour"' in told
     told = install(zot, write(open_plugin(tmp_path / "p"), **{"hooks__hooks.json": {}}), "--force")
     assert "hooks (no part of Agent Plugins 1.0)" in told
 

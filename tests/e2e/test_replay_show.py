@@ -113,13 +113,13 @@ def test_a_recording_of_the_first_format_is_shown_and_not_verified(zot: Zot, tmp
     ("content", "said"),
     [
         (b"", "is empty"),
-        (b"hello\n", "line 1 is not its header"),
-        (b"\x00\x01\xff" * 100_000, "line 1 is not its header"),
-        (b"[1,2,3]\n", "line 1 is not its header"),
-        (b"[" * 100_000 + b"\n", "line 1 is not its header"),
-        (b'{"type":"header","format":99,"zot":"9.9"}\n', "of format 99, made by zot 9.9"),
-        (b'{"type":"header","format":"x"}\n', "names no format"),
-        (b'{"type":"header"}\n', "names no format"),
+        (b"hello\n", "line 1 is not a header"),
+        (b"\x00\x01\xff" * 100_000, "line 1 is not a header"),
+        (b"[1,2,3]\n", "line 1 is not a header"),
+        (b"[" * 100_000 + b"\n", "line 1 is not a header"),
+        (b'{"type":"header","format":99,"zot":"9.9"}\n', "unsupported recording format 99 of zot 9.9"),
+        (b'{"type":"header","format":"x"}\n', "header has no format"),
+        (b'{"type":"header"}\n', "header has no format"),
     ],
 )
 @pytest.mark.parametrize("how", [("--fast",), ("--verify",), ("--to-script",)])

@@ -79,7 +79,7 @@ def test_what_others_changed_is_named_and_the_status_tells(zot: Zot, worked: Pat
     (zot.project / "b").write_text("mine\n")
     ran = zot("sessions", "rewind", "--to", "2", "--files", "--yes", model=False)
     assert ran.code == 1
-    assert "b left alone: it was changed by something else since" in ran.err
+    assert "b skipped: it was changed by something else since" in ran.err
     assert (zot.project / "b").read_text() == "mine\n"
     ran = zot("sessions", "rewind", "--to", "2", "--files", "--yes", "--overwrite", model=False)
     assert ran.code == 0

@@ -63,7 +63,7 @@ def test_without_a_screen(zot: Zot, serve: Any, everything: str, mode: str, colu
     assert row("panels")[column] == row("`submit`, `submit_slash`")[column] == row("`clear_notes`")[column] == "–"
     assert "hidden prompt" not in str([request.json for request in server.requests])
     assert "the result" in results(server)
-    refused = "it waits for a person, and in this mode there is none" in results(server)
+    refused = "it requires user input, which is not available in this mode" in results(server)
     assert (row("tools with `interactive`")[column], refused) == ("error", True)
     assert "a note" not in ran.out and ('"ext_' in ran.out) is False
 
@@ -87,7 +87,7 @@ def test_over_rpc(rpc: Callable[..., FakeRpcClient], serve: Any, everything: str
     assert "ext_notify" in types and "ext_clear_notes" in types
     assert ("ext_display" in types, "ext_panel" in types) == (bool(announced), bool(announced))
     assert client.stderr.count("is ignored in RPC mode") == 1
-    error = "in this mode there is none" in results(server)
+    error = "not available in this mode" in results(server)
     assert (row("tools with `interactive`")[column], error) == ("error, except with `panels`", not announced)
 
 
@@ -101,4 +101,4 @@ async def test_embedded(serve: Any, everything: str, tmp_path: Path) -> None:
     assert (row("`notify`")[column], ExtNotify in kinds) == ("`ExtNotify`", True)
     assert (row("`clear_notes`")[column], ExtClearNotes in kinds) == ("`ExtClearNotes`", True)
     assert row("panels")[column] == row("slash commands")[column] == "–"
-    assert (row("tools with `interactive`")[column], "in this mode there is none" in results(server)) == ("error", True)
+    assert (row("tools with `interactive`")[column], "not available in this mode" in results(server)) == ("error", True)

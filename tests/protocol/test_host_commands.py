@@ -67,7 +67,7 @@ async def test_each_action_comes_back_as_a_value_and_nothing_is_done(kit: Kit, a
         ('action="dance"', "extension /c: unknown action 'dance'"),
         (
             'action="tool_prompt", prompt="x"',
-            "extension /c: tool_prompt needs prompt, tool_name and an object tool_args",
+            "extension /c: tool_prompt: expected prompt, tool_name and an object tool_args",
         ),
     ],
 )
@@ -123,7 +123,7 @@ serve()
     await kit.start()
     await until(lambda: len(kit.surface.calls) == 2)
     assert kit.surface.calls == [("submit", "x", "Summarise."), ("submit_slash", "x", "/help")]
-    assert "refused" in kit.fault("submit_slash") and "hello" in kit.log("x")
+    assert "ignored" in kit.fault("submit_slash") and "hello" in kit.log("x")
 
 
 async def test_a_tool_prompt_leaves_one_message_one_call_and_one_result_before_the_answer(kit: Kit) -> None:

@@ -126,7 +126,7 @@ async def test_a_guard_that_fails_refuses(kit: Kit, monkeypatch: pytest.MonkeyPa
     await kit.start()
     tool, is_error, text = await call(kit)
     assert tool.ran == [] and is_error
-    assert "refused: the guard g" in text and "ext-g.log" in text
+    assert "denied: the guard g" in text and "ext-g.log" in text
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -154,7 +154,7 @@ async def test_a_dead_interceptor_delays_nothing_and_a_dead_guard_blocks_at_once
 
 MISSING = {
     "never starts": ("", {"exec": "/no/such/program"}, "is not running"),
-    "never greets": ("time.sleep(60)", {}, "has not said hello"),
+    "never greets": ("time.sleep(60)", {}, "sent no hello"),
     "exits before hello": ("sys.exit(1)", {}, "is not running"),
     "ends quietly": ('hello(); subscribe(intercept=["tool_call"]); ready(); time.sleep(0.2)', {}, "is not running"),
     "never subscribes and dies": ("hello(); ready(); time.sleep(0.2)", {}, "is not running"),
@@ -174,7 +174,7 @@ async def test_a_guard_that_is_missing_blocks_at_once(kit: Kit, monkeypatch: pyt
     await until(lambda: host.statuses()[0].state in ended)
     began = time.monotonic()
     tool, _, text = await call(kit)
-    assert tool.ran == [] and f"refused: the guard g {why}" in text and time.monotonic() - began < 0.5
+    assert tool.ran == [] and f"denied: the guard g {why}" in text and time.monotonic() - began < 0.5
 
 
 async def test_a_guard_whose_manifest_is_broken_blocks_too(kit: Kit) -> None:
@@ -183,7 +183,7 @@ async def test_a_guard_whose_manifest_is_broken_blocks_too(kit: Kit) -> None:
     (directory / "extension.json").write_text('{"name": 5, "guard": true}')
     await kit.start()
     tool, _, text = await call(kit)
-    assert tool.ran == [] and str(directory) in text and "could not be loaded" in text
+    assert tool.ran == [] and str(directory) in text and "cannot be loaded" in text
     assert "extension load:" in kit.surface.faults[0]
 
 
@@ -327,7 +327,7 @@ async def test_a_guard_by_hello_that_does_not_come_back_from_a_reload_blocks(kit
     (directory / "main.py").write_text("import sys; sys.exit(1)")
     await kit.host.reload()
     tool, _, text = await call(kit)
-    assert tool.ran == [] and "refused: the guard g is not running" in text
+    assert tool.ran == [] and "denied: the guard g is not running" in text
     write_extension(directory.parent, "g", "hello(); ready(); serve()")
     await kit.host.reload()
     tool, is_error, _ = await call(kit)
@@ -417,8 +417,8 @@ ELSEWHERE = "hello(); subscribe(intercept=['turn_start'])"
 @pytest.mark.parametrize(
     ("rest", "why"),
     [
-        ("time.sleep(60)", "has not subscribed to tool_call"),
-        ("serve(event_intercept=answer)", "has not subscribed to tool_call"),
+        ("time.sleep(60)", "did not subscribe to tool_call"),
+        ("serve(event_intercept=answer)", "did not subscribe to tool_call"),
         ("ready(); time.sleep(0.1); os._exit(1)", "crashed and is being restarted"),
         ("ready(); time.sleep(0.1); sys.exit(0)", "is not running"),
     ],
@@ -433,7 +433,7 @@ async def test_a_guard_that_subscribed_to_something_else_holds_tool_calls_until_
     await until(lambda: host.statuses()[0].state == wanted)
     agent, _ = kit.agent(tools=[tool := FakeTool("bash")])
     result = await agent.run_tool("bash", {}, "x")
-    assert tool.ran == [] and f"refused: the guard g {why}" in result.content[0].text  # pyright: ignore
+    assert tool.ran == [] and f"denied: the guard g {why}" in result.content[0].text  # pyright: ignore
 
 
 async def test_a_guard_that_said_ready_decides_what_it_guards(kit: Kit) -> None:
@@ -488,10 +488,10 @@ async def test_a_guard_by_hello_alone_is_started_once_more_through_sockets_and_r
         assert (directory / "lives").read_text() == "pipe:[ socket socket "
         (directory / "main.py").write_text("raise SystemExit(1)")
         await kit.host.reload()
-        assert "refused: the guard g is not running" in (await call(kit))[2]
+        assert "denied: the guard g is not running" in (await call(kit))[2]
     async with hosting(tmp_path, scan=True) as kit:
         await kit.start()
-        assert "refused: the guard g is not running" in (await call(kit))[2]
+        assert "denied: the guard g is not running" in (await call(kit))[2]
 
 
 async def test_a_guard_by_hello_that_says_so_no_longer_is_told_and_forgotten(tmp_path: Path) -> None:
@@ -501,7 +501,7 @@ async def test_a_guard_by_hello_that_says_so_no_longer_is_told_and_forgotten(tmp
         write_extension(directory.parent, "g", "hello(); ready(); serve()")
         await kit.host.reload()
         assert (await call(kit))[0].ran
-        assert kit.fault("was a guard and says no longer that it is one")
+        assert kit.fault("no longer declares itself a guard")
         assert not (kit.home / "guards.json").exists()
 
 

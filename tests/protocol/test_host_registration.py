@@ -112,8 +112,8 @@ ready(); serve()
     host = await kit.start()
     agent, _ = kit.agent()
     assert [tool.name for tool in agent.tools] == ["e", "f"]
-    assert "sideways" in kit.fault("was skipped") and "never" in kit.fault("replay")
-    assert kit.log("t").count("was skipped") == 5 and host.statuses()[0].state == "ready"
+    assert "sideways" in kit.fault("skipped tool") and "never" in kit.fault("replay")
+    assert kit.log("t").count("skipped tool") == 5 and host.statuses()[0].state == "ready"
 
 
 async def test_a_deferred_tool_appears_after_a_result_names_it(kit: Kit) -> None:
@@ -219,7 +219,7 @@ async def test_a_command_nobody_can_type_is_refused_and_told(kit: Kit, name: str
     kit.add("odd", f"hello()\n{names}\nready(); serve()")
     host = await kit.start()
     await until(lambda: [command.name for command in host.commands()] == ["ok"])
-    assert "a name consists of letters, digits, _ and -" in kit.fault("cannot be typed")
+    assert "expected letters, digits, _ and -" in kit.fault("invalid command name")
 
 
 async def test_a_command_registered_twice_is_told_and_the_first_one_stays(kit: Kit) -> None:
@@ -230,4 +230,4 @@ async def test_a_command_registered_twice_is_told_and_the_first_one_stays(kit: K
     )
     host = await kit.start()
     assert [command.description for command in host.commands()] == ["first"]
-    assert "command /c was registered twice; the first one stays" in kit.fault("registered twice")
+    assert "command /c was registered twice; the first one is used" in kit.fault("registered twice")

@@ -187,7 +187,7 @@ async def test_a_child_that_never_says_hello_is_ended_and_reported_at_its_deadli
     began = time.monotonic()
     host = await kit.start()
     assert time.monotonic() - began < 0.5 and host.statuses()[0].state == "starting"
-    assert "has not said hello in time" in kit.fault("extension mute")
+    assert "sent no hello in time" in kit.fault("extension mute")
     await until(lambda: len(kit.surface.faults) == 2)
     assert "no hello within 0.6 s" in kit.fault("extension load:") and host.statuses()[0].state == "gone"
 

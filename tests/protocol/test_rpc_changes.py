@@ -48,7 +48,7 @@ def test_what_each_prompt_changed(rpc, serve, zot: Zot) -> None:
         "diff": "@@ -1,2 +1,2 @@\n-one = 1\n+one = 10\n two = 2\n",
     }
     assert client.ask("get_changes", prompt=2)["data"]["files"][1]["diff"] == "@@ -0,0 +1,1 @@\n+b = 1\n"
-    assert client.ask("get_changes", prompt=3)["error"] == "there is no prompt 3: there are 2"
+    assert client.ask("get_changes", prompt=3)["error"] == "no prompt 3; this session has 2"
 
 
 def test_going_back_in_conversation_and_files(rpc, serve, zot: Zot) -> None:
@@ -109,7 +109,7 @@ def test_what_cannot_be_gone_back_to_says_why(rpc, serve, zot: Zot) -> None:
         answer = client.ask(command)
         assert not answer["success"] and "no session" in answer["error"]
     kept = rpc("--continue")
-    assert kept.ask("rewind", prompt=1)["error"] == "nothing has been said yet"
+    assert kept.ask("rewind", prompt=1)["error"] == "this conversation has no prompts yet"
     kept.send("prompt", message="wait")
     kept.until("response", command="prompt")
     assert kept.ask("rewind", prompt=1)["error"] == "agent is busy"

@@ -83,4 +83,4 @@ def test_an_abort_ends_the_question(zot: Zot, serve: Any, era: str) -> None:
     client.ask("abort")
     client.until("done")
     late = client.ask("answer_elicitation", request_id=asked["request_id"], action="decline")
-    assert "is waiting" in late["error"]
+    assert "is open" in late["error"]

@@ -31,8 +31,8 @@ def test_a_guard_that_fails_lets_nothing_happen_over_rpc(zot: Zot, rpc: Rpc, ser
     assert ping_until_done(client) < PING_S
     assert not (zot.project / "side-effect").exists()
     refused = next(event for event in client.events if event["type"] == "tool_result")
-    assert refused["is_error"] and "refused: the guard" in refused["content"][0]["text"]
-    assert "refused: the guard" in json.dumps(server.requests[-1].json["messages"][-1])
+    assert refused["is_error"] and "denied: the guard" in refused["content"][0]["text"]
+    assert "denied: the guard" in json.dumps(server.requests[-1].json["messages"][-1])
     assert client.close() == 0
     assert "Traceback" not in client.stderr
 

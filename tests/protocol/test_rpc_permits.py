@@ -103,7 +103,7 @@ def test_who_closes_stdin_permits_nothing_more(rpc: Start, serve: Any) -> None:
     client = begun(rpc)
     asked(client)
     client.end_input()
-    assert "nobody can permit" in client.until("error")["message"]
+    assert "the client disconnected" in client.until("error")["message"]
     assert client.exit_code() == 0 and not server.requests
 
 

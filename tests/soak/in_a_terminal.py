@@ -101,7 +101,7 @@ class TerminalSoak:
 
     def new(self) -> None:
         self.terminal.wait_idle()
-        self.again("a new session begins", lambda: self.terminal.submit("/new"))
+        self.again("started a new session", lambda: self.terminal.submit("/new"))
 
     def switch(self) -> None:
         """To the session before this one."""

@@ -46,7 +46,7 @@ def test_a_write_over_a_file_is_asked_about_as_a_diff(serve: Any, open_zot: Open
     terminal.wait_for("run write?")
     terminal.wait_for("replaces a file (+1 −2)")
     assert "- line 30" in terminal.screen and "+ line thirty" in terminal.screen and "- line 50" in terminal.screen
-    terminal.wait_for("the whole file as it will be")
+    terminal.wait_for("the whole file after the change")
     assert (project / "f.txt").read_text() == OLD
     terminal.press("end")
     terminal.wait_for("59 line 60")

@@ -32,8 +32,8 @@ def test_the_parts_of_the_window_are_shown_with_what_is_free(
     assert "/context" not in shown  # the editor gave way
     assert "of 200k tokens" in " ".join(shown.split())
     assert "░" in shown
-    assert "9.0k the provider counted" in " ".join(shown.split())
-    assert "compacted automatically at 85% (170k)" in " ".join(shown.split())
+    assert "9.0k tokens the provider counted" in " ".join(shown.split())
+    assert "compacts automatically at 85% (170k)" in " ".join(shown.split())
     assert all(len(row) <= columns for row in shown.splitlines())
     terminal.press("esc")
     terminal.wait_gone("── context")

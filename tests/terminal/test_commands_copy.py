@@ -23,7 +23,7 @@ def test_the_last_answer_an_earlier_one_and_code_are_copied_through_the_terminal
     serve([Say("the first \x1b[31manswer\x1b]0;owned\x07"), Say(ANSWER)])
     terminal = open_zot(columns=120)
     terminal.submit("/copy")
-    terminal.wait_for("there is no answer to copy yet")
+    terminal.wait_for("no answer to copy yet")
     terminal.submit("one")
     terminal.wait_for("the first answer")
     terminal.submit("two")
@@ -33,7 +33,7 @@ def test_the_last_answer_an_earlier_one_and_code_are_copied_through_the_terminal
         ("2", "copied answer 2 from the end through the terminal, if it allows that: 16 characters"),
         ("code", "copied code block 2 of 2 (sh) through the terminal, if it allows that: 2 lines"),
         ("code 2", "copied code block 1 of 2 (python) through the terminal, if it allows that: 8 characters"),
-        ("3", "there are only 2 answers to copy"),
+        ("3", "only 2 answers to copy"),
         ("code 3", "that answer has only 2 code blocks"),
         ("all", '/copy all: expected a number, "code" or "code" and a number'),
     ):

@@ -23,7 +23,7 @@ def test_the_conversation_becomes_markdown_and_html(serve: Any, open_zot: OpenZo
     (zot.home / "Downloads").mkdir()
     terminal = open_zot(columns=200)
     terminal.submit("/export")
-    terminal.wait_for("nothing has been said yet")
+    terminal.wait_for("this conversation has no prompts yet")
     terminal.submit("what is in notes.txt?")
     terminal.wait_for("It is there.")
     terminal.submit("/export")
@@ -73,4 +73,4 @@ def test_a_session_is_exported_as_a_page_by_a_script(serve: Any, zot: Zot, proje
     assert zot("sessions", "import", "c.zotsession", model=False).code == 0
     wrong = zot("sessions", "export", "1", "--format", "pdf", model=False)
     assert wrong.code == 1
-    assert 'unknown format "pdf": one of zotsession, md, html' in wrong.err
+    assert 'unknown format "pdf": expected one of zotsession, md, html' in wrong.err

@@ -53,7 +53,7 @@ def test_the_first_extension_is_found_without_a_restart(serve: Any, open_zot: Op
     serve([])
     terminal = open_zot()
     terminal.submit("/reload-ext")
-    terminal.wait_for("there are no extensions")
+    terminal.wait_for("no extensions are installed")
     write_extension(zot.home / "zot" / "extensions", "late", COMMAND.format(name="say", says="here I am"))
     terminal.submit("/reload-ext")
     terminal.wait_for("1 loaded, 1 ready")
@@ -132,7 +132,7 @@ def test_a_guard_that_was_just_trusted_guards_at_once(serve: Any, open_zot: Open
     terminal.submit("write it")
     terminal.wait_for("that is all")
     assert not (project / "written").exists()
-    assert "refused" in str(server.requests[1].json)
+    assert "denied" in str(server.requests[1].json)
 
 
 def test_an_extension_of_ones_own_that_asks_for_more_is_a_question(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
@@ -146,22 +146,22 @@ def test_an_extension_of_ones_own_that_asks_for_more_is_a_question(serve: Any, o
     asking = {**json.loads(manifest.read_text()), "permissions": {"net": True, "env": ["MY_TOKEN"]}}
     manifest.write_text(json.dumps(asking))
     terminal = open_zot(columns=120, rows=40)
-    terminal.wait_for("an extension of yours asks for more than you granted")
-    terminal.wait_for("more than you granted before: it connects to any place on the network")
-    assert "more than you granted before: it gets the variables MY_TOKEN" in terminal.screen
+    terminal.wait_for("your extension requests more than you granted")
+    terminal.wait_for("new: it connects to the network")
+    assert "new: it gets the variables MY_TOKEN" in terminal.screen
     terminal.press("enter")  # the first answer is no
-    terminal.wait_gone("an extension of yours asks for more")
+    terminal.wait_gone("your extension requests more")
     terminal.submit("/say")
     terminal.wait_for("unknown command /say")
     terminal.press("esc")
     terminal.wait_gone("unknown command /say")
     terminal.submit("/reload-ext")
-    terminal.wait_for("an extension of yours asks for more than you granted")
+    terminal.wait_for("your extension requests more than you granted")
     manifest.write_text(json.dumps({**asking, "permissions": {"exec": True}}))
     terminal.press("down", "enter")  # and a yes is not for what came after it
-    terminal.wait_for("extension mine was not granted more: has changed since you were asked")
+    terminal.wait_for("extension mine: its permissions were not granted: changed during the review")
     terminal.submit("/reload-ext")
-    terminal.wait_for("more than you granted before: it runs any program")
+    terminal.wait_for("new: it runs any program")
     terminal.press("down", "enter")
     terminal.wait_for("1 loaded, 1 ready")
     terminal.submit("/say")

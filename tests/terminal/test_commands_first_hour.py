@@ -1,4 +1,4 @@
-"""What people of other agents type in the first hour: aliases, /init, /review, commands the model is not told of."""
+"""What people of other agents type in the first hour: aliases, /init, /review, commands hidden from the model of."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.terminal.scripts import config, user_texts
     [
         ("/resume", "sessions of this directory"),
         ("/theme", "up/down previews"),
-        ("/usage", "all of it"),
+        ("/usage", "total  "),
         ("/config", "colour theme"),
         ("/tree", "branches of this directory"),
-        ("/undo", "nothing"),
-        ("/theme nope", 'there is no theme "nope"'),
+        ("/undo", "no prompts yet"),
+        ("/theme nope", 'unknown theme "nope"'),
         ("/effort nope", "nope"),
     ],
 )
@@ -77,7 +77,7 @@ def test_a_command_with_two_marks_is_shown_and_not_told(serve: Any, open_zot: Op
     terminal = open_zot()
     terminal.submit("!!echo only $((40 + 2)) for me")
     terminal.wait_for("only 42 for me")
-    terminal.wait_for("the model is not told")
+    terminal.wait_for("hidden from the model")
     terminal.submit("!echo you may $((50 + 1)) see this")
     terminal.wait_for("you may 51 see this")
     terminal.submit("hello")
@@ -86,7 +86,7 @@ def test_a_command_with_two_marks_is_shown_and_not_told(serve: Any, open_zot: Op
     assert "you may 51 see this" in heard
     assert "only" not in heard
     terminal.submit("!!")
-    terminal.wait_for("type a shell command after the exclamation mark")
+    terminal.wait_for("expected a shell command after the exclamation mark")
     terminal.submit("/exit")
     terminal.wait_exit()
     assert "only 42" not in zot.sessions[0].read_text()

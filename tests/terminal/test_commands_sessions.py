@@ -30,7 +30,7 @@ def two_conversations(terminal: FakeTerminal) -> None:
     """The server answers ``apples answer`` and ``pears answer``; the second conversation is the current one."""
     converse(terminal, "about apples", "apples answer")
     terminal.submit("/new")
-    terminal.wait_for("a new session begins")
+    terminal.wait_for("started a new session")
     converse(terminal, "about pears", "pears answer")
 
 
@@ -115,7 +115,7 @@ def test_deleting_asks_first_and_spares_the_current_one(serve: Any, open_zot: Op
     terminal.press("ctrl+d")
     terminal.wait_for("Delete this session for good?")
     terminal.press("down", "enter")
-    terminal.wait_for("you are in this session")
+    terminal.wait_for("cannot delete the current session")
     terminal.wait_for("r renames")
     terminal.press("down", "ctrl+d")
     terminal.wait_for("Delete this session for good?")
@@ -135,7 +135,7 @@ def test_letters_search_the_list_also_d_and_r(serve: Any, open_zot: OpenZot) -> 
     terminal = open_zot()
     converse(terminal, "debug the apples", "apples answer")
     terminal.submit("/new")
-    terminal.wait_for("a new session begins")
+    terminal.wait_for("started a new session")
     converse(terminal, "rewrite the pears", "pears answer")
     open_list(terminal)
     terminal.type("debug")
@@ -154,7 +154,7 @@ def test_the_list_shows_the_end_of_a_session_and_finds_what_was_said_in_it(serve
     terminal = open_zot(rows=30)
     converse(terminal, "about apples", "rhubarb")
     terminal.submit("/new")
-    terminal.wait_for("a new session begins")
+    terminal.wait_for("started a new session")
     converse(terminal, "about pears", "pears answer")
     open_list(terminal)
     terminal.wait_for("› about pears")
@@ -205,7 +205,7 @@ def test_resuming_restores_the_sessions_model_also_after_a_provider_switch(
     terminal = open_zot("--provider", "alpha", "--model", "alpha-one", model=False)
     converse(terminal, "about apples", "apples answer")
     terminal.submit("/new")
-    terminal.wait_for("a new session begins")
+    terminal.wait_for("started a new session")
     terminal.submit("/model beta/beta-one")
     terminal.wait_for("model: beta-one (beta)")
     converse(terminal, "about pears", "pears answer")
@@ -256,7 +256,7 @@ def test_an_export_is_imported_under_a_new_id_and_opens(
     terminal.submit(f"/session export {tmp_path}/x")
     terminal.wait_for("exported to")
     terminal.submit("/new")
-    terminal.wait_for("a new session begins")
+    terminal.wait_for("started a new session")
     terminal.submit(f"/session import '{tmp_path}/x.zotsession'")
     terminal.wait_for("imported as a new session")
     converse(terminal, "go on", "more apples")
@@ -271,7 +271,7 @@ def test_import_without_a_path_says_that_one_is_needed(serve: Any, open_zot: Ope
     serve([])
     terminal = open_zot()
     terminal.submit("/session import")
-    terminal.wait_for("/session import needs the path")
+    terminal.wait_for("/session import: expected the path")
 
 
 def test_a_fork_leaves_the_parent_as_it_is_and_puts_the_prompt_into_the_editor(

@@ -178,5 +178,5 @@ def test_another_editor_leaves_no_ghost_of_the_welcome(serve: Any, zot: Zot) -> 
             tmux.wait_for("▌ edited")
             tmux.press("C-u")
             tmux.wait_for("ask anything")
-            assert tmux.everything.count("/help: the rest") == 1
+            assert tmux.everything.count("/help: more") == 1
             assert tmux.everything.count("(anthropic)") == 1

@@ -117,7 +117,7 @@ def test_a_refused_key_can_be_mended_or_replaced_where_one_is(serve: Any, open_z
         two_providers(zot, server.url, auth="key")
         terminal = open_zot()
         log_in(terminal, "beta", "sk-wrong")
-        terminal.wait_for("nothing was stored: beta refused this key")
+        terminal.wait_for("nothing was saved: beta refused this key")
         answers["/v1/models"] = (200, '{"data": []}')
         terminal.paste("sk-right-0123")
         terminal.wait_for("› " + "•" * 13)
@@ -133,12 +133,12 @@ def test_a_refused_key_is_not_stored(open_zot: OpenZot, zot: Zot, serve: Any) ->
         two_providers(zot, refusing.url, auth="key")
         terminal = open_zot()
         log_in(terminal, "beta", "sk-secret-0123456789")
-        terminal.wait_for("nothing was stored: beta refused this key (http 401)")
+        terminal.wait_for("nothing was saved: beta refused this key (http 401)")
         assert refusing.asked == ["/v1/models"]
         assert "•" * 20 in terminal.screen, "what was typed is still there"
         terminal.press("esc")
         terminal.wait_gone("API key for beta")
-        assert "nothing was stored" in terminal.screen
+        assert "nothing was saved" in terminal.screen
     assert not (zot.home / "zot" / "auth.json").exists()
     assert "sk-secret" not in terminal.raw.decode()
 
@@ -170,7 +170,7 @@ def test_a_key_is_tried_at_the_models_own_address(open_zot: OpenZot, zot: Zot, s
         (home / "models.json").write_text(json.dumps({"providers": {"gamma": gamma}}))
         terminal = open_zot()
         log_in(terminal, "gamma", "sk-secret-0123456789")
-        terminal.wait_for("nothing was stored: gamma refused this key (http 401)")
+        terminal.wait_for("nothing was saved: gamma refused this key (http 401)")
         assert own.asked == ["/v1/models"]
         assert general.asked == []
 
@@ -185,7 +185,7 @@ def test_the_subscription_step_without_a_client_says_how_to_set_one_and_offers_a
     terminal.press("down", "enter")
     terminal.wait_for("── log in to")
     terminal.press("enter")
-    terminal.wait_for("needs a client id of your own")
+    terminal.wait_for("requires your own client id")
     terminal.press("down", "enter")
     terminal.wait_for("Paste the key for Anthropic")
 
@@ -281,7 +281,7 @@ def test_a_subscription_by_a_pasted_code(serve: Any, open_zot: OpenZot, zot: Zot
     terminal.type("beta")
     terminal.wait_for("filter: beta")
     terminal.press("enter")
-    terminal.wait_for("paste the address of the last page, or the code it shows")
+    terminal.wait_for("Paste the address of the last page, or the code it shows")
     terminal.paste("the-code")
     terminal.wait_for("› the-code")
     terminal.press("enter")
@@ -305,7 +305,7 @@ def test_logout_lists_only_what_is_stored_and_all_when_there_are_several(
     (home / "auth.json").write_text(json.dumps({"openai": {"api_key": "a"}, "kimi": {"api_key": "b"}}))
     terminal = open_zot()
     terminal.submit("/logout")
-    terminal.wait_for("all of them")
+    terminal.wait_for("all accounts")
     listed = [line.split()[0] for line in terminal.screen.splitlines() if "API key" in line]
     assert listed == ["openai", "kimi"]
     terminal.press("enter")
@@ -332,7 +332,9 @@ def test_logging_out_of_the_running_provider_leaves_the_conversation_in_view(
     assert [request.method for request in server.requests].count("POST") == 1
 
 
-@pytest.mark.parametrize(("typed", "said_"), [("/logout nobody", "expected one of"), ("/logout", "nothing is stored")])
+@pytest.mark.parametrize(
+    ("typed", "said_"), [("/logout nobody", "expected one of"), ("/logout", "no credential is stored")]
+)
 def test_logout_names_what_it_could_do(serve: Any, open_zot: OpenZot, typed: str, said_: str) -> None:
     serve([])
     terminal = open_zot()

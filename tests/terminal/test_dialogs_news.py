@@ -65,7 +65,7 @@ def test_a_newer_version_is_a_banner(serve: Any, open_zot: OpenZot, zot: Zot) ->
     with feed(NEWER) as web:
         configure(zot, update_url=f"{web.url}/r", last_changelog_shown=__version__)
         terminal = open_zot()
-        terminal.wait_for("99.0.0 is out")
+        terminal.wait_for("99.0.0 is available")
         terminal.wait_for("https://example.org/release")
 
 
@@ -86,6 +86,6 @@ def test_it_does_not_take_keys_somebody_is_typing(serve: Any, open_zot: OpenZot,
         configure(zot, update_url=f"{web.url}/r", last_changelog_shown="0.0.1")
         terminal = open_zot(wait="")
         terminal.type("typing already")
-        terminal.wait_for(f"zot {__version__} is new here")
+        terminal.wait_for(f"updated to zot {__version__}")
         assert "▌ typing already" in terminal.screen
         assert "a shiny thing" not in terminal.screen

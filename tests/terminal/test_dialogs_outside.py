@@ -13,7 +13,7 @@ from tests.terminal.conftest import OpenZot
 from tests.terminal.scripts import configure
 from tests.terminal.test_dialogs_confirm import listening
 
-ASKS = "open the jail for this?"
+ASKS = "allow access outside the jail?"
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_the_answers_are_once_session_never_and_no(serve: Any, open_zot: OpenZot
     terminal.submit("go")
     terminal.wait_for(ASKS)
     terminal.wait_for(f"to read the file {out}/file")
-    terminal.wait_for("a yes runs it again from its beginning")
+    terminal.wait_for("yes runs it again from the beginning")
     assert f"cat {out}/file" in terminal.screen
     listening(terminal)
     terminal.press("enter")  # no is selected
@@ -107,17 +107,17 @@ def test_settings_switch_it_on_and_off_at_once(serve: Any, open_zot: OpenZot, ou
     terminal.wait_for("jailed (full)")
     terminal.submit("go")
     terminal.wait_for("finished")
-    for shown in ("you are asked", "stays refused"):
+    for shown in ("ask", "deny"):
         terminal.submit("/settings")
         terminal.wait_for("enter changes")
-        terminal.type("what a jailed call")
-        terminal.wait_for("filter: what a jailed call")
+        terminal.type("when a jailed call")
+        terminal.wait_for("filter: when a jailed call")
         terminal.press("enter")
-        terminal.wait_for(f"what a jailed call wanted outside: {shown}")
+        terminal.wait_for(f"when a jailed call needs outside access: {shown}")
         terminal.press("esc")
         terminal.wait_gone("enter changes")
         terminal.submit("go on")
-        if shown == "you are asked":
+        if shown == "ask":
             terminal.wait_for(ASKS)
             assert configured(zot) == {"ask_outside": True}
             listening(terminal)

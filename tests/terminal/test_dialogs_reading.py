@@ -80,7 +80,7 @@ def test_skills_say_when_they_are_off(serve: Any, open_zot: OpenZot) -> None:
     serve([])
     terminal = open_zot("--no-skill")
     terminal.submit("/skills")
-    terminal.wait_for("without skills")
+    terminal.wait_for("skills are disabled")
 
 
 def test_a_skill_is_loaded_by_hand(serve: Any, open_zot: OpenZot, project: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_setting_is_stored_at_once_and_unknown_keys_stay(serve: Any, open_zot:
 def test_tries_and_permission_mode_are_set_and_in_force(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     server = serve([Refuse(529, "overloaded"), Say("never")])
     terminal = open_zot("--base-url", server.url, "--api-key", "test-key", model=False)
-    for typed, presses, told in (("permission mode", 1, "ask"), ("try a failed", 2, "0")):
+    for typed, presses, told in (("permission mode", 1, "ask"), ("retries of", 2, "0")):
         terminal.submit("/settings")
         terminal.wait_for("enter changes")
         terminal.type(typed)

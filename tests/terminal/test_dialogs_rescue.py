@@ -99,7 +99,7 @@ def test_what_was_put_back_and_is_sent_again_is_said_once(serve: Any, open_zot: 
     server.add(Say("now it works"))
     terminal.press("enter")
     terminal.wait_for("now it works")
-    assert "trying again" in terminal.everything
+    assert "retrying" in terminal.everything
     assert [text for role, text in said(server.requests[-1]) if role == "user"] == ["my prompt"]
 
 
@@ -117,7 +117,7 @@ def test_what_was_put_back_and_edited_replaces_what_failed_also_after_a_resume(
     server.add(Say("now it works"), Say("resumed"))
     terminal.submit(", mended")
     terminal.wait_for("now it works")
-    assert "in place of the prompt that failed" in terminal.everything
+    assert "instead of the failed prompt" in terminal.everything
     assert user_texts(server.requests[-1]) == ["first prompt", "my prmpt, mended"]
     terminal.submit("/exit")
     terminal.wait_exit()
@@ -225,13 +225,13 @@ def test_an_answer_that_broke_off_can_be_gone_on_with(serve: Any, open_zot: Open
     server = serve([StreamError(after=Say("The answer is"))])
     terminal = open_zot()
     terminal.submit("my prompt")
-    terminal.wait_for("the answer broke off")
+    terminal.wait_for("the answer was interrupted")
     terminal.wait_for("go on from here")
     assert len(server.requests) == 1, "nothing happens by itself where somebody can be asked"
     server.add(Say("forty-two"))
     terminal.press("enter")
     terminal.wait_for("forty-two")
-    assert "going on from where the answer broke off" in terminal.everything
+    assert "continuing from where the answer was interrupted" in terminal.everything
     assert [role for role, _ in said(server.requests[-1])] == ["user", "assistant", "user"]
     assert "Go on exactly where it ends" in user_texts(server.requests[-1])[-1]
     assert "Go on exactly" not in terminal.everything
@@ -264,7 +264,9 @@ def test_a_fallback_model_is_tried_before_anyone_is_asked(serve: Any, open_zot: 
     terminal = open_zot(*flags, model=False, columns=120)
     terminal.submit("my prompt")
     terminal.wait_for("from the second")
-    assert "! model alpha/alpha-one failed: alpha: http 401: wrong key; going on with beta/beta-one" in terminal.screen
+    assert (
+        "! model alpha/alpha-one failed: alpha: http 401: wrong key; continuing with beta/beta-one" in terminal.screen
+    )
     assert ASKED not in terminal.everything
     terminal.wait_for("beta-one")  # the status bar
     terminal.submit("and another one")

@@ -199,7 +199,7 @@ def test_the_palette_says_its_keys_where_there_is_room(open_zot: OpenZot) -> Non
 def test_the_first_screen_says_nothing_twice(open_zot: OpenZot) -> None:
     terminal = open_zot()
     terminal.wait_for("ask anything · / for commands")
-    terminal.wait_for("shift+tab: what runs unasked · esc esc: rewind · /help: the rest")
+    terminal.wait_for("shift+tab: permission mode · esc esc: rewind · /help: more")
     assert terminal.screen.count("ask ") == 1
 
 

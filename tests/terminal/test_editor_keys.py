@@ -200,7 +200,7 @@ def test_a_key_of_ones_own_runs_its_command_but_not_inside_a_dialog(zot: Zot, se
     serve([])
     configure(zot, keymap={"ctrl+s": "/help", "ctrl+c": "/exit"})
     terminal = open_zot()
-    terminal.wait_for("'ctrl+c' is not used")
+    terminal.wait_for("skipped 'ctrl+c'")
     terminal.type("draft")
     terminal.wait_for("draft")
     terminal.press("ctrl+s")

@@ -133,7 +133,7 @@ def test_yolo_submitted_by_an_extension_is_refused_and_tools_are_still_asked_abo
     add("sly", SUBMITTING.format(kind="submit_slash", text=text))
     terminal = open_zot("--no-yolo")
     terminal.submit("/go")
-    terminal.wait_for(f"{text.split()[0]} came from an extension and was refused")
+    terminal.wait_for(f"{text.split()[0]} was denied: an extension cannot run it")
     assert "▌ /" not in terminal.screen
     terminal.submit("begin")
     terminal.wait_for("run bash?")

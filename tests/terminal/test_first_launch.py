@@ -37,7 +37,7 @@ def test_one_key_installs_the_small_model_and_goes_on_with_it(open_zot: OpenZot,
     assert "no key, then offline" in terminal.screen
     terminal.press("enter")
     terminal.wait_for("Apache-2.0")
-    terminal.wait_for("esc stops; what was fetched is kept")
+    terminal.wait_for("esc stops; the next download continues")
     assert not place.exists()
     go_on.set()
     terminal.wait_for("model: small (local)")
@@ -70,7 +70,7 @@ def test_a_source_that_fails_is_named(open_zot: OpenZot, zot: Zot, source: Publi
     terminal.wait_for("install a small model here")
     terminal.press("enter")
     terminal.wait_for("http 404")
-    terminal.wait_for("/login takes a key instead")
+    terminal.wait_for("use a key instead: /login")
 
 
 def test_the_second_source_takes_over(open_zot: OpenZot, zot: Zot, source: Publisher) -> None:

@@ -43,7 +43,7 @@ def test_what_is_typed_before_the_agent_is_there_waits_for_it(serve: Any, open_z
     terminal.submit("/cost")
     (started / "go").touch()
     terminal.wait_for("The answer is 42.")
-    terminal.wait_for("all of it")
+    terminal.wait_for("total  ")
     assert "sliding in" not in terminal.screen
 
 
@@ -53,7 +53,7 @@ def test_help_and_exit_need_no_agent(serve: Any, open_zot: OpenZot, zot: Zot) ->
     terminal = open_zot(wait="", rows=100)
     terminal.wait_for("starting…")
     terminal.submit("/help")
-    terminal.wait_for("how hard the model thinks")
+    terminal.wait_for("set the reasoning effort")
     assert "starting…" in terminal.screen
     terminal.submit("/exit")
     (started / "go").touch()

@@ -140,7 +140,7 @@ def test_an_answer_is_kept_for_the_project_when_asked_for_and_can_be_forgotten(
     later.wait_for("always `touch …`")
     later.press("up", "up", "up", "up", "down", "down", "down", "down")
     later.press("enter")
-    later.wait_for("forgotten: always `touch …`")
+    later.wait_for("deleted: always `touch …`")
     later.press("esc")
     assert not json.loads(file.read_text())["projects"]
 

@@ -120,7 +120,7 @@ def test_idle(serve: Any, open_window: Any, hurry: bool) -> None:
 def test_before_anything_was_said(open_window: Any, serve: Any) -> None:
     serve([Say("hello")])
     window = open_window()
-    window.wait_for("/help: the rest")
+    window.wait_for("/help: more")
     for _ in range(2):
         drag(window, hurry=False)
         soon_whole(window, BEFORE.split("\n"), bars=3)  # two rows of welcome have the same bar

@@ -102,16 +102,16 @@ def test_files_changed_by_others_are_named_and_stay_unless_chosen(serve: Any, op
     (zot.project / "a.py").write_text("mine = 1\n")
     terminal.submit("/rewind 1")
     terminal.wait_for("overwriting the file changed since")
-    assert re.search(r"leave alone +a\.py: it was changed by something else since", terminal.screen)
+    assert re.search(r"skip +a\.py: it was changed by something else since", terminal.screen)
     terminal.press("down", "enter")  # files only
-    terminal.wait_for("a.py left alone")
+    terminal.wait_for("a.py skipped")
     assert (zot.project / "a.py").read_text() == "mine = 1\n"
     assert not (zot.project / "b.py").exists()
     terminal.submit("go on")
     terminal.wait_for("third answer")
     assert any("put these files back" in text and "b.py" in text for text in user_texts(server.requests[-1]))
     terminal.submit("/rewind")
-    terminal.wait_for("a rewinding, to undo it")
+    terminal.wait_for("a rewind, to undo it")
 
 
 def test_it_works_after_a_restart(serve: Any, open_zot: OpenZot, zot: Zot) -> None:

@@ -106,9 +106,9 @@ def test_only_flags_before_the_task_are_flags(swarm: SwarmHome, open_zot: OpenZo
     assert swarm.record(direct)["order"]["task"] == "say it all"
     terminal.wait_for("swarm 0/4")
     terminal.submit("/swarm new --model")
-    terminal.wait_for("--model needs a value")
+    terminal.wait_for("--model: expected a value")
     terminal.submit("/swarm new --nonsense do it")
-    terminal.wait_for("--nonsense: not one of --model")
+    terminal.wait_for("--nonsense: unknown flag or conflict; expected --model")
     terminal.submit("/swarm stop nobody-here")
     terminal.wait_for('no worker "nobody-here"')
     terminal.type("/swarm remove e")
@@ -185,7 +185,7 @@ def test_the_list_shows_what_goes_on_and_its_keys_act(swarm: SwarmHome, open_zot
     terminal.wait_for("● hang-on-to-it · thinking")
     terminal.wait_for("› hang on")
     terminal.press("i")
-    terminal.wait_for("what the worker is to do next")
+    terminal.wait_for("what the worker should do next")
     terminal.type("say more")
     terminal.press("enter")
     terminal.wait_until(lambda: (swarm.place(id) / "inbox.jsonl").read_text().count("say more") == 1)
@@ -221,9 +221,9 @@ def test_a_worker_that_ended_is_resumed_before_it_is_told_more(swarm: SwarmHome,
     terminal.submit("/swarm")
     terminal.wait_for("■ say-one")
     terminal.press("R")
-    terminal.wait_for("say-one goes on")
+    terminal.wait_for("say-one continues")
     terminal.press("esc")
-    terminal.wait_gone("say-one goes on")
+    terminal.wait_gone("say-one continues")
     terminal.wait_gone("n new")
     terminal.type("/swarm send say-one two")
     terminal.press("alt+enter")
@@ -300,7 +300,7 @@ def test_what_a_worker_changed_is_looked_at_and_merged(swarm: SwarmHome, open_zo
     terminal.press("down", "enter")
     terminal.wait_for("writer has unmerged changes")
     terminal.press("enter")
-    terminal.wait_for("writer stays")
+    terminal.wait_for("writer was not removed")
     terminal.press("m")
     terminal.wait_for("into your files")
     terminal.press("enter")
@@ -338,15 +338,15 @@ def test_what_a_tree_lacks_is_told_and_a_conflict_is_given_back(swarm: SwarmHome
     terminal.press("enter")
     terminal.wait_for("writer conflicts with main in hello.py: nothing was changed")
     terminal.press("enter")
-    terminal.wait_for("/swarm merge writer --repair has the worker mend it")
+    terminal.wait_for("have the worker resolve it: /swarm merge writer --repair")
     terminal.press("esc")
     terminal.wait_for("n new")
     terminal.press("esc")
     terminal.wait_until(lambda: "n new" not in terminal.screen)
     terminal.submit("/swarm merge writer")
-    terminal.wait_for("have writer mend it")
+    terminal.wait_for("have writer resolve it")
     terminal.press("down", "enter")
-    terminal.wait_for("writer mends hello.py in its own tree")
+    terminal.wait_for("writer resolves hello.py in its worktree")
     wait_for(
         lambda: any("Your changes conflict" in text for text in texts_said_to(swarm, the_worker(swarm, "writer"))),
         lambda: "it was told nothing",
@@ -380,11 +380,11 @@ def test_leaving_leaves_workers_at_work_and_they_are_attached_later(swarm: Swarm
     id = start(terminal, swarm, "/swarm hang on", "hang-on")
     terminal.wait_for("swarm 1/1")
     terminal.submit("/exit")
-    terminal.wait_for("1 worker is at work")
+    terminal.wait_for("1 worker is running")
     terminal.press("esc")
-    terminal.wait_gone("1 worker is at work")
+    terminal.wait_gone("1 worker is running")
     terminal.press("ctrl+d")
-    terminal.wait_for("1 worker is at work")
+    terminal.wait_for("1 worker is running")
     terminal.press("enter")
     assert terminal.wait_exit() == 0
     assert "1 worker goes on: hang-on (zot swarm list, zot swarm attach)" in terminal.screen
@@ -392,11 +392,11 @@ def test_leaving_leaves_workers_at_work_and_they_are_attached_later(swarm: Swarm
     again = opened(open_zot)
     again.submit("/swarm attach hang-on")
     again.wait_for("› hang on")
-    again.wait_for("what the worker is to do next")
+    again.wait_for("what the worker should do next")
     again.type("say goodbye")
     again.press("enter")
     again.wait_until(lambda: "say goodbye" in (swarm.place(id) / "inbox.jsonl").read_text())
-    again.wait_for("what the worker is to do next")  # what was sent has left the box
+    again.wait_for("what the worker should do next")  # what was sent has left the box
     again.press("esc", "esc")
     again.wait_for("ask anything")  # the first only leaves the box
     again.submit("/exit")  # it is not of this conversation: nothing is asked
@@ -418,7 +418,7 @@ def test_whoever_is_in_a_hurry_is_not_asked(how: str, swarm: SwarmHome, open_zot
         os.kill(terminal.pid, signal.SIGTERM)
     else:
         terminal.submit("/exit")
-        terminal.wait_for("1 worker is at work")
+        terminal.wait_for("1 worker is running")
         terminal.press("down", "enter")
     terminal.wait_exit(timeout=30)
     assert ("1 worker goes on: hang-on" in terminal.screen) is (how != "stop")

@@ -50,7 +50,7 @@ def test_a_missing_theme_is_a_warning_and_stays_stored(serve: Any, open_zot: Ope
     serve([])
     (home / "config.json").write_text('{"theme": "vanished", "other": 1}')
     terminal = open_zot()
-    terminal.wait_for('there is no theme "vanished"')
+    terminal.wait_for('unknown theme "vanished"')
     assert accent(terminal) == "87afff"
     assert json.loads((home / "config.json").read_text())["theme"] == "vanished"
 

@@ -12,7 +12,7 @@ from tests.fakes.model_server import Say
 from tests.terminal.conftest import OpenZot
 from tests.terminal.test_commands_extensions import COMMAND
 
-TITLE = "this project brings extensions, MCP servers and hooks: run them?"
+TITLE = "this project has extensions, MCP servers and hooks: run them?"
 
 
 def bring_everything(zot: Zot) -> None:

@@ -1,10 +1,7 @@
-"""Child process that exchanges JSON lines with zot: an extension or an MCP server. Neither side can stall the agent.
-
-Reading is fair: a callback handles lines for a tenth of a millisecond and then lets everybody else run, so that a flood
-slows down nobody but the child that makes it. Writing never waits: what the pipe has no room for is queued, within
-bounds. The process counts as over when it exits or when its stdout ends, whichever comes first, even if a grandchild
-still holds the pipe. A guard's streams are private: nobody else can open them to answer in its place.
-"""
+"""Child process that exchanges JSON lines with zot: an extension or an MCP server.
+Reading is fair: a callback handles lines for 0.1 ms, so that a flood slows down only its child. Writing never waits;
+output is queued within limits. The process is over when it exits or its stdout ends, even if a grandchild holds the
+pipe."""
 
 from __future__ import annotations
 
@@ -32,13 +29,13 @@ Receive = Callable[[bytes | None], None]
 
 
 class JsonLineProcess:
-    """``receive`` gets each line (None for one that was too long). ``over`` tells why it ended, "" for a plain end."""
+    """``receive`` gets each line (None for one that was too long); ``over`` gets why it ended, "" for a plain end."""
 
     def __init__(self, tree: ProcessTree, stdin: int, stdout: int, receive: Receive) -> None:
         self.tree = tree
         self._receive = receive
         self._stdout: int | None = stdout
-        self._lines = LineSplitter(limits.MAX_LINE - 1)  # the line feed counts
+        self._lines = LineSplitter(limits.MAX_LINE - 1)  # including the line feed
         self._backlog: deque[bytes | None] = deque()
         self._at_end = False
         self._going_on = False
@@ -52,18 +49,18 @@ class JsonLineProcess:
         return self._writer.send(line)
 
     def close_stdin(self) -> None:
-        """Close its stdin once everything queued is out."""
+        """Close its stdin after all queued output."""
         self._writer.finish()
 
     def disconnect(self, reason: str) -> None:
-        """Give up on both pipes at once; nothing more is read."""
+        """Close both pipes at once."""
         self._writer.close()
         self._backlog.clear()
         self._close_stdout()
         self._end(reason)
 
     async def watch_exit(self) -> None:
-        """Until the process has exited; then read what it left and end, whoever holds the pipe."""
+        """Wait for the exit, then read the rest and end, even if another process holds the pipe."""
         await self.tree.wait()
         for _ in range(_LAST_READS):
             if self._stdout is None or not self._read():
@@ -72,7 +69,7 @@ class JsonLineProcess:
         self._finish_reading()
 
     async def exit_code(self, seconds: float) -> int | None:
-        """The exit code if it comes within the time."""
+        """The exit code, if it arrives in time."""
         try:
             async with asyncio.timeout(seconds):
                 return await self.tree.wait()
@@ -80,14 +77,14 @@ class JsonLineProcess:
             return None
 
     async def stop(self, grace: float) -> None:
-        """Close its stdin, give it half of ``grace`` to end, then end it and everything it started."""
+        """Close its stdin, wait half of ``grace``, then stop it and its descendants."""
         self.close_stdin()
         await self.exit_code(grace / 2)
         self.disconnect("")
-        await self.tree.stop(grace)  # also when it is over: a launcher may have left a process
+        await self.tree.stop(grace)  # even if it exited: a launcher may have left a process
 
     async def reap(self) -> None:
-        """End whatever is left of the process and its descendants."""
+        """Kill the process and its descendants."""
         self.disconnect("")
         if self.tree.group_is_empty:
             self.tree.detach()
@@ -100,7 +97,7 @@ class JsonLineProcess:
         self._read()
 
     def _read(self) -> bool:
-        """One read; False when there is nothing to be had now."""
+        """One read; False if nothing is available."""
         assert self._stdout is not None
         try:
             data = os.read(self._stdout, _READ_LONG if self._lines.is_inside_a_long_line else _READ)
@@ -124,7 +121,7 @@ class JsonLineProcess:
             self._handle()
 
     def _handle(self) -> None:
-        """Pass lines on for a moment; while some are left, no more are read."""
+        """Pass on lines for 0.1 ms; while some are left, no more are read."""
         stop = time.perf_counter() + _TURN_S
         while self._backlog:
             self._receive(self._backlog.popleft())
@@ -168,8 +165,8 @@ def start_process(
     private: bool,
     jail: SandboxLauncher | None = None,
 ) -> JsonLineProcess:
-    """Start ``argv`` with a stream each for stdin and stdout; OSError when it cannot run."""
-    if private:  # bash takes a socket as its stdin for a network login, and reads .bashrc, unless a shell is around it
+    """Start ``argv`` with streams for stdin and stdout; OSError if it cannot run."""
+    if private:  # bash treats a socket on stdin as a network login and reads .bashrc, unless nested in a shell
         env = {"SHLVL": "1", **env}
     stdin_read, stdin_write = stream(private)
     stdout_read, stdout_write = stream(private)
@@ -186,12 +183,9 @@ def start_process(
 
 
 def stream(private: bool) -> tuple[int, int]:
-    """A one-way stream: the end that is read and the end that is written. A pipe, or a socket pair that is as deep.
-
-    Whoever runs as the same user can open a pipe of another process through ``/proc/PID/fd``, read the questions and
-    write answers; the kernel lets nobody open a socket that way. Only guards get sockets, because a program that opens
-    ``/dev/stdin`` by name, as some shell scripts do, cannot do that either.
-    """
+    """A one-way stream, read end and write end: a pipe, or an equally large socket pair.
+    Processes of the same user can open pipes through ``/proc/PID/fd`` and write answers, but not sockets. Only guards
+    get sockets, since a program cannot open ``/dev/stdin`` by name if it is a socket."""
     if not private:
         return os.pipe()
     read_end, write_end = socket.socketpair()
@@ -201,11 +195,9 @@ def stream(private: bool) -> tuple[int, int]:
 
 
 class LineWriter:
-    """Frames to one child, in order. Owns ``fd``, its stdin, until ``close`` or until ``finish`` has let it drain.
-
-    A frame goes out with one write call as soon as the pipe has room. More than 256 frames or 16 MiB waiting, or one
-    write stuck for 5 s, is a fault: the child is disconnected rather than some of its frames being lost in silence.
-    """
+    """Frames to one child, in order. Owns ``fd``, its stdin, until closed.
+    More than 256 frames or 16 MiB waiting, or one write stuck for 5 s, is a fault: the child is disconnected, so that
+    no frames are lost silently."""
 
     def __init__(self, fd: int, on_fault: Callable[[str], None]) -> None:
         os.set_blocking(fd, False)
@@ -219,26 +211,26 @@ class LineWriter:
         self._finishing = False
 
     def send(self, line: bytes) -> bool:
-        """Write or queue one line; False when the child cannot get it."""
+        """Write or queue one line; False if the child cannot receive it."""
         if self._fd is None or self._finishing:
             return False
         if not self._in_flight:
             return self._begin(line)
         if len(self._queue) >= limits.QUEUE_FRAMES or self._queued_bytes + len(line) > limits.QUEUE_BYTES:
-            self._fault(f"does not read its stdin: {len(self._queue)} frames are waiting")
+            self._fault(f"does not read its stdin: {len(self._queue)} frames waiting")
             return False
         self._queue.append(line)
         self._queued_bytes += len(line)
         return True
 
     def finish(self) -> None:
-        """Close as soon as everything queued is out."""
+        """Close after all queued output."""
         self._finishing = True
         if not self._in_flight:
             self.close()
 
     def close(self) -> None:
-        """Close now; what is queued is lost."""
+        """Close now; queued output is lost."""
         if self._fd is None:
             return
         self._stop_waiting()
@@ -270,7 +262,7 @@ class LineWriter:
                 self.close()
 
     def _write(self) -> None:
-        """One write call; a child that closed its stdin gets nothing any more."""
+        """One write call; nothing more after the child closed its stdin."""
         assert self._fd is not None
         try:
             self._in_flight = self._in_flight[os.write(self._fd, self._in_flight) :]
@@ -280,7 +272,7 @@ class LineWriter:
             self.close()
 
     def _wait(self) -> None:
-        """The frame in flight has 5 s from now."""
+        """Restart the 5 s limit of the current frame."""
         if self._deadline is not None:
             self._deadline.cancel()
         self._deadline = self._loop.call_later(limits.WRITE_DEADLINE, self._stuck)
@@ -301,7 +293,7 @@ class LineWriter:
 
 
 def resolve_exec(exec_: str, directory: Path, path_variable: str) -> str:
-    """An absolute path stays; one with a separator belongs to ``directory``; a bare name is found on PATH only."""
+    """An absolute path stays; one with a separator is in ``directory``; a bare name is on PATH only."""
     if os.path.isabs(exec_):
         return exec_
     if exec_ in (".", "..") or "/" in exec_:
@@ -315,6 +307,8 @@ def _on_path(name: str, path_variable: str) -> str:
         if not (os.path.isfile(candidate) and os.access(candidate, os.X_OK)):
             continue
         if not os.path.isabs(folder):
-            raise ExtensionError(f'exec "{name}" was found through the relative PATH entry "{folder}": refused')
+            raise ExtensionError(
+                f'exec "{name}" is on PATH only through the relative entry "{folder}", which is not allowed'
+            )
         return candidate
-    raise ExtensionError(f'exec "{name}" was not found on PATH (for a file beside the manifest write "./{name}")')
+    raise ExtensionError(f'exec "{name}" was not found on PATH; for a file beside the manifest write "./{name}"')

@@ -13,7 +13,7 @@ from zot.wire.rpc_frames import McpServers, Messages, ModelInfo, Models, State
 
 
 class StateFeature(Feature):
-    """Answers the ops that only read."""
+    """Answers read-only ops."""
 
     name = "state"
 
@@ -31,7 +31,7 @@ class StateFeature(Feature):
 
 
 def conversation_state(conversation: Conversation, *, busy: bool) -> State:
-    """``busy`` comes from the caller, whose queue may hold more work."""
+    """``busy`` comes from the caller, whose queue may have more work."""
     present = conversation.snapshot
     return State(
         provider=present.provider,
@@ -46,7 +46,7 @@ def conversation_state(conversation: Conversation, *, busy: bool) -> State:
 
 
 def jail_state(conversation: Conversation) -> JailState | None:
-    """The jail as programs see it; None if there is none."""
+    """The jail on the wire; None without one."""
     jail = conversation.workspace.jail
     if jail is None:
         return None

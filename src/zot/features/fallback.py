@@ -1,8 +1,6 @@
-"""``--fallback-model``: a second model, checked when zot starts, that takes over once when the first one fails.
-
-It takes over from a failure another model may not have, in the same run and with the same prompt, and then it stays.
-While it waits, the first one is tried a few times only; the second has all the tries there are.
-"""
+"""``--fallback-model``: a second model that takes over once when the first one fails.
+It is checked at the start and continues the same run with the same prompt. Until then the first model has fewer
+retries."""
 
 from __future__ import annotations
 
@@ -35,9 +33,9 @@ class FallbackFeature(Feature):
         self._second = self.services.waiting_model = None
         present = self.conversation.snapshot
         if (second.provider.id, second.model.id) == (present.provider, present.model):
-            return False  # a resumed session has it already, or it was chosen since
+            return False  # a resumed session already uses it, or the user switched
         failed, other = f"{present.provider}/{present.model}", f"{second.provider.id}/{second.model.id}"
-        self.notify(f"model {failed} failed: {error}; going on with {other}")
+        self.notify(f"model {failed} failed: {error}; continuing with {other}")
         await self.conversation.apply_model(second).aclose()
         return True
 
@@ -55,7 +53,7 @@ def _resolved(conversation: Conversation) -> ResolvedModel:
 
 
 def _query(conversation: Conversation, typed: str) -> ModelQuery:
-    """An id or ``provider/id``. The provider of the first model comes first: ids of its own may have slashes, too."""
+    """An id or ``provider/id``. The first model's provider wins, since its ids may contain slashes."""
     catalog, current = conversation.catalog, conversation.resolved.provider
     if own := conversation.settings.values.model_names.get(typed):
         from zot.agent.model_lookup import resolve_alias

@@ -21,6 +21,6 @@ class FrontEndFeature(Feature):
         used = dict.fromkeys(taken, "a built-in tool")
         for tool in self.services.front_end.tools:
             if owner := used.get(tool.name):
-                raise UsageError(f'tools: "{tool.name}" is the name of {owner}, too; give one of them another name')
-            used[tool.name] = "another of your tools"
+                raise UsageError(f'tools: "{tool.name}" is already {owner}; rename yours')
+            used[tool.name] = "one of your tools"
         return list(self.services.front_end.tools)

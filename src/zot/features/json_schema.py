@@ -1,8 +1,6 @@
-"""JSON Schema as far as a host must know it: is it usable, and do a call's arguments fit?
-
-Only the plain keywords are judged (type, required, properties, items, enum, const, additionalProperties: false);
-what this module does not know it lets pass, so that no sound call is refused.
-"""
+"""JSON Schema of tools: checks whether a schema is usable and whether arguments match it.
+Only plain keywords are checked (type, required, properties, items, enum, const, additionalProperties: false); others
+are ignored, so that no valid call is denied."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
 
 
 def check_schema(schema: Any) -> str:
-    """Why this cannot be the schema of a tool, or ""."""
+    """Why this is no tool schema, or ""."""
     if not isinstance(schema, dict):
         return "the schema is not a JSON object"
     fields = _without_nulls(cast("dict[str, Any]", schema))
@@ -41,18 +39,18 @@ def check_schema(schema: Any) -> str:
 
 
 def completed(schema: dict[str, Any] | None) -> dict[str, Any]:
-    """The schema with what providers insist on; one that has it stays as it is."""
+    """The schema with the fields providers require."""
     given = _without_nulls(schema or {})
     return {**given, **{key: value for key, value in _LEAST.items() if key not in given}}
 
 
 def _without_nulls(schema: dict[str, Any]) -> dict[str, Any]:
-    """An empty list or map of Go is written as null; here it is the same as absent, as in every frame."""
+    """Go writes an empty list or map as null; treated as absent, as in every frame."""
     return {key: value for key, value in schema.items() if value is not None or key not in _NULL_IS_ABSENT}
 
 
 def validate_arguments(schema: Any, value: Any, path: str = "", depth: int = 0) -> str:
-    """Where and why the value does not fit, or ""."""
+    """Where and why the value does not match, or ""."""
     if not isinstance(schema, dict) or depth > _DEEPEST:
         return ""
     rules = cast("dict[str, Any]", schema)

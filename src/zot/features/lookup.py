@@ -36,7 +36,7 @@ def checkpoints(conversation: Conversation) -> CheckpointsFeature | None:
 
 def change_recorder(conversation: Conversation) -> FileChangeRecorder | None:
     """Records what tools change; None if nothing is recorded."""
-    conversation.features.change_recorder(conversation)  # which lets the feature join
+    conversation.features.change_recorder(conversation)  # imports the feature only if used
     feature = checkpoints(conversation)
     return feature.recorder if feature is not None else None
 
@@ -60,7 +60,7 @@ def hook_host(conversation: Conversation) -> HookHost | None:
 
 
 def saved_rules(conversation: Conversation) -> KeptRules | None:
-    """The permission answers the user chose to keep; None if this run asks nothing."""
+    """The saved permission answers; None if this run asks nothing."""
     feature = cast("PermissionsFeature | None", conversation.features.named("permissions"))
     return feature.saved_rules if feature is not None else None
 

@@ -1,8 +1,6 @@
-"""Refreshes the model list in the background, once, when a model is in use and the cache is stale.
-
+"""Refreshes a stale model list once in the background while a model is in use.
 Only for the current provider, and only after its answer began, so that nothing is delayed and no other server is
-contacted. A run that ends earlier cancels it.
-"""
+contacted. A run that ends earlier cancels it."""
 
 from __future__ import annotations
 
@@ -42,7 +40,7 @@ class ModelRefreshFeature(Feature):
                 services.catalog.reload()
 
     def _update_model(self) -> None:
-        """Take the sizes of the current model from the catalog, which has just learned them."""
+        """Update the current model's limits from the refreshed catalog."""
         agent = self.conversation.agent
         known = self.services.catalog.find(agent.model.id, agent.model.provider)
         if known is None:

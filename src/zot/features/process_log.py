@@ -1,7 +1,5 @@
-"""Log of a child process: its stderr byte for byte, and zot's own lines behind ``[zot] ``, in order.
-
-Extensions and MCP servers have one log each over all their lives; a log above 5 MB is moved to ``.log.1``.
-"""
+"""Log of a child process: its stderr byte for byte, and zot's lines with ``[zot] ``, in order.
+Each extension and MCP server has one log over all starts; a log above 5 MB is moved to ``.log.1``."""
 
 from __future__ import annotations
 
@@ -17,17 +15,16 @@ from zot.features.stderr_pipe import StderrPipe
 from zot.system.files import make_private_dir
 from zot.system.safe_open import create, open_buffered, open_for_update, open_to_append
 
-MAX_BYTES = 5 * 1000 * 1000  # of a log before it is rotated
+MAX_BYTES = 5 * 1000 * 1000  # bytes before rotation
 _CHUNK = 1024 * 1024
 _CRASH = re.compile(r"panic: |fatal error: |([A-Za-z_][\w.]*)?(Error|Exception)( \[\w+\])?: ")  # Go twice, Node
-_BIRTH = re.compile(r"\[zot\] .* \d{4}-\d\d-\d\dT[\d:]{8}Z")  # the line a life begins with
+_BIRTH = re.compile(r"\[zot\] .* \d{4}-\d\d-\d\dT[\d:]{8}Z")  # the first line of a process
 
 
 class ProcessLog:
-    """One life of a process in its log. ExtensionError or OSError: it cannot be opened.
-
-    ``for_child`` is the child's stderr, which the caller closes when the child has it. ``on_dropped`` receives the
-    number of bytes that a flood on stderr lost; without it they are noted in the log."""
+    """One process in its log. ExtensionError or OSError: it cannot be opened.
+    ``for_child`` is the child's stderr, which the caller closes once the child has it. ``on_dropped`` receives the
+    bytes dropped in a flood; without it they are logged."""
 
     def __init__(self, path: Path, title: str, on_dropped: Callable[[int], None] | None = None) -> None:
         self.path = path
@@ -40,17 +37,17 @@ class ProcessLog:
         self.for_child = self._stderr.for_child
 
     def write(self, text: str) -> None:
-        """zot's own lines, behind what the child wrote until now."""
+        """zot's lines, after the child's output so far."""
         self._stderr.drain()
         self._file.write(text)
 
     def error_line(self) -> str:
-        """The line of its stderr that says why it ended; empty when it wrote nothing."""
+        """The line of its stderr that explains its exit; empty without output."""
         self._stderr.drain()
         return error_line(last_output(self.path))
 
     def close(self) -> None:
-        """Only when the child can write nothing more."""
+        """Close once the child can write nothing more."""
         self._stderr.drain()
         self._stderr.close()
         self._file.close()
@@ -60,11 +57,11 @@ class ProcessLog:
 
 
 def flood_text(count: int) -> str:
-    return f"floods its stderr: {count:,} bytes of it were not kept"
+    return f"floods its stderr: dropped {count:,} bytes"
 
 
 def last_output(log: Path) -> list[str]:
-    """The end of what the child wrote itself in its last life, which usually says why it is not running."""
+    """The last output of its latest process, which usually explains the exit."""
     try:
         with open_buffered(log) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
@@ -76,7 +73,7 @@ def last_output(log: Path) -> list[str]:
 
 
 def error_line(said: list[str]) -> str:
-    """The line that says why: where languages put it in what they print on their way out, else the last one."""
+    """The line that explains an exit: by the formats of languages, else the last one."""
     if traces := [place for place, line in enumerate(said) if line.startswith("Traceback (most recent call last)")]:
         said = [line for line in said[traces[-1] + 1 :] if not line[0].isspace()] or said
         return said[0].strip()
@@ -87,11 +84,8 @@ def error_line(said: list[str]) -> str:
 
 
 class LogFile:
-    """Open for appending while the process lives; ``title`` begins the line of a life: its name and version.
-
-    Another run may append to the same file, so a full log is copied to ``.log.1`` and emptied in place; renaming it
-    would leave the other run writing into the old file.
-    """
+    """Open for appending while the process runs; ``title`` begins its first line.
+    Another run may append to the same file, so a full log is copied to ``.log.1`` and truncated in place."""
 
     def __init__(self, path: Path, title: str) -> None:
         self.path = path
@@ -102,12 +96,12 @@ class LogFile:
         self.write(f"{title} {stamp}")
 
     def write(self, text: str) -> None:
-        """One or more host lines."""
+        """One or more lines of zot."""
         lines = "".join(f"[zot] {line}\n" for line in text.splitlines() or [""])
         self.append(lines.encode("utf-8", "replace"))
 
     def append(self, data: bytes) -> None:
-        """Append, and rotate a log above its limit. A full disk loses the remark, never the process."""
+        """Append, and rotate a log above its limit. A full disk loses the line, never the process."""
         try:
             os.write(self.fd, data)
             self._trim()
@@ -124,7 +118,7 @@ class LogFile:
             if os.fstat(self.fd).st_size > MAX_BYTES:
                 _rotate(self.path)
         except OSError:
-            return  # the log keeps growing; nothing else suffers
+            return  # the log keeps growing; nothing else is affected
 
 
 def _open(path: Path) -> int:
@@ -133,12 +127,12 @@ def _open(path: Path) -> int:
         fd = open_to_append(path, os.O_RDWR)
         os.fchmod(fd, 0o600)
     except OSError as error:
-        raise ExtensionError(f"the log {path} cannot be opened: {error.strerror or error}") from error
+        raise ExtensionError(f"cannot open the log {path}: {error.strerror or error}") from error
     return fd
 
 
 def _rotate(path: Path) -> None:
-    """Under a lock of its own: two runs share the log, and one rotation is enough."""
+    """Under its own lock: two runs share the log, and one rotation is enough."""
     source = open_for_update(path)
     try:
         fcntl.flock(source, fcntl.LOCK_EX)
@@ -149,7 +143,7 @@ def _rotate(path: Path) -> None:
 
 
 def _move_content(source: int, old: Path) -> None:
-    """The end of it, should somebody have made it huge. The lock makes the temporary name ours: a leftover is dead."""
+    """Copies only the end of a huge log. Under the lock a leftover temporary file is unused."""
     temporary = old.with_name(f".{old.name}.tmp")
     temporary.unlink(missing_ok=True)
     target = create(temporary)

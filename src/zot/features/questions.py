@@ -1,10 +1,6 @@
-"""Questions to the user: one queue per conversation, which the front end renders in one place.
-
-A feature asks with ``QuestionQueue.ask`` and waits; cancelling the asker withdraws the question at once. The front end
-registers one presenter, which shows a question and returns its answer. Without a presenter, or if it fails, the answer
-is the question's denial. A new kind of question is a subclass of ``Question`` and a rendering in each front end that
-can show it; the others deny it.
-"""
+"""Questions to the user: one queue per conversation, shown by the front end's presenter.
+``QuestionQueue.ask`` waits for the answer; cancelling it withdraws the question. Without a presenter, or if it fails,
+the answer is the question's denial. A new kind is a subclass of ``Question`` and a rendering in each front end."""
 
 from __future__ import annotations
 
@@ -18,13 +14,13 @@ if TYPE_CHECKING:
     from zot.agent.services import Services
     from zot.core.permission_gate import Answer, ApprovalQuestion
 
-FAILED = "refused: asking for confirmation failed"
+FAILED = "denied: cannot ask for confirmation"
 
 T = TypeVar("T")
 
 
 class Question(msgspec.Struct, Generic[T], frozen=True):
-    """Base class; ``kind`` chooses the rendering, ``T`` is the type of the answer."""
+    """Base class; ``kind`` selects the rendering, ``T`` is the type of the answer."""
 
     kind: ClassVar[str]
 
@@ -39,7 +35,7 @@ class Question(msgspec.Struct, Generic[T], frozen=True):
 
 
 class Approval(Question["Answer"], frozen=True):
-    """May this tool call run? ``worker`` is the swarm worker that asks, if one does."""
+    """Asks whether a tool call may run. ``worker`` is the swarm worker that asks, if any."""
 
     kind: ClassVar[str] = "approval"
     request: ApprovalQuestion
@@ -65,7 +61,7 @@ class QuestionQueue:
         self._presenter: Presenter | None = None
         self._kinds: frozenset[str] = frozenset()
         self._one_at_a_time = True
-        self._turn = asyncio.Lock()  # it is fair, so the order is that of the questions
+        self._turn = asyncio.Lock()  # fair: preserves the order of questions
         self._asked = 0
         self._followers: list[tuple[str, Callable[[bool], None]]] = []
         self._sections: dict[str, asyncio.Lock] = {}
@@ -73,9 +69,8 @@ class QuestionQueue:
     # --- for the front end
 
     def present(self, presenter: Presenter | None, kinds: Collection[str], *, one_at_a_time: bool = True) -> None:
-        """Register the presenter and the kinds it can show, instead of the one before.
-
-        A presenter for people gets questions one at a time, one for programs as they come."""
+        """Register the presenter and its kinds, replacing the previous one.
+        A presenter for people gets one question at a time, one for programs all at once."""
         self._presenter = presenter
         self._kinds = frozenset(kinds) if presenter is not None else frozenset()
         self._one_at_a_time = one_at_a_time
@@ -84,7 +79,7 @@ class QuestionQueue:
 
     @property
     def waiting(self) -> int:
-        """The number of questions behind the one that is shown."""
+        """The number of waiting questions behind the shown one."""
         return max(self._asked - 1, 0)
 
     # --- for features
@@ -93,12 +88,12 @@ class QuestionQueue:
         return kind in self._kinds
 
     def follow(self, kind: str, on_change: Callable[[bool], None]) -> None:
-        """Call ``on_change`` with whether that kind can be asked: now, and each time the presenter changes."""
+        """Call ``on_change`` with whether that kind can be asked: now, and when the presenter changes."""
         self._followers.append((kind, on_change))
         on_change(self.can_ask(kind))
 
     def section(self, name: str) -> asyncio.Lock:
-        """Held by a feature that looks what is open, asks and applies the answer: it settles the next question, too."""
+        """Lock for a feature that lists, asks and applies: its answer may settle the next question."""
         return self._sections.setdefault(name, asyncio.Lock())
 
     async def ask(
@@ -108,8 +103,8 @@ class QuestionQueue:
         settled: Callable[[], T | None] = lambda: None,
         on_failure: Callable[[str], None] = lambda reason: None,
     ) -> T:
-        """The user's answer. If the question waited for others, ``settled`` may have an answer by now. ``on_failure``
-        gets the reason if the presenter fails."""
+        """The user's answer. If the question waited, ``settled`` may have an answer by then.
+        ``on_failure`` gets the reason if the presenter fails."""
         waits = self._one_at_a_time and self._asked > 0
         self._asked += 1
         try:
@@ -133,7 +128,7 @@ class QuestionQueue:
 
 
 def question_queue(services: Services) -> QuestionQueue:
-    """The queue of a conversation and its side conversations, created when it is first needed."""
+    """The queue of a conversation and its side chats, created on first use."""
     if services.questions is None:
         front_end = services.front_end
         services.questions = QuestionQueue()

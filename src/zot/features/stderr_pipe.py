@@ -1,8 +1,6 @@
-"""Pipes that a child writes to and the event loop reads, among them its stderr on the way into its log.
-
-A burst on stderr is stored whole. Beyond it a part of each second is stored, the rest is counted, and the pipe
-is read slowly, so that only the child waits.
-"""
+"""Pipes that a child writes to and the event loop reads, for example its stderr to its log.
+A burst is stored whole. Beyond it a part of each second is stored, the rest is counted, and the pipe is read slowly, so
+that only the child waits."""
 
 from __future__ import annotations
 
@@ -13,13 +11,13 @@ from collections.abc import Callable
 KEPT_AT_ONCE = 5 * 1000 * 1000
 KEPT_IN_A_SECOND = 500 * 1000
 _SECOND = 1.0
-READ_BYTES = 64 * 1024  # all that a pipe holds
+READ_BYTES = 64 * 1024  # default size of a pipe
 _BETWEEN_SIPS_S = 0.005
-_LAST_SIPS = 16  # a child may have made its pipe larger
+_LAST_SIPS = 16  # a child may have enlarged its pipe
 
 
 class ChildPipe:
-    """``for_child`` is the end the child writes to; the caller closes it once the child has it."""
+    """``for_child`` is the child's end; the caller closes it once the child has it."""
 
     def __init__(self) -> None:
         self._fd, self.for_child = os.pipe()
@@ -32,7 +30,7 @@ class ChildPipe:
         return self._fd < 0
 
     def close(self) -> None:
-        """Nothing more is read."""
+        """Stop reading."""
         if self._fd >= 0:
             self._loop.remove_reader(self._fd)
             os.close(self._fd)
@@ -42,7 +40,7 @@ class ChildPipe:
         self._read()
 
     def _read(self) -> int:
-        """One read; how much there was. At the end the pipe is closed."""
+        """One read; returns its size. Closes the pipe at the end."""
         try:
             data = os.read(self._fd, READ_BYTES)
         except BlockingIOError:
@@ -63,7 +61,7 @@ class ChildPipe:
 
 
 class StderrPipe(ChildPipe):
-    """``keep`` gets what goes into the log; ``left_out`` the number of bytes that do not, at most once a second."""
+    """``keep`` gets the logged output; ``left_out`` the number of dropped bytes, at most once a second."""
 
     def __init__(self, keep: Callable[[bytes], None], left_out: Callable[[int], None]) -> None:
         super().__init__()
@@ -75,7 +73,7 @@ class StderrPipe(ChildPipe):
         self._refill: asyncio.TimerHandle | None = None
 
     def drain(self) -> None:
-        """Take what is there now, so that what the host writes next stands behind it."""
+        """Read available output now, so that zot's next line comes after it."""
         for _ in range(_LAST_SIPS):
             if self.is_closed or self._read() < READ_BYTES:
                 return

@@ -1,9 +1,6 @@
-"""Which programs of a project the user allowed to run: one store for extensions, MCP servers, hooks and plugins.
-
-``$ZOT_HOME/trust.json`` has the records of extensions by directory, which ``extensions.loader.extension_trust`` reads,
-and for each project the entries of other kinds by kind and name, with the SHA-256 of the content the user saw. Changed
-content needs a new decision. Each feature lists what still needs one as ``Untrusted``, so that a front end asks once.
-"""
+"""Programs of a project that the user allowed to run: extensions, MCP servers, hooks and plugins.
+``$ZOT_HOME/trust.json`` has records of extensions by directory, and per project the other entries by kind and name with
+the SHA-256 of the reviewed content. Changed content needs a new decision."""
 
 from __future__ import annotations
 
@@ -34,15 +31,13 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 def project_key(directory: Path) -> str:
-    """The name of a project in every file of zot's home: its real path."""
+    """The key of a project in every file of zot's home: its real path."""
     return path_key(os.path.realpath(directory))
 
 
 def path_key(path: str) -> str:
-    r"""The path as text that JSON can hold, different for different paths.
-
-    A byte that is not UTF-8 becomes ``\xff``. A name that already contains such an escape gets its backslash escaped as
-    ``\x5c``; every other path is its own key."""
+    """The path as unique text for JSON.
+    A byte that is not UTF-8 becomes ``\\xff``; in a name with such an escape the backslash becomes ``\\x5c``."""
     return os.fsencode(_LOOKS_ESCAPED.sub(r"\\x5c", path)).decode("utf-8", "backslashreplace")
 
 
@@ -63,7 +58,7 @@ class _Entries(msgspec.Struct):
 
 
 class TrustStore:
-    """Reads the file for each question, so that the decision of another process counts. ConfigError: it is damaged."""
+    """Reads the file each time, so that decisions of other processes count. ConfigError: it is damaged."""
 
     def __init__(self, home: Path, for_run: Collection[str] = ()) -> None:
         self.path = home / FILE
@@ -75,11 +70,11 @@ class TrustStore:
         return saved == sha256(content) or run_entry(kind, name, content) in self._for_run
 
     def is_changed(self, project: Path, kind: EntryKind, name: str, content: bytes) -> bool:
-        """Whether other content was trusted under that name."""
+        """True if other content was trusted under that name."""
         return self.entries(project).get(f"{kind} {name}", sha256(content)) != sha256(content)
 
     def entries(self, project: Path) -> dict[str, str]:
-        """``"kind name"`` and the digest of the trusted content; extensions have records of their own."""
+        """``"kind name"`` and the digest of the trusted content; extensions have their own records."""
         return self.load(_Entries).guests.get(project_key(project), {})
 
     def trust(self, project: Path, kind: EntryKind, name: str, content: bytes) -> None:
@@ -87,7 +82,7 @@ class TrustStore:
             file.guests.setdefault(project_key(project), {})[f"{kind} {name}"] = sha256(content)
 
     def untrust(self, project: Path, kind: EntryKind, name: str) -> bool:
-        """Whether it had been trusted."""
+        """Remove an entry; true if it was trusted."""
         key = project_key(project)
         with self.edit() as file:
             entries = file.guests.get(key, {})
@@ -96,21 +91,21 @@ class TrustStore:
                 file.guests.pop(key, None)
         return known
 
-    # --- for features with records of their own
+    # --- for features with their own records
 
     def load(self, part: type[T]) -> T:
-        """The fields of the file that ``part`` has."""
+        """The fields of the file in ``part``."""
         return JsonStore(self.path, part, ADVICE).load()
 
     @contextmanager
     def edit(self) -> Generator[TrustFile]:
-        """The whole file, to be changed in the block. OSError when it cannot be written."""
+        """The whole file, to be changed in the block. OSError if it cannot be written."""
         with JsonStore(self.path, TrustFile, ADVICE).edit() as file:
             yield file
 
     @contextmanager
     def locked(self) -> Generator[None]:
-        """No other process changes the file, or what belongs to it, meanwhile."""
+        """Locks the file and its related files against other processes."""
         with locked(self.path):
             yield
 
@@ -120,11 +115,11 @@ def run_entry(kind: EntryKind, name: str, content: bytes) -> str:
     return f"{kind} {sha256(content)} {name}"
 
 
-# --- what needs a decision
+# --- pending decisions
 
 
 class Untrusted(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that would run if the user trusted it, as plain values for a front end to show."""
+    """An untrusted program, as plain values for a front end to show."""
 
     kind: UntrustedKind
     name: str
@@ -133,9 +128,9 @@ class Untrusted(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[str, ...]
     """The commands or addresses, one line each."""
     details: tuple[str, ...] = ()
-    """What else the decision is about: permissions, files, scripts, changes; one line each."""
+    """Other subjects of the decision: permissions, files, scripts, changes; one line each."""
     changed: bool = False
-    """Something else was trusted under that name."""
+    """Other content was trusted under that name."""
     guard: bool = False
 
 
@@ -143,24 +138,21 @@ class TrustSubject(Protocol):
     """A feature that runs programs of a project: the extension host, the MCP host, the hook host."""
 
     def untrusted_items(self) -> list[Untrusted]:
-        """What waits for the user's decision. It may read many files: call it in a thread."""
+        """Items awaiting the user's decision. It may read many files: call it in a thread."""
         ...
 
     def accept_items(self, items: Sequence[Untrusted]) -> None:
-        """The user agreed: guards and hooks among them apply to a prompt that is sent from this moment on."""
+        """The user agreed: guards and hooks among them apply to prompts from now on."""
         ...
 
     async def trust_items(self, items: Sequence[Untrusted], *, save: bool = True) -> None:
-        """Let accepted items run, exactly as they were listed; without ``save`` until this process ends.
-
-        The feature reports what it could not trust."""
+        """Run accepted items exactly as listed; without ``save`` until this process ends.
+        The feature reports failures."""
         ...
 
 
 async def list_untrusted(subjects: Iterable[TrustSubject | None]) -> list[tuple[TrustSubject, list[Untrusted]]]:
-    """Everything that waits for a decision, with the feature to hand the answer to; features without any are left out.
-
-    None stands for a feature that this run does not have."""
+    """Pending decisions with their features; None stands for a feature this run does not have."""
     import asyncio
 
     present = [subject for subject in subjects if subject is not None]
@@ -169,7 +161,7 @@ async def list_untrusted(subjects: Iterable[TrustSubject | None]) -> list[tuple[
 
 
 async def trust_all(found: Sequence[tuple[TrustSubject, list[Untrusted]]], *, save: bool = True) -> None:
-    """Trust what ``list_untrusted`` found. Everything is accepted before the first record is written."""
+    """Trust the items of ``list_untrusted``. All are accepted before the first record is written."""
     for subject, items in found:
         subject.accept_items(items)
     for subject, items in found:

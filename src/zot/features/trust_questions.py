@@ -1,4 +1,4 @@
-"""Asks whether the programs of a project may run, in one question, and about own extensions that need more rights."""
+"""Asks in one question whether a project's programs may run, and about extensions that need more rights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Decision = Literal["trust", "editing", "skip"]
 
 
 class TrustQuestion(Question[Decision], frozen=True):
-    """May these run? ``editing`` trusts them in this run and saves nothing."""
+    """Asks whether these may run. ``editing`` trusts them in this run and saves nothing."""
 
     kind: ClassVar[str] = "trust"
     items: tuple[Untrusted, ...]
@@ -30,7 +30,7 @@ class TrustQuestion(Question[Decision], frozen=True):
 
 
 class GrantQuestion(Question[Decision], frozen=True):
-    """May these extensions of the user do more than the user granted them?"""
+    """Asks whether extensions of the user may have more permissions."""
 
     kind: ClassVar[str] = "grant"
     extensions: tuple[PermissionChange, ...]
@@ -40,7 +40,7 @@ class GrantQuestion(Question[Decision], frozen=True):
 
 
 async def ask_about_trust(conversation: Conversation) -> bool:
-    """Ask if there is something to ask; whether an extension may run now that could not before."""
+    """Ask all pending questions; true if another extension may run now."""
     queue = question_queue(conversation.services)
     async with queue.section("trust"):
         extensions = extension_host(conversation)
@@ -51,7 +51,7 @@ async def ask_about_trust(conversation: Conversation) -> bool:
 
 
 async def _ask_about_project(conversation: Conversation, queue: QuestionQueue) -> bool:
-    """One question about all extensions, MCP servers and hooks; whether an extension was trusted."""
+    """One question about all extensions, MCP servers and hooks; true if an extension was trusted."""
     hosts = (mcp_host(conversation), extension_host(conversation), hook_host(conversation))
     found = await list_untrusted(hosts)
     items = tuple(item for _, listed in found for item in listed)
@@ -75,5 +75,7 @@ async def _ask_about_more(host: ExtensionHost, queue: QuestionQueue) -> bool:
         try:
             await asyncio.to_thread(grant, host.home, extension)
         except (ExtensionError, ConfigError, OSError) as error:
-            host.diagnostics.note(f"extension {extension.name} was not granted more: {describe_error(error)}")
+            host.diagnostics.note(
+                f"extension {extension.name}: its permissions were not granted: {describe_error(error)}"
+            )
     return answer == "trust"

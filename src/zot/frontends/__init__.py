@@ -1,1 +1,1 @@
-"""The ways to run zot; each reads the same event stream and none imports another."""
+"""Front ends of zot; each reads the same event stream and none imports another."""

@@ -1,6 +1,6 @@
-"""The process around a headless run: piped input, ``zot:`` lines on stderr, answers on stdout, signals. The first
-signal aborts the run, the second ends the process, also while a slow reader blocks a write or a callback blocks the
-loop."""
+"""Console of a headless run: piped input, ``zot:`` lines on stderr, answers on stdout, signals.
+The first signal aborts the run, the second ends the process, also while a slow reader blocks a write or a callback
+blocks the loop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from zot.errors import OutputFailed, ZotError
 
-# The sanitizer is imported where something is said or shown: a quiet run into a pipe never needs it.
+# The sanitizer is imported on use: a quiet run into a pipe never needs it.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 REASONS = {130: "interrupted", 143: "terminated", 129: "hangup"}
 
-_STUCK_S = 0.3  # a write that is still stuck so long after a signal is given up
-_INTERRUPT_AT, _GIVE_UP_AT = 4, 12  # looks at a loop that does not turn, so far apart
+_STUCK_S = 0.3  # seconds after a signal until a blocked write is abandoned
+_INTERRUPT_AT, _GIVE_UP_AT = 4, 12  # seconds between checks of a blocked loop
 _MENTION_S = 3.0
-_LONGEST_PIPED = 64 << 20  # more than any model reads
+_LONGEST_PIPED = 64 << 20  # above any model's context
 
 
 class StdoutClosed(Exception):
-    """Nobody reads our stdout any more."""
+    """The reader of stdout is gone."""
 
 
 class SignalInterrupt(BaseException):
-    """A signal arrived while a write was stuck; carries the exit code."""
+    """A signal arrived while a write was blocked; has the exit code."""
 
     def __init__(self, exit_code: int) -> None:
         super().__init__(exit_code)
@@ -51,7 +51,7 @@ class SignalInterrupt(BaseException):
 
 
 def print_notice(text: str) -> None:
-    """One line on stderr, prefixed with our name."""
+    """One line on stderr, prefixed with ``zot:``."""
     print_stderr(f"zot: {text}")
 
 
@@ -69,14 +69,14 @@ def print_stderr(text: str) -> None:
         sys.stderr.write(f"{one_line(text)}\n")
         sys.stderr.flush()
     except (OSError, ValueError):
-        pass  # nobody reads stderr: there is nobody to tell
+        pass  # stderr is closed; there is nowhere to report
 
 
 # --- the event loop
 
 
 def run_loop(work: Coroutine[Any, Any, T]) -> T:
-    """``asyncio.run``, and one line where the system does not even let a loop begin."""
+    """``asyncio.run``, with one error line if the system cannot create a loop."""
     import asyncio
 
     runner = asyncio.Runner()
@@ -84,8 +84,8 @@ def run_loop(work: Coroutine[Any, Any, T]) -> T:
         runner.get_loop()
     except OSError as error:
         work.close()
-        sys.unraisablehook = lambda _: None  # half a loop complains about itself when it is thrown away
-        raise ZotError(f"cannot begin: {error.strerror or error}") from None
+        sys.unraisablehook = lambda _: None  # an incomplete loop warns when it is deleted
+        raise ZotError(f"cannot start: {error.strerror or error}") from None
     with runner:
         return runner.run(work)
 
@@ -94,7 +94,7 @@ def run_loop(work: Coroutine[Any, Any, T]) -> T:
 
 
 class Stdout:
-    """Raw stdout. ``writing`` and the count ``writes`` let a signal handler tell a write that is stuck."""
+    """Raw stdout. ``writing`` and the count ``writes`` let a signal handler detect a blocked write."""
 
     def __init__(self, fd: int = 1) -> None:
         self.fd = fd
@@ -103,7 +103,7 @@ class Stdout:
         self.is_terminal = os.isatty(fd)
 
     def write(self, data: bytes) -> None:
-        """Write everything, or raise StdoutClosed when nobody reads and OutputFailed when it cannot be written."""
+        """Write everything, or raise StdoutClosed without a reader and OutputFailed on errors."""
         view = memoryview(data)
         self.writing = True
         self.writes += 1
@@ -120,7 +120,7 @@ class Stdout:
             self.writing = False
 
     def _write_slowly(self, view: memoryview) -> None:
-        """The other end made our stdout non-blocking: wait for room instead of losing bytes."""
+        """The reader made our stdout non-blocking: wait for room instead of losing bytes."""
         import select
 
         while view:
@@ -146,7 +146,7 @@ class TextOutput:
         self._write(self._sanitizer.feed(text) if self._sanitizer else text)
 
     def close(self) -> None:
-        """Whatever an unfinished escape sequence held back."""
+        """Flush an unfinished escape sequence."""
         if self._sanitizer:
             self._write(self._sanitizer.close())
 
@@ -161,11 +161,11 @@ def _sanitizer() -> Sanitizer:
     return Sanitizer()
 
 
-# --- stdin, read whole before anything else when it is neither a terminal nor a device
+# --- stdin, read whole first unless it is a terminal or a device
 
 
 def is_piped() -> bool:
-    """Whether stdin is something other than a character device (a closed stdin is not)."""
+    """True if stdin is open and not a character device."""
     try:
         return not stat.S_ISCHR(os.fstat(0).st_mode)
     except OSError:
@@ -173,22 +173,22 @@ def is_piped() -> bool:
 
 
 def read_stdin() -> str:
-    """All of stdin, trimmed; says so when it waits, because a pipe left open looks like a hang."""
+    """All of stdin, trimmed; prints a notice while waiting, since an open pipe looks like a hang."""
     chunks: list[bytes] = []
     import select  # only piped runs need it
 
     if not select.select([0], [], [], _MENTION_S)[0]:
-        print_notice("waiting for stdin to close (use </dev/null if nothing is piped in)")
+        print_notice("waiting for stdin to close (run with </dev/null if nothing is piped in)")
     size = 0
     while chunk := os.read(0, 1 << 16):
         chunks.append(chunk)
         if (size := size + len(chunk)) > _LONGEST_PIPED:
             limit = _LONGEST_PIPED >> 20
-            raise ZotError(f"stdin holds more than {limit} MiB, which is no prompt; put it into a file and name that")
+            raise ZotError(f"stdin is larger than {limit} MiB; save it to a file and name the file in the prompt")
     data = b"".join(chunks)
     text = data.decode("utf-8", "replace")
     if "\ufffd" in text and b"\xef\xbf\xbd" not in data:
-        print_notice("stdin is not UTF-8; bytes that could not be read were replaced")
+        print_notice("stdin is not valid UTF-8; invalid bytes were replaced")
     return text.strip()
 
 
@@ -201,8 +201,8 @@ def join_prompt(piped: str, argument: str) -> str:
 
 
 class Signals:
-    """``exit_code`` is 0 until a signal arrived. Python's own handlers run between instructions even while a write to
-    a slow reader is stuck, or while something holds the loop, which an event loop's would not."""
+    """``exit_code`` is 0 until a signal arrives.
+    Python's own handlers also run while a write or the loop is blocked; an event loop's would not."""
 
     def __init__(self, stdout: Stdout) -> None:
         self.exit_code = 0
@@ -226,7 +226,7 @@ class Signals:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.exit_code:
-            if _in_a_callback(frame):  # which would swallow what is raised
+            if _in_a_callback(frame):  # it would swallow the exception
                 exit_immediately(self.exit_code)
             raise SignalInterrupt(self.exit_code)
         self.exit_code = EXIT_CODES[signal.Signals(number)]
@@ -247,18 +247,18 @@ class Signals:
             self._turned = False
             loop.call_soon_threadsafe(self._turn)
             if self._held >= _GIVE_UP_AT:
-                print_notice("something took too long and could not be interrupted; zot ends at once")
+                print_notice("cannot interrupt a blocked operation; exiting")
                 exit_immediately(self.exit_code)
             if self._held and self._held % _INTERRUPT_AT == 0 and _in_a_callback(frame):
-                loop.set_exception_handler(lambda _loop, _context: None)  # it is what we raise here
-                raise sys.modules["asyncio"].CancelledError("it held the event loop for too long")
+                loop.set_exception_handler(lambda _loop, _context: None)  # raised here
+                raise sys.modules["asyncio"].CancelledError("blocked the event loop for too long")
 
     def _turn(self) -> None:
         self._turned = True
 
 
 def _in_a_callback(frame: FrameType | None) -> bool:
-    """Whether the loop is in the middle of one; between them it must not be broken."""
+    """True inside a callback; between callbacks the loop must not be interrupted."""
     handle = getattr(sys.modules.get("asyncio"), "Handle", None)
     while frame is not None and handle is not None:
         if frame.f_code is handle._run.__code__:
@@ -268,7 +268,7 @@ def _in_a_callback(frame: FrameType | None) -> bool:
 
 
 def exit_immediately(code: int) -> NoReturn:
-    """Nothing can be ended in good order: at least no child is left."""
+    """No orderly end is possible: kill the children and exit."""
     if "zot.system.processes" in sys.modules:
         from zot.system.processes import kill_all
 
@@ -277,9 +277,8 @@ def exit_immediately(code: int) -> NoReturn:
 
 
 class StderrExtensionUI:
-    """Notes of extensions in front ends without a screen: lines on stderr; panels and submitted prompts are ignored.
-
-    It does not inherit from ``SilentSurface``: a run without extensions imports nothing of them."""
+    """Notes of extensions in front ends without a screen: lines on stderr; other requests are ignored.
+    It does not inherit from ``NullExtensionUI``: a run without extensions imports nothing of them."""
 
     interactive = False
 

@@ -1,5 +1,4 @@
-"""The index of the packaged documentation: ``index.md`` has one line per page, ``- [topic](file): what it is
-about``."""
+"""The index of the packaged documentation: ``index.md`` has one line ``- [topic](file): text`` per page."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ def pages() -> list[DocsPage]:
 
 
 def check_index() -> list[str]:
-    """What is wrong between the index and the pages; empty when each names the other exactly once."""
+    """Differences between the index and the pages; empty if each names the other exactly once."""
     listed = [page.file for page in pages()]
     topics = [page.topic for page in pages()]
     top = root()

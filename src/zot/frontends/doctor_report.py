@@ -1,5 +1,5 @@
-"""The report of ``zot doctor``, ``/doctor`` and ``zot report``. It opens no connection, runs no key command and no
-untrusted program, and changes no setting."""
+"""The report of ``zot doctor``, ``/doctor`` and ``zot report``.
+It opens no connection, runs no key command and no untrusted program, and changes no setting."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class DoctorReport(msgspec.Struct, frozen=True):
 
 
 def report(home: Path, cwd: Path, running: list[ExtensionStatus] | None = None) -> DoctorReport:
-    """``running``: the extensions of an open conversation, which are reported instead of starting others."""
+    """``running``: extensions of an open conversation, reported instead of starting others."""
     problems = [*home_problems(home)]
-    usable = can_be_entered(home)  # else each file in it would be reported as missing
+    usable = can_be_entered(home)  # otherwise each file in it would be reported as missing
     facts = dict(_facts(home, usable=usable))
     extensions = Extensions([], [], [])
     if not problems:
@@ -73,13 +73,13 @@ def _facts(home: Path, *, usable: bool) -> Iterator[tuple[str, str]]:
     yield "installed", f"{here.how}, {here.place}"
     yield "home", f"{home}{' (not created yet)' if usable and not home.is_dir() else ''}"
     yield "docs", str(index_path())
-    yield "shell", find_program("bash") or find_program("sh") or "none: the bash tool cannot work"
+    yield "shell", find_program("bash") or find_program("sh") or "none: the bash tool does not work"
     from zot.system.jail.jail import detect_support
 
     machine = detect_support(find_program)
     what = {"full": "full (bubblewrap)", "reduced": "reduced (Landlock)", "": "none"}[machine.level]
     yield "jail", f"{what}{f': {machine.why}' if machine.why else ''}"
-    yield "search", find_program("rg") or "built-in (ripgrep is not on PATH)"
+    yield "search", find_program("rg") or "built-in (ripgrep not found on PATH)"
     if not usable:
         return
     catalog = Catalog(home)
@@ -94,12 +94,12 @@ def _facts(home: Path, *, usable: bool) -> Iterator[tuple[str, str]]:
         names = ", ".join(withheld)
         yield (
             "withheld",
-            f"{names}: commands and extensions do not get them, unless named in env_passthrough",
+            f"{names}: not passed to commands and extensions; allow one with env_passthrough",
         )
 
 
 def _credentials(catalog: Catalog, store: AuthStore) -> Iterator[str]:
-    """Which providers have one and where it is; never the value."""
+    """Providers with a credential and where it is; never the value."""
     for provider in catalog.providers().values():
         if variable := next((name for name in provider.env if os.environ.get(name)), ""):
             yield f"{provider.id} ({variable})"
@@ -111,7 +111,7 @@ def _stored(provider: Provider, store: AuthStore) -> bool:
     try:
         entry = store.shape(provider.id)
     except ZotError:
-        return False  # reported once, among the problems
+        return False  # reported once, with the problems
     return bool(entry.api_key or entry.oauth or entry.keyring)
 
 
@@ -138,21 +138,21 @@ def _problems(home: Path, cwd: Path) -> Iterator[str]:
 
 
 def home_problems(home: Path) -> Iterator[str]:
-    """One line for each thing that is in the way, with what to do about it."""
+    """One line per problem, with its fix."""
     try:
         there = os.path.lexists(home)
         kind = home.is_dir()
     except OSError as error:
-        yield f"{home} cannot be entered: {error.strerror}; make it yours, or set ZOT_HOME to another place"
+        yield f"cannot open {home}: {error.strerror}; change its owner, or set ZOT_HOME to another directory"
         return
     if not there:
         yield from _cannot_be_made(home)
         return
     if not kind:
-        yield f"{home} is zot's home and is not a directory; move it away, or set ZOT_HOME to another place"
+        yield f"{home} (zot's home) is not a directory; move it away, or set ZOT_HOME to another directory"
         return
     if blocked := _blocked(home):
-        yield f"{home} {blocked}: settings, sessions and logs cannot be kept; change its mode or set ZOT_HOME"
+        yield f"{home} {blocked}: settings, sessions and logs cannot be saved; change its mode or set ZOT_HOME"
         return
     yield from (
         f"{place} {blocked}"
@@ -165,7 +165,7 @@ def home_problems(home: Path) -> Iterator[str]:
 
 
 def can_be_entered(home: Path) -> bool:
-    """Or made: whether there is anything to be said about what is in it."""
+    """True if the home exists or can be created."""
     try:
         os.stat(f"{home}/.")
     except FileNotFoundError:
@@ -178,18 +178,18 @@ def can_be_entered(home: Path) -> bool:
 def _cannot_be_made(home: Path) -> Iterator[str]:
     there = next(parent for parent in home.parents if os.path.lexists(parent))
     if not there.is_dir() or not _may(there, os.W_OK | os.X_OK):
-        yield f"{home} cannot be made: {there} is not writable for you; set HOME or ZOT_HOME to a place that is yours"
+        yield f"cannot create {home}: {there} is not writable; set HOME or ZOT_HOME to your own directory"
 
 
 def _blocked(place: Path) -> str:
     if _may(place, os.R_OK | os.W_OK | os.X_OK):
         return ""
     owner = place.stat().st_uid
-    return "cannot be written" if owner == os.geteuid() else f"belongs to another user ({_user(owner)})"
+    return "is not writable" if owner == os.geteuid() else f"belongs to another user ({_user(owner)})"
 
 
 def _may(place: Path, mode: int) -> bool:
-    """As the one who would write: the effective user, where the system can tell."""
+    """True if the effective user may write."""
     return os.access(place, mode, effective_ids=os.access in os.supports_effective_ids)
 
 

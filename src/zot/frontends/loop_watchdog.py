@@ -1,5 +1,5 @@
-"""Interrupts callbacks that block the event loop, so that signals, esc and ctrl+c work. Signals raise ``LoopHeld`` in
-the blocking callback, or end the process; a thread watches for keys that wait."""
+"""Interrupts callbacks that block the event loop, so that signals, esc and ctrl+c work.
+Signals raise ``LoopInterrupted`` in the blocking callback, or end the process; a thread watches for keys that wait."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from types import FrameType
 from zot.frontends.console import EXIT_CODES
 
 PATIENCE_S = 1.0
-_STRIKES = 4  # in a row; then nothing is waited for any more
-_LONGEST_END = 30  # times the patience, for an end that goes on but does not arrive
-_TOGETHER_S = 30.0  # presses further apart have nothing to do with each other
+_STRIKES = 4  # interruptions in a row; then the process exits
+_LONGEST_END = 30  # times the patience, for a shutdown that continues but does not finish
+_TOGETHER_S = 30.0  # presses further apart are independent
 _CALLBACK = asyncio.Handle._run.__code__  # pyright: ignore[reportPrivateUsage]  # the frame below every callback
 
 
 class LoopInterrupted(asyncio.CancelledError):
-    """Raised in what holds the loop; a task it ends counts as cancelled."""
+    """Raised in the blocking callback; a task it ends counts as cancelled."""
 
 
 class LoopWatchdog:
-    """Made inside a running loop, in the main thread. ``leave`` ends the mode; ``last_resort`` the process."""
+    """Created inside a running loop, in the main thread. ``leave`` ends the mode; ``last_resort`` the process."""
 
     def __init__(self, leave: Callable[[int], object], last_resort: Callable[[int], object]) -> None:
         self.exit_code = 0
@@ -43,11 +43,11 @@ class LoopWatchdog:
         signal.signal(signal.SIGALRM, self._alarm)
 
     def watch_keys(self, reads: Callable[[], int], take: Callable[[], list[str]]) -> None:
-        """``reads`` counts what the loop has read of stdin; ``take`` reads what waits and names the keys."""
+        """``reads`` counts reads of stdin by the loop; ``take`` reads waiting input and names the keys."""
         self._keys = KeyWatcher(self._loop, reads, take)
 
     def close(self) -> None:
-        """The loop is over: signals are the system's again."""
+        """After the loop: restore the signal handlers."""
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number in (*EXIT_CODES, signal.SIGALRM):
             signal.signal(number, signal.SIG_DFL)
@@ -65,7 +65,7 @@ class LoopWatchdog:
             self._ask()
 
     def _ask(self) -> None:
-        """Whether the loop turns is known when the alarm rings."""
+        """The alarm shows whether the loop still runs."""
         self._turned = False
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._answer)
@@ -96,15 +96,15 @@ class LoopWatchdog:
 
 
 def _interrupt(frame: FrameType | None) -> None:
-    """Only inside a callback: the loop itself is never broken."""
+    """Only inside a callback: the loop itself is never interrupted."""
     while frame is not None:
         if frame.f_code is _CALLBACK:
-            raise LoopInterrupted("it held the event loop for too long")
+            raise LoopInterrupted("blocked the event loop for too long")
         frame = frame.f_back
 
 
 class KeyWatcher:
-    """Sleeps until something is typed, then looks whether the loop reads it; ``held`` when it does not."""
+    """Waits for input, then checks whether the loop reads it; calls ``held`` if not."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, reads: Callable[[], int], take: Callable[[], list[str]]
@@ -127,7 +127,7 @@ class KeyWatcher:
         os.close(self._woken)
 
     def _watch(self) -> None:
-        with contextlib.suppress(OSError, ValueError, RuntimeError):  # stdin or the loop is gone
+        with contextlib.suppress(OSError, ValueError, RuntimeError):  # stdin or the loop is closed
             while not self._closing.is_set():
                 select.select([0, self._woken], [], [])
                 before = self._reads()

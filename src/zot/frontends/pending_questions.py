@@ -1,5 +1,5 @@
-"""Questions that a client answers later, by request id: approvals, outside access, questions of MCP servers. A client
-is asked only what it announced; when it disconnects, every open question is denied."""
+"""Questions that a client answers later, by request id: approvals, outside access, MCP questions.
+A client is asked only what it announced; when it disconnects, every open question is denied."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 GONE = "denied: the client disconnected before answering"
 
-# Which kinds of questions a capability of ``hello`` stands for.
+# Kinds of questions per capability of ``hello``.
 _CAPABILITIES = {"approvals": ("approval", "outside"), "elicitation": ("elicitation",)}
 
 
 class PendingQuestions:
-    """The presenter of a front end that sends questions to a client. ``outside``: also those about outside paths."""
+    """The presenter of a front end that sends questions to a client. ``outside``: also outside access."""
 
     def __init__(self, queue: QuestionQueue, send: Callable[[wire.Asked], None], *, outside: bool) -> None:
         self._queue = queue
@@ -39,7 +39,7 @@ class PendingQuestions:
         self._pending: dict[str, tuple[Question[Any], asyncio.Future[Any]]] = {}
         self._counts: Counter[str] = Counter()
         self._closed = False
-        self.on_close: list[Callable[[], None]] = []  # others that wait for answers of the client
+        self.on_close: list[Callable[[], None]] = []  # other requests to the client
 
     def announce(self, capabilities: Collection[str]) -> None:
         """The capabilities of the client."""
@@ -48,20 +48,22 @@ class PendingQuestions:
         self._queue.present(self._present, kinds, one_at_a_time=False)
 
     def approve(self, command: wire.Approve) -> None:
-        """UsageError if that question does not wait, or the decision is not one of its answers."""
+        """UsageError if that question is not open, or the decision is invalid."""
         question, future = self._find(command.request_id, "approval")
         if question.kind == "outside":
             if command.decision in ("prefix", "tool", "all"):
-                future.set_result("deny")  # a client that does not know the question has not answered it
-                raise UsageError(f'"{command.decision}" is no answer about what is outside: once, session, never, deny')
+                future.set_result("deny")  # a client without this capability cannot answer it
+                raise UsageError(
+                    f'invalid decision "{command.decision}" about outside access: expected once, session, never or deny'
+                )
             future.set_result(command.decision)
         elif command.decision in ("session", "never"):
-            raise UsageError(f'"{command.decision}" only answers a request with "outside"')
+            raise UsageError(f'invalid decision "{command.decision}": only for requests with "outside"')
         else:
             future.set_result(Answer(command.decision, command.reason))
 
     def answer_elicitation(self, command: wire.AnswerElicitation) -> None:
-        """UsageError if that question does not wait, or the answer does not fit it."""
+        """UsageError if that question is not open, or the answer does not fit it."""
         question, future = self._find(command.request_id, "elicitation")
         answer: dict[str, Any] = {"action": command.action}
         if command.action == "accept" and not question.url:
@@ -74,7 +76,7 @@ class PendingQuestions:
         future.set_result(answer)
 
     def close(self) -> None:
-        """The client has gone: deny everything that waits or follows."""
+        """The client disconnected: deny open and later questions."""
         self._closed = True
         for close in self.on_close:
             close()
@@ -85,7 +87,7 @@ class PendingQuestions:
     def _find(self, request_id: str, prefix: str) -> tuple[Any, asyncio.Future[Any]]:
         question, future = self._pending.get(request_id, (None, None))
         if future is None or future.done() or not request_id.startswith(f"{prefix}-"):
-            raise UsageError(f'no {prefix} request "{request_id}" is waiting')
+            raise UsageError(f'no {prefix} request "{request_id}" is open')
         return question, future
 
     async def _present(self, question: Question[Any]) -> Any:
@@ -150,7 +152,7 @@ def _elicitation_frame(request_id: str, question: Elicitation) -> wire.Elicitati
     )
 
 
-# By kind: how the request id begins, and the frame.
+# Prefix of the request id and frame, by kind.
 _FRAMES: dict[str, tuple[str, Callable[[str, Any], wire.ApprovalRequest | wire.ElicitationRequest]]] = {
     "approval": ("approval", _approval_frame),
     "outside": ("approval", _outside_frame),
@@ -159,8 +161,7 @@ _FRAMES: dict[str, tuple[str, Callable[[str, Any], wire.ApprovalRequest | wire.E
 
 
 class ClientPermissions:
-    """What a client may change about permissions: it goes no further than the mode zot was started with, or than the
-    limit that was named."""
+    """Limits a client to the permission mode zot was started with, or to the named limit."""
 
     def __init__(self, gate: PermissionGate | None, limit: str) -> None:
         self._gate = gate
@@ -168,19 +169,18 @@ class ClientPermissions:
         self._mentioned = False
 
     def mention(self) -> None:
-        """Before a prompt: say once that its calls will be refused, if they will."""
+        """Before a prompt: report once that its calls will be denied."""
         gate = self._gate
         if gate is not None and not gate.allows_everything and gate.confirmer is None and not self._mentioned:
             self._mentioned = True
-            what = "every tool call" if gate.asks_each else f"in the mode {gate.mode} what would be asked about"
+            what = "every tool call" if gate.asks_each else f"in mode {gate.mode} every call that requires approval"
             flag = "--no-yolo" if gate.asks_each else "permissions"
-            print_notice(f'{flag}: {what} is refused, because the client did not announce "approvals" in hello')
+            print_notice(f'{flag}: {what} is denied, because the client did not announce "approvals" in hello')
 
     def check_widening(self, mode: str) -> None:
-        """UsageError when a client may not go that far."""
+        """UsageError if the mode exceeds the limit."""
         wanted = parse_mode(mode)
         if wanted is not None and is_wider(wanted, self._widest):
             raise UsageError(
-                f"the permission mode cannot be {wanted}: zot was started with {self._widest}; "
-                "--permission-limit says how far a client may go"
+                f"cannot switch to mode {wanted}: this run allows at most {self._widest} (--permission-limit)"
             )

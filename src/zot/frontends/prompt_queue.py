@@ -1,5 +1,5 @@
-"""Runs prompts and compactions one at a time, in order. The last event of each is sent when the agent is idle, so
-that a client that has seen it can clear or switch at once."""
+"""Runs prompts and compactions one at a time, in order.
+The last event of each is sent when the agent is idle, so that a client that has seen it can clear or switch at once."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ MOST_BYTES = 64 * 1024 * 1024
 
 
 class QueuedWork(msgspec.Struct, frozen=True):
-    """``started`` answers the command; ``compact`` makes it a compaction, with the text as its focus, instead of a
-    prompt; an ``errand`` is neither, answers by itself, and has no events."""
+    """One queued command. ``started`` answers it; ``compact``: a compaction with the text as focus.
+    An ``errand`` is neither prompt nor compaction, answers by itself, and has no events."""
 
     started: Callable[[], None]
     text: str = ""
@@ -37,46 +37,46 @@ class QueuedWork(msgspec.Struct, frozen=True):
 
 
 class PromptQueue:
-    """``hear`` reads the conversation for the client, from before it is built, and ``send`` gets the events the client
-    should see; ``conversation`` is set once it is built."""
+    """``hear`` receives the conversation's events, from before it is built; ``send`` those for the client.
+    ``conversation`` is set once it is built."""
 
     conversation: Conversation
 
     def __init__(self, send: Callable[[AgentEvent], None]) -> None:
         self._send = send
         self._waiting: deque[QueuedWork] = deque()
-        self._size = 0  # of what waits
+        self._size = 0  # of waiting commands
         self._running: QueuedWork | None = None
         self._last: AgentEvent | None = None  # of the running work
         self._abort_at_start = False
         self._wake = asyncio.Event()
         self._closed = False
-        self._announced = 0  # commands that may still add work
-        self._early: list[SessionFault | Diagnostic] | None = []  # until the client has spoken
+        self._announced = 0  # commands that may add work
+        self._early: list[SessionFault | Diagnostic] | None = []  # until the client's first command
 
     @property
     def busy(self) -> bool:
         return self._running is not None
 
     def open(self) -> None:
-        """The client has spoken: from now on events may be written."""
+        """After the client's first command events may be written."""
         early, self._early = self._early or (), None
         for event in early:
             self._send(event)
 
     def submit(self, work: QueuedWork) -> None:
-        """UsageError when too much waits already; what runs does not count."""
+        """UsageError if too many commands wait; the running one does not count."""
         if len(self._waiting) >= MOST_WAITING:
-            raise UsageError(f"{MOST_WAITING} commands are waiting already; wait for `done` before you send more")
+            raise UsageError(f"{MOST_WAITING} commands are already waiting; wait for `done` before sending more")
         if self._waiting and self._size + work.size > MOST_BYTES:
-            raise UsageError(f"{MOST_BYTES // 1024**2} MiB of prompts are waiting already; wait for `done`")
+            raise UsageError(f"{MOST_BYTES // 1024**2} MiB of prompts are already waiting; wait for `done`")
         self._waiting.append(work)
         self._size += work.size
         if self._running is None:
             self._start_next()
 
     def announce(self) -> None:
-        """Work may come although input has ended; ``withdraw`` says that it has come, or will not."""
+        """Work may follow although input has ended; ``withdraw`` ends this."""
         self._announced += 1
 
     def withdraw(self) -> None:
@@ -84,7 +84,7 @@ class PromptQueue:
         self._wake.set()
 
     def abort(self) -> None:
-        """End what runs; what waits stays."""
+        """Abort the running command; waiting ones stay."""
         if self.conversation.busy:
             self.conversation.abort()
         elif self._running is not None:
@@ -96,7 +96,7 @@ class PromptQueue:
         self._wake.set()
 
     def stop(self) -> None:
-        """End what runs, forget what waits."""
+        """Abort the running command and drop waiting ones."""
         self._waiting.clear()
         self._size = 0
         self.abort()
@@ -114,8 +114,8 @@ class PromptQueue:
                     else:
                         await self.conversation.prompt(work.text, work.images, first_call=work.first_call)
                 except ZotError:
-                    pass  # the events have told it
-                except Exception as error:  # a bug; the events have told it, and the process stays usable
+                    pass  # reported by the events
+                except Exception as error:  # a bug, reported by the events; the process stays usable
                     print_notice(f"internal error: {type(error).__name__}: {error}")
                 self._finish()
             if self._closed and not self._announced:

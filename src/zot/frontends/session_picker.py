@@ -1,4 +1,5 @@
-"""Choose a session without a screen: rows on stderr, a number from stdin. `zot sessions list` prints the same rows."""
+"""Chooses a session without a screen: rows on stderr, a number from stdin.
+`zot sessions list` prints the same rows."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ _LABEL_MAX = 60
 
 
 def choose(store: SessionStore, read_line: Callable[[], str], write: Callable[[str], object]) -> Path | None:
-    """``--resume`` without a screen: list, read a number. None when there is nothing to resume."""
+    """``--resume`` without a screen: list, read a number. None without earlier sessions."""
     summaries = store.summaries()
     if not summaries:
         write("no earlier session in this directory; starting a new one\n")
@@ -23,12 +24,12 @@ def choose(store: SessionStore, read_line: Callable[[], str], write: Callable[[s
     write(f"resume which one (1-{len(summaries)})? ")
     answer = read_line().strip()
     if not answer.isdecimal() or not 1 <= int(answer) <= len(summaries):
-        raise UsageError(f'"{plain(answer)}" is not one of the sessions 1 to {len(summaries)}')
+        raise UsageError(f'invalid session "{plain(answer)}": expected 1 to {len(summaries)}')
     return Path(summaries[int(answer) - 1].path)
 
 
 def row(number: int, summary: Summary) -> str:
-    """Number, age, model, count of messages, cost, id and the title or the first words."""
+    """Number, age, model, messages, cost, id, and title or first words."""
     return (
         f"{number:>3}  {_age(summary.modified):>5}  {_short(summary.model, 28):<28}  {summary.messages:>5} msg  "
         f"${summary.cost_usd:<8.3f}  {plain(summary.id[:8]):<8}  {_short(summary.label)}"
@@ -36,7 +37,7 @@ def row(number: int, summary: Summary) -> str:
 
 
 def plain(text: str) -> str:
-    """Text that came from a model or a file, without anything a terminal would obey."""
+    """Text of a model or a file without control sequences."""
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 

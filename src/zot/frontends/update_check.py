@@ -1,4 +1,4 @@
-"""Looks for a newer zot and for the changes of this one, only if the user configured a release feed (``update_url``).
+"""Checks for a newer zot, only if the user configured a release feed (``update_url``).
 Requests take at most four seconds and fail silently; a found version is cached for twelve hours."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Update(msgspec.Struct, frozen=True):
 
 
 class Release(msgspec.Struct, frozen=True):
-    """What a feed says about a release; unknown fields are ignored."""
+    """A release in the feed; unknown fields are ignored."""
 
     tag_name: str = ""
     html_url: str = ""
@@ -38,7 +38,7 @@ class Release(msgspec.Struct, frozen=True):
 
 
 class UpdateCheckState(msgspec.Struct, frozen=True):
-    """``update-check.json``: what the last check found, and for which version it was made."""
+    """``update-check.json``: result of the last check and the version it was made for."""
 
     checked_at: float
     current_at: str
@@ -47,7 +47,7 @@ class UpdateCheckState(msgspec.Struct, frozen=True):
 
 
 class UpdateCheck:
-    """``find`` answers from the cache or the feed; None means "nothing newer is known"."""
+    """``find`` returns a newer version from the cache or the feed, or None."""
 
     def __init__(self, home: Path, version: str, update_url: str) -> None:
         self._path = home / "update-check.json"
@@ -68,12 +68,12 @@ class UpdateCheck:
         if release is None or not release.tag_name:
             return None
         checked = UpdateCheckState(time.time(), self._version, release.tag_name, release.html_url)
-        with contextlib.suppress(OSError):  # then the feed is asked again next time
+        with contextlib.suppress(OSError):  # the feed is checked again next time
             write_atomic(self._path, msgspec.json.encode(checked))
         return self._newer(release.tag_name, release.html_url)
 
     def _cached(self) -> Update | None:
-        """Only good news is believed: a cache that knows of no update asks again."""
+        """Only a found update is cached."""
         try:
             checked = msgspec.json.decode(read_whole(self._path), type=UpdateCheckState)
         except (OSError, msgspec.DecodeError):
@@ -98,7 +98,7 @@ async def fetch_release(pool: HttpPool, url: str) -> Release | None:
 
 
 def version_key(text: str) -> tuple[int, int, int]:
-    """The first three numbers of a version; a leading ``v`` and what follows a space or ``(`` do not count."""
+    """The first three numbers of a version, without a leading ``v`` and text after a space or ``(``."""
     plain = text.strip().removeprefix("v").split(" ")[0].split("(")[0]
     parts = [int(part) if part.isascii() and part.isdigit() else 0 for part in plain.split(".")[:3]]
     first, second, third = (*parts, 0, 0, 0)[:3]
@@ -109,7 +109,7 @@ def version_key(text: str) -> tuple[int, int, int]:
 
 
 async def whats_new(settings: Settings, version: str, pool: HttpPool) -> str:
-    """The text to show now, or nothing. ``dismissed`` records that it was seen."""
+    """The text to show now, or nothing. ``dismissed`` stores that it was seen."""
     plain = version.split(" ")[0]
     url, shown = settings.values.update_url.rstrip("/"), settings.values.last_changelog_shown
     if not url or plain in ("", "dev"):

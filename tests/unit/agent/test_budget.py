@@ -77,7 +77,7 @@ async def test_a_model_without_a_price_is_refused_with_the_way_out(talk: Open, t
     async with talk(max_cost=1.0, **far) as (conversation, _):
         outcome = await conversation.prompt("hi")
     assert isinstance(outcome.error, CostLimitReached)
-    assert "no price is known for far/m" in str(outcome.error) and "priceInput" in str(outcome.error)
+    assert "unknown price of far/m" in str(outcome.error) and "priceInput" in str(outcome.error)
     models["far"]["models"] = [{"id": "m", "priceInput": 0, "priceOutput": 0}]
     (tmp_path / "home" / "models.json").write_text(json.dumps({"providers": models}))
     async with talk(max_cost=1.0, **far) as (conversation, _):
@@ -99,7 +99,7 @@ async def test_the_second_model_is_refused_by_the_same_limit(talk: Open) -> None
         conversation.subscribe(lambda event: said.append(getattr(event, "text", "")), Diagnostic)
         outcome = await conversation.prompt("hi")
     assert isinstance(outcome.error, CostLimitReached) and len(server.requests) == 2
-    assert any("going on with anthropic/claude-haiku-4-5" in text for text in said)
+    assert any("continuing with anthropic/claude-haiku-4-5" in text for text in said)
 
 
 async def test_a_limit_set_in_the_settings_holds_at_once(talk: Open) -> None:

@@ -80,7 +80,7 @@ def test_an_attached_file(root: Path, beneath: JailedFiles, relative: str) -> No
     (root / "link.md").symlink_to("../secret.md")
     (root / "notes.md").write_text("my notes")
     chips = ChipMaker()
-    with pytest.raises(ZotError, match=r"cannot be attached: jailed: .*/unjail"):
+    with pytest.raises(ZotError, match=r"cannot attach .*: jailed: .*/unjail"):
         submission(["x", chips.content(root, relative)], beneath)
     sent = submission(["x", chips.content(root, "notes.md")], beneath)
     assert sent is not None and "my notes" in sent.text

@@ -51,13 +51,13 @@ async def test_all_kinds_are_sent_at_once_and_answered_in_any_order() -> None:
 async def test_answer_of_another_kind_is_refused_and_the_question_waits() -> None:
     queue, pending, _ = connected("approvals", "elicitation")
     approval, form, _ = await ask_all(queue)
-    with pytest.raises(UsageError, match='no approval request "elicitation-1" is waiting'):
+    with pytest.raises(UsageError, match='no approval request "elicitation-1" is open'):
         pending.approve(Approve(request_id="elicitation-1", decision="once"))
-    with pytest.raises(UsageError, match='no elicitation request "approval-1" is waiting'):
+    with pytest.raises(UsageError, match='no elicitation request "approval-1" is open'):
         pending.answer_elicitation(AnswerElicitation(request_id="approval-1", action="decline"))
-    with pytest.raises(UsageError, match="lacks name"):
+    with pytest.raises(UsageError, match="missing fields: name"):
         pending.answer_elicitation(AnswerElicitation(request_id="elicitation-1", action="accept", content={}))
-    with pytest.raises(UsageError, match="only answers a request"):
+    with pytest.raises(UsageError, match="only for requests"):
         pending.approve(Approve(request_id="approval-1", decision="never"))
     assert not approval.done() and not form.done()
 
@@ -85,5 +85,5 @@ async def test_withdrawn_question_cannot_be_answered() -> None:
     await asyncio.sleep(0)
     asked.cancel()
     await asyncio.sleep(0)
-    with pytest.raises(UsageError, match="is waiting"):
+    with pytest.raises(UsageError, match="is open"):
         pending.approve(Approve(request_id="approval-1", decision="once"))

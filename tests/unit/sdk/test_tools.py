@@ -226,8 +226,8 @@ def read() -> str:
 @pytest.mark.parametrize(
     ("mine", "told"),
     [
-        ([forecast, forecast], '"forecast" is the name of another of your tools'),
-        ([read], '"read" is the name of a built'),
+        ([forecast, forecast], '"forecast" is already one of your tools'),
+        ([read], '"read" is already a built'),
     ],
 )
 async def test_no_tool_takes_the_name_of_another(serve: Serve, embed: Embed, mine: list[Any], told: str) -> None:

@@ -23,7 +23,7 @@ NOTHING_LEFT = 1e-6  # USD: a spent limit stays a limit, and 0 would mean none
 
 
 class BudgetFeature(Feature):
-    """``ledger`` is what all runs of this home spend; it is opened while the first request connects."""
+    """``ledger`` records the spending of all runs of this home; opened while the first request connects."""
 
     name = "budget"
 
@@ -46,7 +46,7 @@ class BudgetFeature(Feature):
         return self._ledger
 
     def settings_changed(self) -> None:
-        """From the next model call on, the limits are those of the flag and the settings."""
+        """Applies the limits of flag and settings from the next model call on."""
         conversation, values = self.conversation, self.conversation.settings.values
         session = self.services.config.max_cost or values.max_cost_session
         conversation.agent.max_cost_usd = max(session, 0.0)
@@ -57,7 +57,7 @@ class BudgetFeature(Feature):
             conversation.agent.guard = SpendingGuard(conversation, self.ledger, self._permits).stream
 
     def set_permit_guard(self, permits: Guard | None) -> None:
-        """From the next model call on, each one needs a permit of the controlling program; None needs none."""
+        """From the next model call on, each needs a permit of the controlling program; None for none."""
         self._permits = permits
         self.settings_changed()
 
@@ -82,7 +82,7 @@ class BudgetFeature(Feature):
                     self.notify(f"cannot write the cost ledger: {describe_error(error)}")
 
     def for_worker(self, config: RunConfig) -> RunConfig:
-        """A worker gets what is left of the limit."""
+        """A worker gets the rest of the limit."""
         from zot.features.budget.spending_limits import limits
 
         limit, _ = limits(self.conversation)

@@ -19,7 +19,7 @@ _SUFFIX = ".jsonl"
 
 
 class LedgerEntry(msgspec.Struct, frozen=True, tag="spent", omit_defaults=True):
-    """One model call that was paid for. ``cwd`` is empty where nothing is kept of a conversation."""
+    """One paid model call. ``cwd`` is empty for a conversation without a session."""
 
     at: str
     usd: float = 0.0
@@ -60,7 +60,7 @@ def today() -> str:
 
 
 class Ledger:
-    """One home's. The file of the day that was added to last stays open: there is a row for every model call."""
+    """The ledger of one home. The current day's file stays open, since each model call adds a row."""
 
     def __init__(self, home: Path) -> None:
         self.root = home / "spend"
@@ -69,12 +69,12 @@ class Ledger:
         self._fd = -1
 
     def prepare(self) -> None:
-        """Open the file before there is a row for it; what is wrong with it, ``append`` says."""
+        """Open the file early; errors are left to ``append``."""
         with suppress(OSError):
             self._of_today()
 
     def append(self, row: msgspec.Struct) -> None:
-        """Add a row to the present day; raises OSError."""
+        """Add a row to the current day; raises OSError."""
         write_row(self._of_today(), row)
 
     def _of_today(self) -> int:
@@ -106,7 +106,7 @@ def write_row(fd: int, row: msgspec.Struct) -> None:
     data = _encode(row) + b"\n"
     size = os.fstat(fd).st_size
     if size and os.pread(fd, 1, size - 1) != b"\n":
-        data = b"\n" + data  # a torn row stays alone
+        data = b"\n" + data  # a torn row stays on its own line
     os.write(fd, data)
 
 
@@ -119,7 +119,7 @@ def days(root: Path) -> list[str]:
 
 
 def spent_on(root: Path, day: str) -> list[LedgerEntry]:
-    """The calls of a day; raises OSError. What is not one is passed over."""
+    """The calls of a day; invalid rows are skipped. Raises OSError."""
     found: list[LedgerEntry] = []
     decode = msgspec.json.Decoder(LedgerEntry).decode
     for line in read_whole(root / f"{day}{_SUFFIX}", LARGEST).splitlines():
@@ -132,7 +132,7 @@ def spent_on(root: Path, day: str) -> list[LedgerEntry]:
 
 
 def prune(root: Path) -> None:
-    """Delete the days nobody asks for any more; what cannot be deleted stays."""
+    """Delete days older than a year; errors are ignored."""
     oldest = time.strftime("%Y-%m-%d", time.localtime(time.time() - KEPT_DAYS * 86_400))
     for day in days(root):
         if day < oldest:

@@ -1,5 +1,5 @@
-"""Cost report from sessions and ledgers, and the cost of a session without a cache. Ledger rows whose session has a
-file are not counted twice."""
+"""Cost report from sessions and ledgers, and the cost of a session without a cache.
+Ledger rows whose session has a file are not counted twice."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 def costs(home: Path, since: str) -> list[Cost]:
-    """Everything from the day ``since`` on; from the beginning when it is empty."""
+    """All calls from the day ``since`` on; all if empty."""
     summaries = SessionStore(home, home, __version__).summaries(everywhere=True)
     found = [
         Cost(cost.day, cost.model, summary.cwd or NO_PROJECT, cost.usage, cost.calls)
@@ -64,7 +64,7 @@ class CostRow(msgspec.Struct, frozen=True):
 
 
 def table(found: Iterable[Cost], label: Callable[[Cost], str]) -> list[CostRow]:
-    """Added up by this label, dearest first."""
+    """Totals by label, highest first."""
     sums: dict[str, CostRow] = {}
     for cost in found:
         name = label(cost)
@@ -77,7 +77,7 @@ def table(found: Iterable[Cost], label: Callable[[Cost], str]) -> list[CostRow]:
 
 
 class ExplainedTurn(msgspec.Struct, frozen=True):
-    """``uncached_usd`` is what the same tokens would have cost if nothing had been cached; None without a price."""
+    """``uncached_usd`` is the cost of the same tokens without a cache; None without a price."""
 
     prompt: str
     usage: Usage = Usage()

@@ -1,5 +1,5 @@
-"""Reservations of parallel requests against the daily limit: rows in the ledger, added under its lock. Those of ended
-processes do not count."""
+"""Reservations of parallel requests against the daily limit: rows in the ledger, under its lock.
+Those of ended processes do not count."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOCK_WAIT_S = 5.0
 
 
 class Reservation(msgspec.Struct, frozen=True, tag="hold"):
-    """What a request that is being made will cost at least; ``born`` tells its process from a later one."""
+    """Minimum cost of a running request; ``born`` distinguishes its process from a later one."""
 
     id: str
     usd: float
@@ -27,13 +27,13 @@ class Reservation(msgspec.Struct, frozen=True, tag="hold"):
 
 
 class ReservationRelease(msgspec.Struct, frozen=True, tag="release"):
-    """The request is over; what it cost is in a row of its own."""
+    """The request ended; its cost has its own row."""
 
     id: str
 
 
 class _Row(msgspec.Struct):
-    """Only what a sum needs; the decoder skips the rest."""
+    """Fields needed for sums; the decoder skips others."""
 
     type: str = ""
     usd: float = 0.0
@@ -46,7 +46,7 @@ _decode = msgspec.json.Decoder(_Row).decode
 
 
 class Reservations:
-    """On one home's ledger. Keeps the sums of the present day, and reads only what was added since."""
+    """Reservations on one home's ledger. Caches the sums of the current day and reads only new rows."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -54,7 +54,7 @@ class Reservations:
         self._born = 0
 
     def spent_today(self) -> float:
-        """What all runs have spent today, reservations aside; raises OSError."""
+        """Spending of all runs today without reservations; raises OSError."""
         fd = self._ledger.open(day := today())
         try:
             return self._read(fd, day).spent
@@ -62,15 +62,15 @@ class Reservations:
             os.close(fd)
 
     async def reserve(self, usd: float, limit: float) -> tuple[str, float]:
-        """Reserve ``usd`` of today's rest: the id, empty if too little is left, and the amount used by others. Raises
-        OSError."""
+        """Reserve ``usd`` of today's rest. Raises OSError.
+        Returns the id, empty if too little is left, and the amount used by others."""
         fd = self._ledger.open(day := today())
         try:
-            # others hold it for a moment only; TimeoutError when one of them was stopped in it
+            # normally held for milliseconds; TimeoutError if a holder is stopped
             until = time.monotonic() + LOCK_WAIT_S
             while not try_lock(fd):
                 if time.monotonic() > until:
-                    raise TimeoutError("another process holds the lock")
+                    raise TimeoutError("locked by another process")
                 await asyncio.sleep(0.002)
             taken = self._read(fd, day).taken()
             if taken >= limit or taken + usd > limit:
@@ -80,10 +80,10 @@ class Reservations:
             write_row(fd, hold)
             return hold.id, taken
         finally:
-            os.close(fd)  # and with it the lock
+            os.close(fd)  # releases the lock
 
     def release(self, id: str) -> None:
-        """The request is over; raises OSError."""
+        """The request ended; raises OSError."""
         self._ledger.append(ReservationRelease(id))
 
     def _read(self, fd: int, day: str) -> _Sums:
@@ -94,7 +94,7 @@ class Reservations:
 
 
 class _Sums:
-    """A day's figures so far. Only whole rows are read; a file that was replaced is read from its beginning."""
+    """Sums of a day so far. Only whole rows are read; a replaced file is read from its beginning."""
 
     def __init__(self, day: str) -> None:
         self.day = day
@@ -122,7 +122,7 @@ class _Sums:
         try:
             row = _decode(line)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
-            return  # torn, when a disk was full
+            return  # torn by a full disk
         if row.type == "spent":
             self.spent += max(row.usd, 0.0)
         elif row.type == "hold":
@@ -131,7 +131,7 @@ class _Sums:
             self._holds.pop(row.id, None)
 
     def taken(self) -> float:
-        """What is spent, and what processes that still run have claimed."""
+        """The spent amount, and reservations of running processes."""
         gone = [hold.id for hold in self._holds.values() if not is_running(hold.pid, hold.born)]
         for id in gone:
             del self._holds[id]

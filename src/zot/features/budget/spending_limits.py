@@ -1,5 +1,5 @@
-"""Spending limits, checked before each request: ``--max-cost``, ``max_cost_session``, ``max_cost_day``. A request is
-denied at the limit, if its input alone exceeds it, or if the cost is unknown. Parallel requests count."""
+"""Spending limits, checked before each request: ``--max-cost`` and two settings.
+A request is denied at the limit, if its input alone exceeds it, or if the cost is unknown. Parallel requests count."""
 
 from __future__ import annotations
 
@@ -32,22 +32,21 @@ class SpendingGuard:
         self._estimate = Estimate()
         self._ledger = ledger
         self._claims = Reservations(self._ledger)
-        self._claimed = 0.0  # by requests of this process that are being made
+        self._claimed = 0.0  # reserved by running requests of this process
 
     async def stream(self, client: Client, request: Request) -> AsyncGenerator[StreamEvent]:
-        """The model call, once it is allowed; raises CostLimitReached."""
+        """The model call, once allowed; raises CostLimitReached."""
         session, day = limits(self._conversation)
         if not cost_is_known(self._conversation, request.model):
             raise CostLimitReached(
-                f"no price is known for {request.model.provider}/{request.model.id}, so a cost limit cannot be held;"
-                " write priceInput and priceOutput for it in models.json (0 when it costs nothing),"
-                " or run without a limit"
+                f"unknown price of {request.model.provider}/{request.model.id}: cannot enforce a cost limit; "
+                "set priceInput and priceOutput in models.json (0 if free), or run without a limit"
             )
         least = self._estimate.minimum_cost(request)
         elsewhere = sum(feature.spent() for feature in self._conversation.features)
         spent = self._conversation.total_usage.cost_usd + self._claimed + elsewhere
         if session < 0:
-            raise CostLimitReached(f"{self._conversation.settings.path}: max_cost_session is no amount; correct it")
+            raise CostLimitReached(f"{self._conversation.settings.path}: max_cost_session: expected an amount in USD")
         if session and (spent >= session or spent + least > session):
             how = "raise it with --max-cost, or max_cost_session in /settings"
             raise CostLimitReached(_refusal("cost limit", session, spent, least, how))
@@ -71,7 +70,7 @@ class SpendingGuard:
     async def _claim_of_today(self, limit: float, least: float) -> str:
         settings = self._conversation.settings
         if limit < 0:
-            raise CostLimitReached(f"{settings.path}: max_cost_day is no amount; correct it")
+            raise CostLimitReached(f"{settings.path}: max_cost_day: expected an amount in USD")
         if not limit:
             return ""
         try:
@@ -79,7 +78,7 @@ class SpendingGuard:
         except OSError as error:
             what = f"{self._ledger.root}: {describe_error(error)}"
             raise CostLimitReached(
-                f"the cost limit of ${limit:g} for today cannot be held: {what}; correct that, or set max_cost_day to 0"
+                f"cannot enforce the cost limit of ${limit:g} for today: {what}; fix it, or set max_cost_day to 0"
             ) from error
         if not hold:
             how = "raise max_cost_day in /settings"
@@ -88,7 +87,7 @@ class SpendingGuard:
 
 
 def cost_is_known(conversation: Conversation, model: Model) -> bool:
-    """Whether somebody said what it costs; one that runs on this machine costs nothing."""
+    """True if the price is known; local models are free."""
     resolved = conversation.resolved
     own = resolved.provider.local or model.source in ("script", "ollama")
     here = resolved.endpoint is not None and is_loopback(resolved.endpoint.base_url)
@@ -96,7 +95,7 @@ def cost_is_known(conversation: Conversation, model: Model) -> bool:
 
 
 def limits(conversation: Conversation) -> tuple[float, float]:
-    """For the session and for the day; 0 is none. The flag comes before the setting."""
+    """For the session and for the day; 0 is none. The flag overrides the setting."""
     values = conversation.settings.values
     return conversation.services.config.max_cost or values.max_cost_session, values.max_cost_day
 
@@ -104,7 +103,7 @@ def limits(conversation: Conversation) -> tuple[float, float]:
 def _refusal(what: str, limit: float, spent: float, least: float, how: str) -> str:
     if spent >= limit:
         return f"{what} of ${limit:g} reached (${spent:.4f} spent); {how}"
-    return f"{what} of ${limit:g}: ${spent:.4f} is spent, and the next request would cost at least ${least:.4f}; {how}"
+    return f"{what} of ${limit:g}: ${spent:.4f} spent, and the next request costs at least ${least:.4f}; {how}"
 
 
 # Lower estimate of a request's cost: most of its input may be in the provider's cache.
@@ -114,13 +113,13 @@ _IMAGE_TOKENS = 1_500
 
 
 class Estimate:
-    """Hears what each request turned out to be, to know what the next one finds cached."""
+    """Observes each request, to estimate what the next one finds cached."""
 
     def __init__(self) -> None:
-        self._last: tuple[str, int, float] = ("", 0, 0.0)  # what the last request sent: model, tokens, when
+        self._last: tuple[str, int, float] = ("", 0, 0.0)  # the last request: model, tokens, time
 
     def minimum_cost(self, request: Request) -> float:
-        """In USD: what the last request sent is cached, the rest is new."""
+        """In USD: the last request's input is cached, the rest is new."""
         model, tokens = request.model, tokens_of(request)
         last, sent, when = self._last
         warm = last == model.id and model.price_cache_read and time.monotonic() - when < _CACHE_LIFE_S

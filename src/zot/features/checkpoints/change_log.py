@@ -1,5 +1,6 @@
-"""Append-only log of file changes, one file per session. A row is written before its change and voided by a later row
-if the change did not happen. A branch begins with its parent's rows."""
+"""Append-only log of file changes, one file per session.
+A row is written before its change and voided by a later row if the change did not happen. A branch begins with its
+parent's rows."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _ID = re.compile(r"[0-9a-fA-F-]{8,64}")
 
 
 class ChangeLogHead(msgspec.Struct, frozen=True, tag="head", omit_defaults=True):
-    """Whose ledger it is; always the first row."""
+    """The session of a log; always the first row."""
 
     session: str
     file: str = ""
@@ -33,8 +34,8 @@ class ChangeLogHead(msgspec.Struct, frozen=True, tag="head", omit_defaults=True)
 
 
 class FileChange(msgspec.Struct, frozen=True, tag="change", omit_defaults=True):
-    """``path`` changed from ``before`` to ``after`` during a prompt, ``by`` a tool or ``rewind``. ``made``: created
-    directories."""
+    """``path`` changed from ``before`` to ``after`` during a prompt, ``by`` a tool or ``rewind``.
+    ``made``: created directories."""
 
     id: str
     prompt: str
@@ -55,7 +56,7 @@ class CancelledChange(msgspec.Struct, frozen=True, tag="void"):
 
 
 class UntrackedCommand(msgspec.Struct, frozen=True, tag="blind", omit_defaults=True):
-    """A command ran during this prompt, and what it changed is not known, or not all of it."""
+    """A command ran during this prompt; its changes are unknown or incomplete."""
 
     prompt: str
     time: str
@@ -75,13 +76,13 @@ class ChangeStorePaths:
         self.objects = Objects(self.root / "objects")
 
     def ledger(self, session_id: str) -> Path:
-        """An id comes from a file, and a file may say anything."""
+        """Validates an id, which comes from a file."""
         name = session_id if _ID.fullmatch(session_id) else digest_of(session_id.encode("utf-8", "replace"))
         return self.ledgers / f"{name}.jsonl"
 
 
 class ChangeLog:
-    """Appends to one session's file, which is made with its first row."""
+    """Appends to one session's file, created with its first row."""
 
     def __init__(self, path: Path, head: ChangeLogHead) -> None:
         self.path = path
@@ -90,7 +91,7 @@ class ChangeLog:
         self._fd = -1
 
     def append(self, rows: Iterable[Row]) -> None:
-        """All of them in one write; raises OSError."""
+        """Append all rows in one write; raises OSError."""
         if self._fd < 0:
             make_private_dir(self.path.parent)
             self._fd = open_to_append(self.path, os.O_RDWR)
@@ -117,7 +118,7 @@ def head_of(meta: Meta, file: Path) -> ChangeLogHead:
 
 
 def read_ledger(path: Path) -> tuple[ChangeLogHead | None, list[Event]]:
-    """What it says, changes that did not happen left out; nothing when it is not there or cannot be read."""
+    """The log's rows without voided changes; empty if missing or unreadable."""
     decode = msgspec.json.Decoder(Row).decode
     head: ChangeLogHead | None = None
     events: dict[str, Event] = {}
@@ -145,7 +146,7 @@ def read_ledger(path: Path) -> tuple[ChangeLogHead | None, list[Event]]:
 
 
 def history(place: ChangeStorePaths, meta: Meta, file: Path) -> list[Event]:
-    """All that happened in this session and, before it was branched off, in those it comes from; oldest first."""
+    """All changes of this session and of its parents before the branch; oldest first."""
     parts: list[list[Event]] = []
     until = ""
     seen: set[str] = set()
@@ -164,7 +165,7 @@ def history(place: ChangeStorePaths, meta: Meta, file: Path) -> list[Event]:
 
 
 def _meta_of(folder: Path, session_id: str) -> Meta | None:
-    """The meta row of the session with this id: who is branched off lies beside its parent."""
+    """The meta row of the session with this id; a branch is beside its parent."""
     if not _ID.fullmatch(session_id):
         return None
     for path in folder.glob(f"*-{session_id[:8]}.jsonl"):
@@ -176,12 +177,12 @@ def _meta_of(folder: Path, session_id: str) -> Meta | None:
 
 
 KEPT_S = 30 * 24 * 3600  # after the last change of a session
-YOUNG_S = 3600.0  # in which a content may be there before the row that names it
+YOUNG_S = 3600.0  # a content may exist before the row that names it
 EVERY_S = 6 * 3600.0
 
 
 def prune(place: ChangeStorePaths, capacity: int, *, now: float | None = None, young_s: float = YOUNG_S) -> None:
-    """Never a reason to fail."""
+    """Never raises."""
     with suppress(OSError):
         make_private_dir(place.root)
         fd = open_to_append(place.root / ".pruned", os.O_RDWR)
@@ -231,7 +232,7 @@ def _prune(place: ChangeStorePaths, capacity: int, sizes: dict[str, int], now: f
                 left.append((info.st_mtime, info.st_size, entry.path))
             else:
                 os.unlink(entry.path)
-    # one session alone exceeds the capacity: its oldest contents go
+    # one session exceeds the capacity: delete its oldest contents
     room = capacity
     for _, size, path in sorted(left, reverse=True):
         room -= size

@@ -1,5 +1,6 @@
-"""Records file contents before tools change them. If the store fails, the tool continues, the user is notified once
-and the log has a gap. Without a session nothing is recorded."""
+"""Records file contents before tools change them, for `/rewind` and `/diff`.
+If the store fails, the tool continues, the user is notified once and the log has a gap. Without a session nothing is
+recorded."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
 
 class FileChangeRecorder:
-    """``session`` and ``prompt`` are the current ones; ``tell`` notifies the user. ``happened``, if set, collects
-    changes; by default they are only in the log, to limit memory."""
+    """``session`` and ``prompt`` are the current ones; ``tell`` notifies the user.
+    ``happened``, if set, collects changes; by default they are only in the log, to limit memory."""
 
     def __init__(
         self,
@@ -54,7 +55,7 @@ class FileChangeRecorder:
         self.ours: tuple[str, ...] = ()  # files that this run writes itself
         self.tidying: Thread | None = None
 
-    # --- what a tool writes
+    # --- changes by tools
 
     def before_write(self, path: Path, data: bytes, by: str, before: bytes | None = None) -> FileChange | None:
         """Store the current content (``before`` if given) and log the change; None if that failed."""
@@ -81,14 +82,14 @@ class FileChangeRecorder:
             self._failed(error)
 
     def after_write(self, change: FileChange) -> None:
-        """What is there now is known, so that the next look does not take it for a command's work."""
+        """Marks the current state as known, so that it is not attributed to a command."""
         if self._watch is not None:
             self._watch.know(change.place, change.after)
 
-    # --- what a command does
+    # --- changes by commands
 
     async def before_command(self) -> None:
-        """Look at the project, for ``after_command`` to compare with."""
+        """Scan the project, for ``after_command`` to compare with."""
         try:
             await self._watched().before()
         except OSError as error:
@@ -106,12 +107,12 @@ class FileChangeRecorder:
 
     def _watched(self) -> CommandWatch:
         if self._watch is None:
-            from zot.features.checkpoints.command_watcher import CommandWatch  # many a run has no commands
+            from zot.features.checkpoints.command_watcher import CommandWatch  # many runs have no commands
 
             self._watch = CommandWatch(str(self.cwd), self.place.objects, self.ours)
         return self._watch
 
-    # --- the ledger
+    # --- the log
 
     def prompt(self) -> str:
         return self._prompt() or utc_now()
@@ -148,7 +149,7 @@ class FileChangeRecorder:
             self._ledger.sync()
 
     def history(self) -> list[Event]:
-        """All that happened in this session, as its ledger and those it was branched off from have it."""
+        """All changes of this session, from its log and those of its parents."""
         session = self._session()
         return [] if session is None else history(self.place, session.meta, session.path)
 
@@ -169,17 +170,17 @@ class FileChangeRecorder:
     def _failed(self, error: OSError) -> None:
         if self.happened is not None:
             self.happened.append(
-                UntrackedCommand(self.prompt(), utc_now(), f"it could not be kept: {error.strerror or error}")
+                UntrackedCommand(self.prompt(), utc_now(), f"cannot save it: {error.strerror or error}")
             )
         if not self._failing:
             self._failing = True
             reason = error.strerror or str(error)
             where = self.place.root
-            self._tell(f"what files were before cannot be kept in {where}: {reason}; /rewind will not have it")
+            self._tell(f"cannot save a checkpoint in {where}: {reason}; /rewind will not cover this change")
 
 
 def _missing_parents(path: str) -> list[str]:
-    """The directories that are not there yet, the nearest first."""
+    """Missing parent directories, the nearest first."""
     missing: list[str] = []
     directory = os.path.dirname(path)
     while not os.path.lexists(directory) and directory != os.path.dirname(directory):

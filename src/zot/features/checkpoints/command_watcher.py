@@ -1,6 +1,6 @@
-"""Detects file changes of commands by comparing names, sizes and times before and after. Old contents come from the
-store, from git, or from copies made before the command, within limits. Projects that are too large are not scanned
-again."""
+"""Detects file changes of commands by comparing names, sizes and times before and after.
+Old contents come from the store, from git, or from copies made before the command, within limits. Projects that are too
+large are not scanned again."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from zot.system.files import find_program
 from zot.system.safe_open import read_whole
 
 MOST_FILES = 20_000
-LONGEST_LOOK_S = 0.3  # of this machine's work; others may keep it waiting
+LONGEST_LOOK_S = 0.3  # CPU seconds; other processes may delay it
 LONGEST_WAIT_S = 2.0
-INLINE_S = 0.003  # a look that is quicker than this needs no thread
-MOST_CHANGES = 1_000  # of one command
-LARGEST_BEFORE = 1 << 20  # of a file that is kept in case a command changes it
-MOST_BEFORE = 16 << 20  # of all such files, for one command
+INLINE_S = 0.003  # a faster scan needs no thread
+MOST_CHANGES = 1_000  # per command
+LARGEST_BEFORE = 1 << 20  # bytes of a file copied in case a command changes it
+MOST_BEFORE = 16 << 20  # bytes of all such files per command
 MOST_AFTER = 32 << 20
 _IGNORE_FILES = frozenset({".gitignore", ".ignore", ".rgignore", ".git"})
 
@@ -38,21 +38,21 @@ Stamp = tuple[int, int, int, int]  # mode, size, time, inode
 
 
 class DetectedChange(NamedTuple):
-    """Path, what it was, what it is. ``blind`` are reasons why that may not be all."""
+    """Path, old state, new state. ``blind`` are reasons why changes may be missing."""
 
     changes: list[tuple[str, FileState, FileState]]
     blind: list[str]
 
 
 class Known(NamedTuple):
-    """What a file with this stamp holds: a state, or the git object that has it."""
+    """The content of a file with this stamp: a state, or a git object."""
 
     stamp: Stamp
     what: FileState | str
 
 
 class TooManyFiles(Exception):
-    """A project that cannot be looked at; the text says why."""
+    """The project cannot be scanned; the text is why."""
 
 
 class _Clock:
@@ -66,13 +66,13 @@ class _Clock:
 
 
 class CommandWatch:
-    """``ours`` are files that this run writes: no command changes them."""
+    """``ours`` are files this run writes; commands do not change them."""
 
     def __init__(self, root: str, objects: Objects, ours: Collection[str] = ()) -> None:
         self._ours = ours
         self._root = os.path.realpath(root)
         self._objects = objects
-        self._own = os.path.realpath(objects.root.parent.parent)  # zot's home may lie in the project
+        self._own = os.path.realpath(objects.root.parent.parent)  # zot's home may be inside the project
         self._index = GitIndex(self._root)
         self._known: dict[str, Known] = {}
         self._listing: dict[str, os.stat_result] = {}
@@ -87,7 +87,7 @@ class CommandWatch:
         try:
             if self._running == 1 and not self._given_up:
                 await self._quickly(self._learn)
-        except asyncio.CancelledError:  # there is no command, and so no ``after``
+        except asyncio.CancelledError:  # without a command there is no ``after``
             self._running -= 1
             raise
 
@@ -100,7 +100,7 @@ class CommandWatch:
         return found[0] if found else DetectedChange([], [self._given_up])
 
     async def _quickly(self, work: Callable[[], None]) -> None:
-        """In a thread unless it takes no time; OSError passes on."""
+        """In a thread unless it is fast; OSError propagates."""
         started = time.monotonic()
         try:
             if self._cost < INLINE_S:
@@ -134,7 +134,7 @@ class CommandWatch:
         return found
 
     def _learn(self) -> None:
-        """What every file holds, or where that can be found out later."""
+        """The content of every file, or where to find it later."""
         with self._lock:
             listing = self._look()
             self._index.refresh()
@@ -167,7 +167,7 @@ class CommandWatch:
             touched += [path for path in before if path not in now]
             blind: list[str] = []
             if len(touched) > MOST_CHANGES:
-                blind.append(f"a command changed {len(touched):,} files, and {MOST_CHANGES:,} of them were kept")
+                blind.append(f"a command changed {len(touched):,} files; only {MOST_CHANGES:,} were saved")
                 touched = touched[:MOST_CHANGES]
             known = (self._known.get(path) for path in touched if path in before)
             contents = self._index.contents(one.what for one in known if one is not None and isinstance(one.what, str))
@@ -183,7 +183,7 @@ class CommandWatch:
             return DetectedChange(changes, blind)
 
     def _is(self, path: str, info: os.stat_result | None, room: int) -> FileState:
-        """Large contents are only recognised again, not kept: a build would fill the store with its products."""
+        """Large contents are only identified, not stored: build products would fill the store."""
         if info is None:
             self._known.pop(path, None)
             return MISSING
@@ -202,19 +202,19 @@ class CommandWatch:
             return known.what
         data, mode = contents.get(known.what), stat.S_IMODE(info.st_mode)
         if data is None:
-            return FileState("file", "", info.st_size, mode, why="git could not say what it was")
+            return FileState("file", "", info.st_size, mode, why="git cannot read its old content")
         if len(data) != info.st_size:
-            return FileState("file", "", info.st_size, mode, why="git keeps it in another form")
+            return FileState("file", "", info.st_size, mode, why="git stores it in another form")
         return of_content(data, mode, self._objects)
 
 
-# Nobody's work: git's own, and what programs make again by themselves, ignored by git or not.
+# Ignored always: git's files, and files that programs recreate.
 _NOT_LOOKED_AT = frozenset({".git", "__pycache__", "node_modules", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
 
 
 def look(root: str, own: str, known: Collection[str] = (), outside: Ignores | None = None) -> dict[str, os.stat_result]:
-    """All files and links below ``root`` that git does not ignore; TooMuch if too many. ``known`` ones are not checked
-    again; ``outside``: ignore rules from above."""
+    """All files and links below ``root`` that git does not ignore; TooManyFiles if too many.
+    ``known`` ones are not checked again; ``outside``: ignore rules from above."""
     found: dict[str, os.stat_result] = {}
     clock = _Clock()
     waiting: list[tuple[str, Ignores | None]] = [(root, outside)]
@@ -230,9 +230,9 @@ def look(root: str, own: str, known: Collection[str] = (), outside: Ignores | No
         for entry in inside:
             _take(entry, own, known, above, waiting, found)
         if len(found) > MOST_FILES:
-            raise TooManyFiles(f"the project has more than {MOST_FILES:,} files, so what commands changed is not known")
+            raise TooManyFiles(f"the project has more than {MOST_FILES:,} files: changes by commands are unknown")
         if clock.over:
-            raise TooManyFiles("looking at the project takes too long, so what commands changed is not known")
+            raise TooManyFiles("scanning the project takes too long: changes by commands are unknown")
     return found
 
 
@@ -253,7 +253,7 @@ def _take(
         return
     try:
         info = entry.stat(follow_symlinks=False)
-    except OSError:  # gone in this moment
+    except OSError:  # just deleted
         return
     if stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode):
         found[entry.path] = info
@@ -270,10 +270,10 @@ def _not_kept(info: os.stat_result) -> FileState:
 def _why(info: os.stat_result) -> str:
     if info.st_size > LARGEST_BEFORE:
         return f"it was larger than {LARGEST_BEFORE >> 20} MiB when a command changed it"
-    return "there was too much to keep when a command changed it"
+    return "the size limit was reached when a command changed it"
 
 
-# Which files are as git has them, read from its index; and what those hold, from its objects.
+# Files unchanged since git's index, and their contents from git's objects.
 
 _LARGEST_INDEX = 64 << 20
 _POINTER = 4096  # of a ``.git`` file, which names a directory
@@ -292,7 +292,7 @@ class IndexEntry(NamedTuple):
 
 
 class GitIndex:
-    """``top`` is the repository's directory; without one nothing is known to be unchanged."""
+    """``top`` is the repository's directory; without one nothing counts as unchanged."""
 
     def __init__(self, directory: str) -> None:
         self.top, self._git = _repository(directory)
@@ -315,7 +315,7 @@ class GitIndex:
             self._entries = {}
 
     def blob(self, path: str, info: os.stat_result) -> str:
-        """The object that holds exactly what this file holds; empty when that is not certain."""
+        """The object with exactly this file's content; empty if uncertain."""
         entry = self._entries.get(path[len(self.top) + 1 :]) if self.top else None
         if entry is None or info.st_mtime_ns >= self._written_ns:
             return ""
@@ -329,7 +329,7 @@ class GitIndex:
         return entry.blob if same else ""
 
     def contents(self, blobs: Iterable[str]) -> dict[str, bytes]:
-        """Those that git has and that are what they are called; none when git is not there or takes too long."""
+        """Verified objects of git; none without git or after a timeout."""
         wanted = sorted(set(blobs))
         git = find_program("git") if wanted else None
         if git is None:
@@ -356,7 +356,7 @@ class GitIndex:
 
 
 def _repository(directory: str) -> tuple[str, str]:
-    """Its top and where git keeps it; empty when there is none. A worktree or submodule points elsewhere."""
+    """The repository's top and git directory; empty without one. Follows worktrees and submodules."""
     place = directory
     while True:
         git = os.path.join(place, ".git")
@@ -372,7 +372,7 @@ def _repository(directory: str) -> tuple[str, str]:
 
 
 def _parsed(data: bytes) -> dict[str, IndexEntry]:
-    """Versions 2 and 3; of others nothing is known."""
+    """Index versions 2 and 3; others are ignored."""
     magic, version, count = struct.unpack_from(">4sII", data)
     if magic != b"DIRC" or version not in (2, 3):
         return {}
@@ -383,7 +383,7 @@ def _parsed(data: bytes) -> dict[str, IndexEntry]:
         flags: int = fields[11]
         start = position + _ENTRY.size + (2 if flags & _EXTENDED else 0)
         end = data.index(b"\0", start)
-        if not flags & _ASSUMED and not flags & 0x3000:  # somebody may have changed it; or it is being merged
+        if not flags & _ASSUMED and not flags & 0x3000:  # changed by the user, or being merged
             name = os.fsdecode(data[start:end])
             entries[name] = IndexEntry(fields[2], fields[3], fields[5], fields[9], fields[10].hex())
         position += (end - position + 8) & ~7
@@ -391,7 +391,7 @@ def _parsed(data: bytes) -> dict[str, IndexEntry]:
 
 
 def _batch(output: bytes) -> dict[str, bytes]:
-    """``HASH blob SIZE``, the content, a line end; and so on."""
+    """Parses ``HASH blob SIZE``, content and line end, repeatedly."""
     found: dict[str, bytes] = {}
     position = 0
     while (end := output.find(b"\n", position)) >= 0:

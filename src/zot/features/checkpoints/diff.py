@@ -11,7 +11,7 @@ from zot.features.checkpoints.change_log import Event, FileChange
 from zot.features.checkpoints.file_state import FileState, Objects
 
 CONTEXT = 3
-_MOST_COMPARED = 1_000_000  # old times new lines; beyond, what differs is shown as one block
+_MOST_COMPARED = 1_000_000  # old times new lines; above, the difference is one block
 _LARGEST_COMPARED = 4 << 20
 _SNIFFED = 8_192
 
@@ -29,7 +29,7 @@ class FileDifference(msgspec.Struct, frozen=True):
 
 
 class Counted(msgspec.Struct, frozen=True):
-    """``note`` stands where lines cannot be counted: ``binary``, or why the content is not known."""
+    """``note`` is set if lines cannot be counted: ``binary``, or why the content is unknown."""
 
     difference: FileDifference
     added: int = 0
@@ -38,7 +38,7 @@ class Counted(msgspec.Struct, frozen=True):
 
 
 class DiffLines(msgspec.Struct, frozen=True):
-    """A run of a diff: where it begins on each side, counted from 1, and rows that begin with a sign."""
+    """A hunk: its first line on each side, from 1, and rows with a sign."""
 
     old_start: int
     new_start: int
@@ -46,7 +46,7 @@ class DiffLines(msgspec.Struct, frozen=True):
 
 
 def differences(events: Iterable[Event]) -> list[FileDifference]:
-    """By path; what is as it was before is left out."""
+    """Changed files by path."""
     first: dict[str, FileChange] = {}
     last: dict[str, FileChange] = {}
     for event in events:
@@ -66,7 +66,7 @@ def counted(one: FileDifference, objects: Objects) -> Counted:
 
 
 def diff_lines(one: FileDifference, objects: Objects) -> list[DiffLines] | str:
-    """The runs of the diff with their context, or why there is none."""
+    """The hunks with context, or why there are none."""
     old, new, note = _texts(one, objects)
     if note:
         return note
@@ -103,7 +103,7 @@ def _texts(one: FileDifference, objects: Objects) -> tuple[list[str], list[str],
             return [], [], "a link" if state.kind == "link" else state.why
         data = objects.read(state.digest) if state.digest else None
         if data is None:
-            return [], [], f"not known: {state.why or 'what was kept of it is gone'}"
+            return [], [], f"unknown: {state.why or 'its saved content is missing'}"
         if b"\0" in data[:_SNIFFED]:
             return [], [], "binary"
         if len(data) > _LARGEST_COMPARED:
@@ -131,7 +131,7 @@ def _changed_lines(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, in
 
 
 def diff_summary(all_of_them: Sequence[Counted]) -> str:
-    """``3 files changed +41 −7``; empty when nothing changed."""
+    """``3 files changed +41 −7``; empty if nothing changed."""
     if not all_of_them:
         return ""
     files = "1 file changed" if len(all_of_them) == 1 else f"{len(all_of_them)} files changed"
@@ -140,5 +140,5 @@ def diff_summary(all_of_them: Sequence[Counted]) -> str:
 
 
 def signed(added: int, removed: int) -> str:
-    """``+41 −7``, with a true minus sign; empty when both are zero."""
+    """``+41 −7``, with a true minus sign; empty if both are zero."""
     return f"+{added} \u2212{removed}" if added or removed else ""

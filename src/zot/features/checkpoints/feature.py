@@ -27,7 +27,7 @@ class CheckpointsFeature(Feature):
         super().__init__(conversation)
         self._recorder: FileChangeRecorder | None = None
         self._collected: list[Event] | None = None
-        self._prompt_time = ""  # of the prompt that is being worked on
+        self._prompt_time = ""  # of the current prompt
 
     def join(self) -> None:
         self.conversation.subscribe(self._on_event, UserMessage, SessionEnded)
@@ -68,7 +68,7 @@ class CheckpointsFeature(Feature):
         return self._prompt_time
 
     def collect_changes(self) -> list[Event]:
-        """A list that fills with the changes from now on, oldest first, until the next call."""
+        """A list that collects changes from now on, oldest first, until the next call."""
         self._collected = []
         if self._recorder is not None:
             self._recorder.happened = self._collected
@@ -88,7 +88,7 @@ class CheckpointsFeature(Feature):
 
 
 async def file_changes(conversation: Conversation, prompt: int = 0) -> Changes:
-    """What the prompt of this number, from 1, did to files; with 0 the whole session."""
+    """File changes of prompt ``number``, from 1; 0 is the whole session."""
     from zot.features.checkpoints.rewind import changes_in, session_file
 
     return await asyncio.to_thread(changes_in, conversation, session_file(conversation), prompt)
@@ -97,8 +97,8 @@ async def file_changes(conversation: Conversation, prompt: int = 0) -> Changes:
 async def rewind(
     conversation: Conversation, prompt: int, what: str = "both", *, overwrite: bool = False, dry_run: bool = False
 ) -> Rewound:
-    """Rewind to before this prompt: ``both``, ``files`` or ``conversation``; 0 undoes the last restore of files.
-    ``overwrite`` includes files changed by others. AgentBusy during work."""
+    """Rewind to before this prompt: ``both``, ``files`` or ``conversation``.
+    0 undoes the last restore of files. ``overwrite`` includes files changed by others. AgentBusy during work."""
     from zot.features.checkpoints.rewind import rewind
 
     if conversation.busy:

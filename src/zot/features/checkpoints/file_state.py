@@ -1,6 +1,6 @@
-"""State of a path (missing, file, link, other), and the store of contents by digest. ``capture`` stores the content,
-``look`` does not, ``restore`` writes it back atomically and never through a link. Contents are not synced; each is
-verified against its digest before use."""
+"""State of a path (missing, file, link, other), and the store of contents by digest.
+``capture`` stores the content, ``look`` does not, ``restore`` writes it back atomically and never through a link.
+Contents are not synced; each is verified against its digest before use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from zot.system.files import make_private_dir, replace_file
 from zot.system.safe_open import read_whole
 from zot.system.temp_files import PendingFile, temporary_name
 
-LARGEST = 32 << 20  # of one content; the edit tool takes nothing larger either
+LARGEST = 32 << 20  # per content; also the limit of the edit tool
 _DIGEST_BYTES = 24
 _DIGEST = re.compile(rf"[0-9a-f]{{{2 * _DIGEST_BYTES}}}")
 
@@ -30,14 +30,14 @@ def digest_of(data: bytes) -> str:
 
 
 class Objects:
-    """``added`` counts the bytes this process brought."""
+    """``added`` counts the bytes this process stored."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.added = 0
 
     def keep(self, data: bytes) -> str:
-        """Its digest; what is there already is only marked as used again. Raises OSError."""
+        """Store content and return its digest; existing content is only marked as used. Raises OSError."""
         digest = digest_of(data)
         path = self._path(digest)
         try:
@@ -56,7 +56,7 @@ class Objects:
             rest = memoryview(data)
             while rest:
                 rest = rest[os.write(new.fd, rest) :]
-            with suppress(FileExistsError):  # another zot was quicker
+            with suppress(FileExistsError):  # another process was faster
                 new.commit(replace=False)
         finally:
             new.close()
@@ -64,21 +64,21 @@ class Objects:
         return digest
 
     def make_places(self) -> None:
-        """Every directory that a content may come to lie in, so that nobody who keeps one has to. Raises OSError."""
+        """Creates all directories of the store in advance. Raises OSError."""
         make_private_dir(self.root)
         for number in range(256):
             with suppress(FileExistsError):
                 os.mkdir(os.path.join(self.root, f"{number:02x}"), 0o700)
 
     def has(self, digest: str, size: int) -> bool:
-        """Whether it can be expected to be there; only reading tells for sure."""
+        """True if it should exist; only reading is certain."""
         try:
             return os.stat(self._path(digest)).st_size == size
         except (OSError, ValueError):
             return False
 
     def read(self, digest: str) -> bytes | None:
-        """The content; None when it was pruned, or is damaged."""
+        """The content; None if pruned or damaged."""
         try:
             data = read_whole(self._path(digest), LARGEST)
         except (OSError, ValueError):
@@ -91,7 +91,7 @@ class Objects:
                 yield from _entries(directory.path)
 
     def _path(self, digest: str) -> str:
-        """Ledgers are files, and a file may say anything: ValueError for what is not a digest."""
+        """Validates a digest, which comes from a file; ValueError if invalid."""
         if not _DIGEST.fullmatch(digest):
             raise ValueError(f"not a digest: {digest!r}")
         return os.path.join(self.root, digest[:2], digest[2:])
@@ -106,7 +106,7 @@ Kind = Literal["missing", "file", "link", "other"]
 
 
 class FileState(msgspec.Struct, frozen=True, omit_defaults=True):
-    """``why`` says why the content of a file is not known; it has no ``digest`` then."""
+    """``why`` is the reason why a file has no ``digest``."""
 
     kind: Kind = "missing"
     digest: str = ""
@@ -116,7 +116,7 @@ class FileState(msgspec.Struct, frozen=True, omit_defaults=True):
     why: str = ""
 
     def holds(self, other: FileState) -> bool:
-        """Whether both are the same to a reader; not known is not the same."""
+        """True for equal content; unknown content is never equal."""
         if self.kind != other.kind or self.kind == "other":
             return False
         if self.kind == "file":
@@ -124,7 +124,7 @@ class FileState(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.target == other.target
 
     def same(self, other: FileState) -> bool:
-        """The same content, and who may read, write and run it."""
+        """Equal content and permission bits."""
         return self.holds(other) and self.mode == other.mode
 
 
@@ -132,7 +132,7 @@ MISSING = FileState()
 
 
 def encode_path(path: str) -> str:
-    """A path as JSON can carry it: one that is not UTF-8 in hexadecimal, behind a character no path has."""
+    """A path for JSON; one that is not UTF-8 in hexadecimal after a character no path has."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -141,12 +141,12 @@ def encode_path(path: str) -> str:
 
 
 def unpacked(text: str) -> str:
-    """ValueError for what ``packed`` did not make."""
+    """ValueError for text that ``packed`` did not create."""
     return os.fsdecode(bytes.fromhex(text[1:])) if text.startswith("\0") else text
 
 
 def capture(path: str, objects: Objects, *, largest: int = LARGEST) -> FileState:
-    """What is there, its content kept if it can be; raises OSError only when the store fails."""
+    """The current state, with its content stored if possible; OSError only if the store fails."""
     return _state(path, objects, largest)
 
 
@@ -155,7 +155,7 @@ def read_state(path: str) -> FileState:
 
 
 def of_content(data: bytes, mode: int, objects: Objects) -> FileState:
-    """A file that holds these bytes, kept."""
+    """A file with these bytes, stored."""
     if len(data) > LARGEST:
         return FileState("file", "", len(data), mode, why=_too_large(LARGEST))
     return FileState("file", objects.keep(data), len(data), mode)
@@ -178,7 +178,7 @@ def _state(path: str, objects: Objects | None, largest: int) -> FileState:
     try:
         data = read_whole(path, largest)
     except OSError as error:
-        return FileState("file", "", info.st_size, mode, why=f"it could not be read: {error.strerror or error}")
+        return FileState("file", "", info.st_size, mode, why=f"cannot read it: {error.strerror or error}")
     return FileState("file", digest_of(data) if objects is None else objects.keep(data), len(data), mode)
 
 
@@ -186,23 +186,23 @@ def _too_large(limit: int) -> str:
     return f"it is larger than {limit >> 20} MiB" if limit >= 1 << 20 else f"it is larger than {limit >> 10} KiB"
 
 
-# --- making it so again
+# --- restoring
 
 
 def restore(path: str, wanted: FileState, objects: Objects) -> None:
-    """Raises OSError, its text fit to show; then the name still leads to what was there."""
+    """Raises OSError with a displayable text; the path is then unchanged."""
     directory = os.path.dirname(path)
     if os.path.realpath(directory) != directory:
-        raise OSError(errno.ELOOP, "a directory on the way to it is a link now", path)
+        raise OSError(errno.ELOOP, "a parent directory is now a link", path)
     if wanted.kind == "missing":
         with suppress(FileNotFoundError):
             os.unlink(path)
         return
     if wanted.kind == "other" or (wanted.kind == "file" and not wanted.digest):
-        raise OSError(errno.ENODATA, wanted.why or "it was not kept", path)
+        raise OSError(errno.ENODATA, wanted.why or "it was not saved", path)
     data = objects.read(wanted.digest) if wanted.kind == "file" else b""
     if data is None:
-        raise OSError(errno.ENODATA, "what was kept of it is gone", path)
+        raise OSError(errno.ENODATA, "its saved content is missing", path)
     os.makedirs(directory, mode=0o755, exist_ok=True)
     if wanted.kind == "link":
         target = unpacked(wanted.target)
@@ -223,7 +223,7 @@ def _write(path: str, data: bytes, mode: int) -> None:
     except FileNotFoundError:
         ours = False
     if ours:
-        replace_file(Path(path), data)  # keeps owner, attributes and further names
+        replace_file(Path(path), data)  # preserves owner, attributes and hard links
         if stat.S_IMODE(os.stat(path).st_mode) != mode:
             os.chmod(path, mode)
         return

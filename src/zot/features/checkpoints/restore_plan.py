@@ -1,5 +1,6 @@
-"""Plans and executes a rewind. The plan changes nothing; executing it stores what it overwrites and logs it first, so
-that it can be undone, or repeated after a kill."""
+"""Plans and executes a rewind.
+The plan changes nothing; executing it stores and logs what it overwrites first, so that it can be undone, or repeated
+after a kill."""
 
 from __future__ import annotations
 
@@ -17,13 +18,13 @@ from zot.features.checkpoints.diff import Counted, counted, diff_summary, differ
 from zot.features.checkpoints.file_state import MISSING, FileState, Objects, capture, read_state, restore, unpacked
 from zot.provider.messages import utc_now
 
-REWIND = "rewind"  # who changed it, in a ledger
+REWIND = "rewind"  # author of a change, in a log
 
 Verdict = Literal["restore", "remove", "recreate", "same", "changed", "lost"]
 
 
 class RestoreItem(msgspec.Struct, frozen=True):
-    """One file. ``changed``: modified by others; ``lost``: its old content is unknown, ``why`` says why."""
+    """One file. ``changed``: modified by others; ``lost``: its old content is unknown, with the reason in ``why``."""
 
     path: str
     verdict: Verdict
@@ -33,7 +34,7 @@ class RestoreItem(msgspec.Struct, frozen=True):
 
 
 class RestorePlan(msgspec.Struct, frozen=True):
-    """``blind`` are reasons why there may be more than this."""
+    """``blind`` are reasons why changes may be missing."""
 
     items: tuple[RestoreItem, ...]
     blind: tuple[str, ...] = ()
@@ -60,7 +61,7 @@ def since(events: Iterable[Event], prompt: str) -> list[Event]:
 
 
 def plan(events: Sequence[Event], prompt: str, objects: Objects) -> RestorePlan:
-    """How to get to what was before the prompt of this time."""
+    """The plan to restore the state before the prompt of this time."""
     first: dict[str, FileChange] = {}
     last: dict[str, FileChange] = {}
     made: dict[str, tuple[str, ...]] = {}
@@ -77,7 +78,7 @@ def plan(events: Sequence[Event], prompt: str, objects: Objects) -> RestorePlan:
 
 
 def _left(last: FileChange) -> tuple[FileState, ...]:
-    """As what zot may have left it: a rewinding may have been killed before it came to this file."""
+    """States zot may have left: a rewind may have been killed before this file."""
     return (last.after, last.before) if last.by == REWIND else (last.after,)
 
 
@@ -88,30 +89,30 @@ def _item(
     if current.same(target):
         return RestoreItem(path, "same", target)
     if target.kind == "other" or (target.kind == "file" and not target.digest):
-        return RestoreItem(path, "lost", target, target.why or "it was not kept")
+        return RestoreItem(path, "lost", target, target.why or "it was not saved")
     if target.kind == "file" and not objects.has(target.digest, target.size):
-        return RestoreItem(path, "lost", target, "what was kept of it is gone")
+        return RestoreItem(path, "lost", target, "its saved content is missing")
     if current.kind == "other":
-        return RestoreItem(path, "lost", target, f"there is now {current.why}")
+        return RestoreItem(path, "lost", target, f"it is now {current.why}")
     if not any(current.holds(state) for state in (*left, target)):
         why = "it was deleted" if current.kind == "missing" else "it was changed"
         why = f"{why} by something else since"
         if current.kind == "file" and left[0].kind == "file" and not left[0].digest:
-            why = f"whether something else changed it is not known: {left[0].why}"
+            why = f"unknown whether something else changed it: {left[0].why}"
         return RestoreItem(path, "changed", target, why, made)
     verdict: Verdict = "remove" if target.kind == "missing" else "recreate" if current.kind == "missing" else "restore"
     return RestoreItem(path, verdict, target, made=made)
 
 
 def apply_plan(keeping: FileChangeRecorder, items: Sequence[RestoreItem]) -> RestoreReport:
-    """Make it so. What cannot be kept is not overwritten; raises OSError when nothing can be written down."""
+    """Execute the plan. Content that cannot be saved is not overwritten; OSError if the log fails."""
     now = utc_now()
     ready: list[tuple[RestoreItem, FileChange]] = []
     failed: list[tuple[str, str]] = []
     for item in items:
         current = capture(item.path, keeping.place.objects)
         if current.kind == "other" or (current.kind == "file" and not current.digest):
-            failed.append((item.path, f"what is there cannot be kept: {current.why}"))
+            failed.append((item.path, f"cannot save its current content: {current.why}"))
             continue
         ready.append((item, keeping.change(REWIND, item.path, current, item.target, prompt=now)))
     if ready:
@@ -136,11 +137,11 @@ def apply_plan(keeping: FileChangeRecorder, items: Sequence[RestoreItem]) -> Res
     return RestoreReport(tuple(done), tuple(failed))
 
 
-# Points to go back to: each prompt with its changes, and each rewind, to undo it.
+# Restore points: each prompt with its changes, and each rewind, to undo it.
 
 
 class RestorePoint(msgspec.Struct, frozen=True):
-    """Before prompt ``number`` (from 1), whose messages begin at ``row`` of the session; a rewinding has number 0."""
+    """Before prompt ``number`` (from 1), whose messages begin at ``row``; a rewind has number 0."""
 
     number: int
     key: str
@@ -171,7 +172,7 @@ def _files(events: Sequence[Event], objects: Objects) -> tuple[Counted, ...]:
     return tuple(counted(one, objects) for one in differences(events))
 
 
-# A plan and its report in words, for the terminal and for scripts.
+# Texts of a plan and its report, for the terminal and for scripts.
 
 Done = Literal["restored", "removed", "recreated", "overwritten"]
 
@@ -182,31 +183,31 @@ DONE: dict[str, Done] = {
 
 
 def shown_path(path: str, cwd: str) -> str:
-    """Relative where it lies in the project."""
+    """Relative inside the project."""
     return os.path.relpath(path, cwd) if path.startswith(f"{cwd.rstrip('/')}/") else path
 
 
 def changed(point: RestorePoint) -> str:
-    """What a prompt changed: ``2 files changed +4 −1``, or that nobody knows."""
+    """The changes of a prompt: ``2 files changed +4 −1``, or that they are unknown."""
     if point.files:
         return diff_summary(point.files)
-    return "not known what its commands changed" if point.blind else ""
+    return "unknown changes by commands" if point.blind else ""
 
 
 def plan_lines(found: RestorePlan, cwd: str, *, overwrite: bool = False, troubles_first: bool = False) -> list[str]:
-    """What going back would do to each file; those that need nothing are left out."""
+    """The effect of a rewind on each file; unchanged files are omitted."""
 
     def line(item: RestoreItem) -> str:
         name = shown_path(item.path, cwd)
         if item.verdict == "lost":
-            return f"cannot go back  {name}: {item.why}"
+            return f"cannot restore  {name}: {item.why}"
         if item.verdict == "changed":
-            return f"{'overwrite' if overwrite else 'leave alone':<14}  {name}: {item.why}"
+            return f"{'overwrite' if overwrite else 'skip':<14}  {name}: {item.why}"
         return f"{item.verdict:<14}  {name}"
 
     order = {"restore": 0, "recreate": 1, "remove": 2, "changed": 3, "lost": 4}
     items = sorted((item for item in found.items if item.verdict != "same"), key=lambda item: order[item.verdict])
-    blind = [f"{'not known':<14}  {reason}" for reason in found.blind]
+    blind = [f"{'unknown':<14}  {reason}" for reason in found.blind]
     if troubles_first:
         items.sort(key=lambda item: order[item.verdict] < 3)
         return [*blind, *map(line, items)]
@@ -214,14 +215,14 @@ def plan_lines(found: RestorePlan, cwd: str, *, overwrite: bool = False, trouble
 
 
 def report_line(report: RestoreReport, left: Sequence[RestoreItem], shown: Callable[[str], str]) -> str:
-    """``2 restored, 1 removed; a.py: …``; what was left alone is named."""
+    """``2 restored, 1 removed; a.py: …``; skipped files are named."""
     counts: dict[str, int] = {}
     for item in report.done:
         counts[DONE[item.verdict]] = counts.get(DONE[item.verdict], 0) + 1
     done = ", ".join(f"{number} {word}" for word, number in counts.items())
     parts = [f"{_file_count(len(report.done))}: {done}" if done else "no file changed"]
-    parts += [f"{shown(item.path)} left alone: {item.why}" for item in left]
-    parts += [f"{shown(path)} not changed: {reason}" for path, reason in report.failed]
+    parts += [f"{shown(item.path)} skipped: {item.why}" for item in left]
+    parts += [f"{shown(path)} unchanged: {reason}" for path, reason in report.failed]
     return "; ".join(parts)
 
 

@@ -1,5 +1,5 @@
-"""Rewinds a conversation and lists changes per prompt, for terminal, RPC and SDK. Files changed by others are skipped
-unless requested; the conversation branches."""
+"""Rewinds a conversation and lists changes per prompt, for terminal, RPC and SDK.
+Files changed by others are skipped unless requested; the conversation branches."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ _MOST_NAMED = 50
 WAYS = ("both", "files", "conversation")
 
 
-# --- where one can go
+# --- restore points
 
 
 def session_file(conversation: Conversation) -> Path:
-    """The session, complete on disk; ZotError when there is none to go back in."""
+    """The session, complete on disk; ZotError without one."""
     session = conversation.session
     if session is None:
-        raise ZotError("nothing is kept: this conversation has no session (--no-session, or none was asked for)")
+        raise ZotError("cannot rewind: this conversation has no session (--no-session)")
     session.flush()
     if not session.path.exists():
-        raise ZotError("nothing has been said yet")
+        raise ZotError("this conversation has no prompts yet")
     return session.path
 
 
@@ -60,7 +60,7 @@ def list_restore_points(conversation: Conversation, path: Path) -> tuple[list[Pr
 
 
 def events_of(events: Sequence[Event], turns: Sequence[PromptTurn], number: int) -> list[Event]:
-    """What happened during prompt ``number``, from 1; with 0 in the whole session."""
+    """Changes during prompt ``number``, from 1; 0 is the whole session."""
     if not number:
         first = turns[0].prompt.time if turns else ""
         return [event for event in events if event.prompt >= first]
@@ -68,12 +68,12 @@ def events_of(events: Sequence[Event], turns: Sequence[PromptTurn], number: int)
 
 
 def last_changing(events: Sequence[Event], turns: Sequence[PromptTurn]) -> int:
-    """The number of the last prompt that changed a file; 0 when none did."""
+    """The number of the last prompt that changed a file; 0 for none."""
     changing = {event.prompt for event in events if isinstance(event, FileChange)}
     return next((number for number in range(len(turns), 0, -1) if turns[number - 1].prompt.time in changing), 0)
 
 
-# --- going there
+# --- restoring
 
 
 def plan_to(conversation: Conversation, point: RestorePoint) -> RestorePlan:
@@ -84,19 +84,21 @@ def plan_to(conversation: Conversation, point: RestorePoint) -> RestorePlan:
 def restore_files(
     conversation: Conversation, point: RestorePoint, *, overwrite: bool
 ) -> tuple[RestoreReport, list[RestoreItem]]:
-    """Planned at this moment; what was done, and what was left alone or cannot be had."""
+    """Plans and restores now; returns the report and the skipped files."""
     keeping, now = change_recorder(conversation), plan_to(conversation, point)
     if keeping is None:
-        raise ZotError("nothing is kept of files")
+        raise ZotError("cannot restore files: checkpoints are disabled")
     try:
         report = apply_plan(keeping, [*now.doable, *(now.conflicts if overwrite else [])])
     except OSError as error:
-        raise ZotError(f"nothing was changed: {keeping.place.root}: {error.strerror or error}") from error
+        raise ZotError(
+            f"cannot restore files: {keeping.place.root}: {error.strerror or error}; nothing was changed"
+        ) from error
     return report, [*([] if overwrite else now.conflicts), *now.of("lost")]
 
 
 def notify_model(conversation: Conversation, report: RestoreReport) -> None:
-    """Else it would take the files for what it made of them."""
+    """Otherwise the model would assume its own last version."""
     cwd = str(conversation.workspace.cwd)
     paths = [shown_path(item.path, cwd) for item in report.done]
     more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
@@ -112,14 +114,14 @@ def notify_model(conversation: Conversation, report: RestoreReport) -> None:
 async def rewind(
     conversation: Conversation, number: int, what: str = "both", *, overwrite: bool = False, dry_run: bool = False
 ) -> wire.Rewound:
-    """To before prompt ``number``; 0 undoes the last rewinding of files. A dry run only tells what would be done."""
+    """Rewind to before prompt ``number``; 0 undoes the last rewind of files. A dry run only reports."""
     if what not in WAYS:
-        raise UsageError(f'unknown way to rewind "{what}": expected one of {", ".join(WAYS)}')
+        raise UsageError(f'unknown rewind target "{what}": expected one of {", ".join(WAYS)}')
     turns, found = await asyncio.to_thread(list_restore_points, conversation, session_file(conversation))
     matching = [point for point in found if point.number == number]
     if not matching:
         last = max((point.number for point in found), default=0)
-        raise UsageError(f"there is no prompt {number}: there are {last}" if number else "nothing was rewound yet")
+        raise UsageError(f"no prompt {number}; this session has {last}" if number else "no rewind to undo")
     point = matching[-1]
     what = what if number else "files"
     text = turns[number - 1].prompt.text() if number else ""
@@ -147,11 +149,11 @@ def _file(item: RestoreItem, overwrite: bool) -> wire.RewoundFile:
 
 
 def changes_in(conversation: Conversation, path: Path, number: int) -> wire.Changes:
-    """What prompt ``number`` did to the files, or with 0 the whole session; from what was kept when it happened."""
+    """File changes of prompt ``number``, or with 0 of the whole session, from stored contents."""
     keeping = change_recorder(conversation)
     turns, found = list_restore_points(conversation, path)
     if not 0 <= number <= len(turns):
-        raise UsageError(f"there is no prompt {number}: there are {len(turns)}")
+        raise UsageError(f"no prompt {number}; this session has {len(turns)}")
     chosen = events_of(keeping.history(), turns, number) if keeping is not None else []
     return wire.Changes(
         prompts=tuple(
@@ -187,7 +189,7 @@ def _changed_file(count: Counted, runs: list[DiffLines] | str) -> wire.ChangedFi
 
 
 def _hunk(run: DiffLines) -> str:
-    """As ``diff -u`` writes it; what is absent on one side begins at line 0."""
+    """As ``diff -u`` writes it; a missing side begins at line 0."""
     old, new = (sum(row[0] in signs for row in run.rows) for signs in (" -", " +"))
     starts = [start if length else start - 1 for start, length in ((run.old_start, old), (run.new_start, new))]
     return f"@@ -{starts[0]},{old} +{starts[1]},{new} @@\n" + "".join(f"{row}\n" for row in run.rows)

@@ -1,5 +1,5 @@
-"""Entries of an exported page: messages and calls with results, including compacted ones, without thinking. Terminal
-control sequences are removed."""
+"""Entries of an exported page: messages and calls with results, including compacted ones.
+Thinking is excluded and terminal control sequences are removed."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Kind = Literal["prompt", "answer", "call", "command", "summary"]
 Redact = Callable[[str], str]
 
 _STYLE = re.compile(r"\x1b\[[0-9;:]*m")
-_TELLING = ("command", "path", "pattern", "url", "query", "name", "prompt")  # arguments that say what a call is about
+_TELLING = ("command", "path", "pattern", "url", "query", "name", "prompt")  # arguments that identify a call
 _LONGEST_HEAD = 200
 
 
 class DocumentEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """``head`` says what a call did; its ``text`` is the result, whose rows are those of a diff if ``diff``."""
+    """``head`` describes a call; its ``text`` is the result, with diff rows if ``diff``."""
 
     kind: Kind
     text: str
@@ -39,7 +39,7 @@ class DocumentEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """``facts`` are pairs for the head of the page: the model, when it began, what it cost."""
+    """``facts`` are pairs for the head of the page, such as model, start and cost."""
 
     title: str
     facts: tuple[tuple[str, str], ...]
@@ -47,7 +47,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_document(path: Path, redact: Redact = str) -> Document:
-    """Of a session file; SessionError when it cannot be read."""
+    """From a session file; SessionError if it cannot be read."""
     try:
         summary = summarise(path)
         if summary is None:
@@ -67,7 +67,7 @@ def read_document(path: Path, redact: Redact = str) -> Document:
 
 
 def document_of(messages: Iterable[Message], title: str, facts: dict[str, str], redact: Redact = str) -> Document:
-    """Of messages in memory; what is empty among the facts is left out."""
+    """From messages in memory; empty facts are omitted."""
     messages = list(messages)
     results = {result.call_id: result for message in messages for result in message.tool_results()}
     entries = tuple(entry for message in messages for entry in _entries(message, results, redact))
@@ -108,7 +108,7 @@ def _call(call: ToolCallBlock, result: ToolResultBlock | None, time: str, redact
 
 
 def _head(call: ToolCallBlock) -> str:
-    """``bash make test``, ``read src/x.py``: the tool and what it was told, on one line."""
+    """``bash make test``, ``read src/x.py``: the tool and its main argument, on one line."""
     args = call.args or {}
     told = next((str(args[name]) for name in _TELLING if args.get(name)), call.arguments if args else "")
     head = one_line(f"{call.name} {told}")
@@ -120,5 +120,5 @@ def plain(text: str) -> str:
 
 
 def _minute(time: str) -> str:
-    """``2025-01-31 14:05`` of a time of ours; empty when it is no such time."""
+    """``2025-01-31 14:05`` from a timestamp; empty if invalid."""
     return f"{time[:10]} {time[11:16]} UTC" if re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d.*", time) else ""

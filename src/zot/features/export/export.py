@@ -21,7 +21,7 @@ _NAMES: dict[str, Format] = {"zotsession": "zotsession", "md": "md", "markdown":
 
 
 def format_named(text: str) -> Format | None:
-    """``md``, ``html``, ``zotsession``, and what else people call them."""
+    """``md``, ``html``, ``zotsession`` and their aliases."""
     name = text.lower().lstrip(".")
     return _NAMES.get(name)
 
@@ -31,18 +31,18 @@ def format_of(destination: str, default: Format) -> Format:
 
 
 def export(source: Path, destination: Path | str, kind: Format, redaction: Redaction | None = None) -> Path:
-    """The file it wrote; SessionError when it cannot."""
+    """Writes the export and returns its path; SessionError if it fails."""
     if kind == "zotsession":
         return fork.export_session(source, destination, change=redaction.row if redaction is not None else None)
     redact: Redact = redaction or str
     origin = fork.source_of(source)
-    target = fork.target_of(origin, fork.typed_path(destination, "export needs a destination"), f".{kind}")
+    target = fork.target_of(origin, fork.typed_path(destination, "export: expected a destination"), f".{kind}")
     return write_page(read_document(source, redact), target, kind)
 
 
 def write_page(document: Document, target: Path, kind: Format) -> Path:
     if not document.entries:
-        raise SessionError("nothing has been said yet, so there is nothing to export")
+        raise SessionError("cannot export: this conversation has no prompts yet")
     if kind == "html":
         from zot.features.export.html_page import html_page
 
@@ -53,7 +53,7 @@ def write_page(document: Document, target: Path, kind: Format) -> Path:
 
 
 def redaction(home: Path, cwd: str, *, paths_only: bool = False) -> Redaction:
-    """With every credential of this machine that zot knows: from the environment, and stored by ``/login``."""
+    """Redacts all credentials known to zot: from the environment and from ``/login``."""
     from zot.provider.auth.auth_store import AuthStore
     from zot.provider.providers import credential_variables
     from zot.system.secret_variables import looks_like_secret
@@ -69,13 +69,13 @@ def redaction(home: Path, cwd: str, *, paths_only: bool = False) -> Redaction:
 def checked_format(text: str) -> Format:
     kind = format_named(text)
     if kind is None:
-        raise UsageError(f'unknown format "{text}": one of {", ".join(FORMATS)}')
+        raise UsageError(f'unknown format "{text}": expected one of {", ".join(FORMATS)}')
     return kind
 
 
 # A document as Markdown; calls are folded where the renderer can.
 
-_LABELS = {"prompt": "You", "answer": "Assistant", "command": "You ran", "summary": "Summary of what came before"}
+_LABELS = {"prompt": "You", "answer": "Assistant", "command": "You ran", "summary": "Summary of earlier messages"}
 _TICKS = re.compile(r"`{3,}")
 
 
@@ -126,11 +126,11 @@ def _escaped(text: str) -> str:
     return re.sub(r"([\\`*_<>\[\]#])", r"\\\1", text)
 
 
-# What should not leave the machine with a page: credentials zot knows or recognises, addresses of people, and where
-# the files of this machine lie. It finds what has a shape; nobody can promise that it finds every secret.
+# Redaction before export: known or recognised credentials, e-mail addresses and local paths. It finds patterns; it
+# cannot find every secret.
 
 HIDDEN = "[redacted]"
-_SHORTEST = 8  # a shorter one is a placeholder, or not worth a mutilated text
+_SHORTEST = 8  # shorter ones are placeholders or ordinary words
 
 _SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
     (
@@ -159,8 +159,8 @@ _KEPT_KEYS = frozenset({"type", "id", "call_id", "time", "role", "mime_type", "d
 
 
 class Redaction:
-    """``secrets`` are exact texts, ``places`` paths with replacements, longest first. ``shapes`` also redacts what
-    looks like a secret."""
+    """``secrets`` are exact texts, ``places`` paths with replacements, longest first.
+    ``shapes`` also redacts texts that look like a secret."""
 
     def __init__(
         self, secrets: Collection[str] = (), places: Collection[tuple[str, str]] = (), *, shapes: bool = True
@@ -168,7 +168,7 @@ class Redaction:
         self._shapes = _SHAPES if shapes else ()
         known = sorted({secret for secret in secrets if len(secret) >= _SHORTEST}, key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, known))) if known else None
-        # A path ends where no more letter of a file name follows: /home/me is not in /home/melissa.
+        # A path ends at the end of a name: /home/me is not in /home/melissa.
         self._places = [(re.compile(re.escape(path) + r"(?![\w.-])"), name) for path, name in places if len(path) > 1]
 
     def __call__(self, text: str) -> str:
@@ -181,7 +181,7 @@ class Redaction:
         return text
 
     def row(self, line: bytes) -> bytes:
-        """A row of a session file with every text in it redacted; what no text is stays."""
+        """A session row with all its texts redacted."""
         return msgspec.json.encode(self._value(msgspec.json.decode(line))) + b"\n"
 
     def _value(self, value: Any) -> Any:

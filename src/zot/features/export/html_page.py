@@ -11,7 +11,7 @@ from zot.features.export.document import Document, DocumentEntry
 from zot.tui import inline, markdown, table
 
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-_LABELS = {"prompt": "You", "answer": "Assistant", "command": "You ran", "summary": "Summary of what came before"}
+_LABELS = {"prompt": "You", "answer": "Assistant", "command": "You ran", "summary": "Summary of earlier messages"}
 
 _PAGE = """\
 <!doctype html>
@@ -89,10 +89,10 @@ def _body(entries: tuple[DocumentEntry, ...]) -> Iterator[str]:
             summary = f"<summary>{mark} <code>{escape(entry.head)}</code></summary>"
             yield f"<details{state}{opened}>{summary}<pre>{body}</pre>{_images(entry)}</details>"
         else:
-            told = entry.kind == "answer" and before in ("answer", "call")  # it goes on, nobody else has spoken
+            told = entry.kind == "answer" and before in ("answer", "call")  # continuation of the same speaker
             time = f" · {entry.time}" if entry.time else ""
             who = "" if told else f'<div class="who">{_LABELS[entry.kind]}{time}</div>'
-            if entry.kind == "prompt":  # shown as it was typed
+            if entry.kind == "prompt":  # shown as typed
                 said = escape(entry.text.strip("\n"))
             else:
                 said = f"<pre>{escape(entry.text)}</pre>" if entry.kind == "command" else rendered(entry.text)
@@ -153,14 +153,14 @@ def _block(block: markdown.MarkdownBlock, depth: int) -> str:
 
 
 def _lines(lines: Sequence[str]) -> str:
-    """Lines stay lines, as models mean them."""
+    """Line breaks are preserved."""
     return spans("\n".join(line.strip() for line in lines)).replace("\n", "<br>\n")
 
 
 def _list(items: Sequence[markdown.MarkdownBlock]) -> str:
-    """Items that stand further to the right belong to a list inside the item before them."""
+    """Further indented items belong to a list inside the previous item."""
     parts: list[str] = []
-    open_at: list[tuple[int, str]] = []  # the lists that are open: how far they stand to the right, and their tag
+    open_at: list[tuple[int, str]] = []  # open lists: indentation and tag
     for block in items:
         indent, marker, lines = markdown.item_of(block)
         while len(open_at) > 1 and indent < open_at[-1][0]:

@@ -1,5 +1,6 @@
-"""Compiles Python extensions to ``$ZOT_HOME/pycache`` when they are installed or trusted; ``zot.ext`` loads the
-result. The extension's own interpreter compiles without running anything. Failures only go to the extension's log."""
+"""Compiles Python extensions to ``$ZOT_HOME/pycache`` when they are installed or trusted.
+``zot.ext`` loads the result. The extension's own interpreter compiles without running anything; failures only go to the
+extension's log."""
 
 from __future__ import annotations
 
@@ -27,19 +28,19 @@ def bytecode_dir(home: Path) -> Path:
 
 
 def compile_ahead(manifest: Manifest, home: Path) -> None:
-    """Compile what lies in the manifest's directory, where it is going to run."""
+    """Compile the manifest's directory at the path it will run from."""
     forget_bytecode(manifest.directory, home)
     python = interpreter(manifest)
     if not python:
         return
     with suppress(OSError, subprocess.SubprocessError):
         make_private_dir(bytecode_dir(home))
-        # -I and -S: neither the user's variables nor site-packages matter here; -B: only the extension is kept.
+        # -I and -S: ignore the user's variables and site-packages; -B: only the extension is cached
         prefix = f"pycache_prefix={bytecode_dir(home)}"
         words = (python, "-ISB", "-X", prefix, "-m", "compileall", "-q", "-x", _NOT_ITS_OWN, str(manifest.directory))
         done = subprocess.run(
             words,
-            cwd=manifest.directory,  # a version manager chooses by it, as it will at the start
+            cwd=manifest.directory,  # version managers choose by it, as at the start
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -61,7 +62,7 @@ def forget_bytecode(directory: Path, home: Path) -> None:
 
 
 def interpreter(manifest: Manifest) -> str:
-    """The Python that runs it; empty for other programs, and for one that came with it: that would be running it."""
+    """The Python that runs it; empty for other programs and for an interpreter shipped with it."""
     try:
         program = Path(manifest.argv(os.environ.get("PATH", ""))[0]) if manifest.has_process else Path()
     except ExtensionError:
@@ -73,7 +74,7 @@ def interpreter(manifest: Manifest) -> str:
 
 
 def _of_first_line(script: Path) -> str:
-    """``#!/usr/bin/env python3``, ``#!/usr/bin/python3``."""
+    """Interpreter of ``#!/usr/bin/env python3`` or ``#!/usr/bin/python3``."""
     try:
         with open_buffered(script) as file:
             line = file.readline(4096).decode("utf-8", "replace")
@@ -86,6 +87,6 @@ def _of_first_line(script: Path) -> str:
 
 
 def _lies_in(program: Path, directory: Path) -> bool:
-    """Whether it came with the extension, or with the project it is part of."""
+    """True if it came with the extension or its project."""
     place = directory.parents[2] if directory.parts[-3:-1] == (".zot", "extensions") else directory
     return any(Path(path).is_relative_to(place) for path in (os.path.abspath(program), os.path.realpath(program)))

@@ -1,6 +1,6 @@
-"""One extension: a state machine over the lives of its process, starting → greeting → ready → (stopping | gone |
-restarting → starting). ``starting`` waits for ``hello``, ``greeting`` registers, ``gone`` lasts until a reload.
-Registrations end with a life; being a guard does not."""
+"""One extension process: starting → greeting → ready → (stopping | gone | restarting → starting).
+``starting`` waits for ``hello``, ``greeting`` registers, ``gone`` lasts until a reload. Registrations end with the
+process; being a guard does not."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _SHOWN_CHARS = 200
 
 
 def new_request_id() -> str:
-    """For a question. Nobody but the child that is asked can know it, so nobody else can answer."""
+    """A request id that only the asked child knows, so that no other process can answer."""
     return os.urandom(8).hex()
 
 
@@ -56,29 +56,29 @@ class ChildOwner(Protocol):
     start_process: Callable[..., JsonLineProcess]
 
     def place(self, entry: DiscoveredExtension) -> Path:
-        """The directory to run it in; ExtensionError says why it may not be started now."""
+        """The directory to run it in; ExtensionError if it may not start now."""
         ...
 
     def environment(self, entry: DiscoveredExtension, place: Path) -> tuple[dict[str, str], list[str]]:
-        """The child's variables, and what to say in its log about them and the place."""
+        """The child's variables, and remarks for its log."""
         ...
 
     def permissions(self, entry: DiscoveredExtension, manifest: Manifest) -> Permissions | None:
-        """What it may do; None for everything."""
+        """Its permissions; None for all rights."""
         ...
 
     def confine(self, child: ExtensionChild, argv: list[str], environment: dict[str, str]) -> JailedCommand:
-        """Where it is started when it has permissions; ExtensionError says why that cannot be."""
+        """Its jail if it has permissions; ExtensionError if none can be built."""
         ...
 
     def acknowledge(self, entry: DiscoveredExtension, place: Path) -> extension_frames.HelloAck: ...
 
     def guard_declared(self, child: ExtensionChild) -> None:
-        """Its hello says that it is a guard, which nothing else says: to be remembered."""
+        """Its hello declares a guard that the manifest does not declare: store it."""
         ...
 
     def guard_withdrawn(self, child: ExtensionChild) -> None:
-        """It was a guard and says no longer that it is one."""
+        """A former guard no longer declares itself one."""
         ...
 
     def received(self, child: ExtensionChild, frame: extension_frames.ChildFrame) -> None: ...
@@ -93,13 +93,13 @@ class ChildOwner(Protocol):
 
 
 class RestartBackoff:
-    """When a child that crashed is started again: after 1, 2, 4, 8, 16 s, then no more; a minute of life resets it."""
+    """Restart delays after crashes: 1, 2, 4, 8, 16 s, then none; a minute of uptime resets them."""
 
     def __init__(self) -> None:
         self._used = 0
 
     def next_delay(self, lived_s: float) -> float | None:
-        """How long to wait before the next start; None when there will be none."""
+        """Seconds until the next start; None for no restart."""
         if lived_s >= limits.RESTART_RESET:
             self._used = 0
         if self._used >= len(limits.RESTART_DELAYS):
@@ -109,8 +109,8 @@ class RestartBackoff:
 
 
 class ExtensionChild:
-    """``before``: the child this one replaces. ``settled``: ready or failed. ``guarded``: everything it ever
-    intercepted. A former guard counts as one until its next hello."""
+    """``before``: the child this one replaces. ``settled``: ready or failed.
+    ``guarded``: all events it ever intercepted. A former guard counts as one until its next hello."""
 
     def __init__(self, entry: DiscoveredExtension, owner: ChildOwner, *, before: ExtensionChild | None = None) -> None:
         self.entry = entry
@@ -132,7 +132,7 @@ class ExtensionChild:
         self._owner = owner
         self.log = ChildLog(self.name, owner.diagnostics)
         self._open_questions: dict[tuple[Kind, str], asyncio.Future[Any]] = {}
-        self._asked: deque[str] = deque(maxlen=_REMEMBERED)  # ids of questions, open or not
+        self._asked: deque[str] = deque(maxlen=_REMEMBERED)  # ids of all requests, open or not
         self._restarts = RestartBackoff()
         self._stop_asked = asyncio.Event()
         self.manifest = entry.manifest
@@ -152,15 +152,15 @@ class ExtensionChild:
         self._timers: list[asyncio.TimerHandle] = []
         self.ready_how = ""
 
-    # --- what others ask of it
+    # --- requests
 
     @property
     def alive(self) -> bool:
         return self.state in ("greeting", "ready")
 
     def intercepting(self, event: str) -> bool:
-        """Whether to call it. A guard is called even while it is not running, for what it guarded before, and for tool
-        calls until ``ready`` says otherwise."""
+        """True if the child must be called.
+        A guard is also called while not running, for events it guarded before, and for tool calls until ``ready``."""
         if not self.guard:
             return self.alive and event in self.intercepts
         chosen = self._said_ready and bool(self.intercepts)
@@ -170,17 +170,17 @@ class ExtensionChild:
         return self.alive and self._write(encode(frame))
 
     def send_line(self, line: bytes) -> bool:
-        """The same for a frame encoded once for many."""
+        """Send a frame that was encoded once for many children."""
         return self.alive and self._write(line)
 
     async def ask(self, question: Question, seconds: float | None) -> Any:
-        """The frame that answers a question; ExtensionError when there will be none."""
+        """The frame that answers a request; ExtensionError without one."""
         key = _KINDS[type(question)], question.id
         answer = self._open_questions[key] = asyncio.get_running_loop().create_future()
         self._asked.append(question.id)
         try:
             if not self.send(question):
-                raise ExtensionCrashed("cannot be written to" if self.alive else "is not running")
+                raise ExtensionCrashed("does not accept input" if self.alive else "is not running")
             async with asyncio.timeout(seconds):
                 return await answer
         except TimeoutError:
@@ -191,10 +191,10 @@ class ExtensionChild:
     def fault(self, kind: str, text: str) -> None:
         self.log.fault(kind, text)
 
-    # --- its lives
+    # --- process lifetime
 
     async def live(self) -> None:
-        """Start, serve, end, and start again as long as ``Restarts`` allows."""
+        """Run the process and restart it as ``Restarts`` allows."""
         while True:
             began = time.monotonic()
             restart = await self._one_life()
@@ -211,7 +211,7 @@ class ExtensionChild:
                 return
 
     async def _one_life(self) -> bool:
-        """One process from start to end; whether another should follow."""
+        """Run one process; true if another should follow."""
         self._begin()
         self.state = "starting"
         try:
@@ -231,7 +231,7 @@ class ExtensionChild:
     def _start(self) -> JsonLineProcess:
         self.place = self._owner.place(self.entry)
         if self.place != self.entry.manifest.directory:
-            self.manifest = read_manifest(self.place)  # what runs there is what is said there
+            self.manifest = read_manifest(self.place)  # its remarks belong to this start
             self.guard |= self.manifest.guard
         manifest = self.manifest
         self.permissions = self._owner.permissions(self.entry, manifest)
@@ -255,8 +255,8 @@ class ExtensionChild:
                 private=self._private,
                 jail=self._jail,
             )
-        except (ConfigError, RuntimeError) as error:  # a link where a protected name should be; a kernel that refuses
-            raise ExtensionError(f"its jail could not be built: {error}") from error
+        except (ConfigError, RuntimeError) as error:  # for example a link in place of a protected name
+            raise ExtensionError(f"cannot create its jail: {error}") from error
         finally:
             os.close(stderr)
         self._after(limits.HELLO_DEADLINE, self._hello_overdue)
@@ -268,7 +268,7 @@ class ExtensionChild:
             jail.close()
 
     async def _serve(self, process: JsonLineProcess) -> bool:
-        """Until the process is over; whether it crashed and another should follow."""
+        """Wait for the process to end; true if it crashed and should restart."""
         exit_watch = asyncio.ensure_future(process.watch_exit())
         try:
             reason = await process.over
@@ -278,7 +278,7 @@ class ExtensionChild:
                 return True
             greeted, stopping = self.state != "starting", self.state == "stopping"
             self._leave()
-            if stopping:  # its exit counts, not the end of its stdout; the host sees to it that this ends
+            if stopping:  # wait for its exit, not for the end of stdout; the host bounds this
                 await process.tree.wait()
                 return False
             if reason and not greeted:
@@ -295,27 +295,27 @@ class ExtensionChild:
             exit_watch.cancel()
 
     async def _ended(self, process: JsonLineProcess, reason: str, code: int | None) -> bool:
-        """Tell how it ended; whether that was a crash."""
+        """Report how it ended; true for a crash."""
         self.settled.set()
         if reason:
-            self.log.ended(f"was disconnected: it {reason}")
+            self.log.ended(f"disconnected: it {reason}")
             return True
         if code is None:
-            self.log.ended("closed its stdout and counts as gone, although its process still runs")
+            self.log.ended("closed its stdout and is disconnected, although its process still runs")
             await process.tree.wait()
             return False
         if code == 0:
-            self.log.ended("ended by itself; /reload-ext or the next launch starts it again")
+            self.log.ended("exited; /reload-ext or the next launch starts it again")
             return False
         self.log.ended(f"crashed ({_exit(code)})")
         return True
 
     def _leave(self) -> None:
-        """It can no longer be reached: whoever waits for it is told now."""
+        """Fail all open requests: it can no longer be reached."""
         stopping = self.state == "stopping"
         self.state = "stopping" if stopping else "gone"
         self._cancel_timers()
-        self._fail_questions(ExtensionCrashed("disconnected before it answered"), *_KINDS.values())
+        self._fail_questions(ExtensionCrashed("disconnected before answering"), *_KINDS.values())
         self.commands, self.tools = {}, {}
         self.events, self.intercepts = set(), set()
         self.log.write("end of its stdout")
@@ -331,7 +331,7 @@ class ExtensionChild:
     # --- stopping
 
     def ask_to_stop(self) -> None:
-        """``shutdown`` behind whatever is queued, then the end of its stdin."""
+        """Send ``shutdown`` after queued frames, then close stdin."""
         if self.alive:
             self._write(encode(extension_frames.Shutdown()))
         if self.state in ("waiting", "starting", "greeting", "ready"):
@@ -377,8 +377,8 @@ class ExtensionChild:
             self._owner.guard_withdrawn(self)
         self._presumed = False
         if self.guard and not self._private:
-            # A guard that nobody knew of talks through pipes; its next life, and every later one, has private streams
-            self.log.write("says that it is a guard: it is remembered, and started once more with streams of its own")
+            # A guard first declared by hello has pipes; restart it with private streams.
+            self.log.write("declares itself a guard: remembered, and restarted with private streams")
             self._once_more = True
             if self._process is not None:
                 self._process.disconnect("")
@@ -389,14 +389,14 @@ class ExtensionChild:
         self._watch_for_silence()
 
     def _may_guard(self) -> bool:
-        """Who may not intercept cannot hold up what others do either."""
+        """A guard needs the permission to intercept."""
         allowed = self.permissions is None or self.permissions.intercepts
         if not allowed:
-            self.fault("permissions", "says that it is a guard, and its permissions do not allow it to intercept")
+            self.fault("permissions", "declares itself a guard, but its permissions do not allow intercepting")
         return allowed
 
     def _watch_for_silence(self) -> None:
-        """Every 250 ms: a child that has said nothing since the last look counts as ready."""
+        """Every 250 ms: a child that sent nothing since the last check counts as ready."""
         lines_before = self._lines
 
         def look() -> None:
@@ -415,9 +415,9 @@ class ExtensionChild:
             self.settled.set()
 
     def give_up_waiting(self) -> None:
-        """The start goes on without its ``ready``; one that has not said hello may join late."""
+        """Continue the start without its ``ready``; without hello it may join later."""
         if self.state == "starting":
-            self.fault("late", "has not said hello in time; zot continues without it, and it may join later")
+            self.fault("late", "sent no hello in time; zot continues without it, and it may join later")
         elif self.state == "greeting":
             self.log.write("not ready in time; zot continues without waiting")
         self.make_ready("grace")
@@ -444,11 +444,11 @@ class ExtensionChild:
         if line is not None:
             self._owner.tap(self.name, "in", line)
         if self.state == "stopping" and not self._greeted:
-            return  # a slow starter: the end was decided before its hello, so what it says is neither right nor wrong
+            return  # stopped before its hello: its output no longer matters
         if line is None:
             text = f"sent a line above {limits.MAX_LINE >> 20} MiB, which was skipped"
             self._spoiled("oversize", text)
-            self._fail_only("tool", BadFrame(text))  # what is that long is a result
+            self._fail_only("tool", BadFrame(text))  # only results are that long
             return
         if self.state == "starting":
             self._greet(line)
@@ -479,7 +479,7 @@ class ExtensionChild:
                 self._owner.received(self, frame)
 
     def _answered(self, kind: Kind, answer: Answer) -> None:
-        """Unexpected answers are dropped and reported. An unknown id fails the only open question of its kind."""
+        """Unexpected answers are dropped and reported. An unknown id fails the only open request of its kind."""
         question = self._open_questions.get((kind, answer.id))
         if question is not None and not question.done():
             question.set_result(answer)
@@ -490,8 +490,8 @@ class ExtensionChild:
             self._fail_only(kind, BadFrame(text))
 
     def _fail_only(self, kind: Kind, error: ExtensionError) -> None:
-        """Fail the only open question of this kind. Interceptions keep waiting: a writer into the child's pipe must
-        not decide for it."""
+        """Fail the only open request of this kind.
+        Interceptions keep waiting: another process writing into the pipe must not decide for the child."""
         if kind == "intercept":
             return
         waiting = [each for (of, _), each in self._open_questions.items() if of == kind and not each.done()]
@@ -499,18 +499,18 @@ class ExtensionChild:
             self._fail_soon(waiting[0], error)
 
     def _fail_soon(self, question: asyncio.Future[Any], error: ExtensionError) -> None:
-        """Unless a right answer follows on the heels of the wrong one."""
+        """Unless a valid answer follows immediately."""
         loop = asyncio.get_running_loop()
         loop.call_later(_SECOND_THOUGHTS, lambda: question.done() or question.set_exception(error))
 
     def _fail_questions(self, error: ExtensionError, *kinds: Kind) -> None:
-        """Whoever waits for an answer of one of these kinds hears why there will be none."""
+        """Fail all open requests of these kinds."""
         for (kind, _), question in self._open_questions.items():
             if kind in kinds and not question.done():
                 question.set_exception(error)
 
     def _spoiled(self, kind: str, text: str, line: bytes = b"") -> None:
-        """Garbage: whatever a guard was being asked, it does not count as permission."""
+        """An unparsable line never counts as permission by a guard."""
         if self.state == "starting":
             self._refuse(f"its first line is not a hello frame: {text}")
             return
@@ -518,11 +518,11 @@ class ExtensionChild:
         if self.guard and kind != "unknown":
             self._fail_questions(BadFrame(text), "intercept")
         if line:
-            # the question that the line answers, if it names one, fails
+            # fails the request that the line names
             meant, id = guess_request(line)
             named = next((each for (_, of), each in self._open_questions.items() if of == id and not each.done()), None)
             if named is not None:
-                self._fail_soon(named, BadFrame(text))  # only the child itself knows the id
+                self._fail_soon(named, BadFrame(text))  # only the child knows the id
             elif meant is not None and id not in self._asked:
                 self._fail_only(meant, BadFrame(text))
 
@@ -537,7 +537,7 @@ class ExtensionChild:
 def _exit(code: int) -> str:
     if code >= 0:
         return f"exit status {code}"
-    import signal  # only for the name of a signal that ended a child
+    import signal  # only for the name of a signal
 
     try:
         return f"signal {signal.Signals(-code).name}"
@@ -549,8 +549,8 @@ def _shown(line: bytes) -> str:
     return repr(line[:_SHOWN_CHARS].decode("utf-8", "replace"))
 
 
-# The request that an unusable line was meant to answer, found by its words because it may not be JSON: its caller
-# need not wait for the timeout.
+# The request an invalid line was meant to answer, found by pattern since it may not be JSON, so that its caller need
+# not wait for the timeout.
 
 Kind = Literal["command", "tool", "intercept"]
 
@@ -561,11 +561,11 @@ _ANSWER_KINDS: dict[bytes, Kind] = {
     b"tool_result": "tool",
     b"event_intercept_response": "intercept",
 }
-_LOOKED_AT = 64 * 1024  # a type and an id stand at the beginning
+_LOOKED_AT = 64 * 1024  # type and id are at the beginning
 
 
 def guess_request(line: bytes) -> tuple[Kind | None, str]:
-    """The kind of answer it says it is, and the id it has; None and empty when it does not say."""
+    """The kind of answer and its id; None and empty if not stated."""
     start = line[:_LOOKED_AT]
     kind, id = _TYPE.search(start), _ID.search(start)
     return (_ANSWER_KINDS[kind[1]] if kind else None), (id[1].decode("utf-8", "replace") if id else "")

@@ -28,7 +28,7 @@ class ChildGroup:
         return next((child for child in self._children if child.name == name), None)
 
     def start(self, entries: Iterable[DiscoveredExtension]) -> None:
-        """Start what has a process. One that called itself a guard before a reload is presumed to be one still."""
+        """Start extensions with a process. A guard before a reload is presumed to be one."""
         before = {child.name: child for child in self._children}
         self._children = [
             ExtensionChild(entry, self._owner, before=before.get(entry.manifest.name))
@@ -41,7 +41,7 @@ class ChildGroup:
         self._lives = {child: self._tasks.start(child.live()) for child in self._children}
 
     async def wait_until_ready(self, explicit_grace_s: float) -> None:
-        """Until each is ready or has failed, or the grace is over; those named by hand may have a longer one."""
+        """Wait until each is ready or failed, or the grace is over; explicit ones may have a longer one."""
         explicit = [child for child in self._children if child.entry.scope == "explicit"]
         async with asyncio.TaskGroup() as group:
             group.create_task(_settled(self._children, limits.READY_GRACE))
@@ -52,7 +52,7 @@ class ChildGroup:
                 child.give_up_waiting()
 
     async def _wait_patiently(self, explicit: Sequence[ExtensionChild], seconds: float) -> None:
-        """A path typed by hand is wanted: wait longer for it, and say so."""
+        """Wait longer for explicit paths and report it."""
         await _settled(explicit, _SAY_WAITING_S)
         waiting = [child.name for child in explicit if not child.settled.is_set()]
         if waiting:
@@ -60,7 +60,7 @@ class ChildGroup:
             await _settled(explicit, seconds - _SAY_WAITING_S)
 
     async def stop(self) -> None:
-        """``shutdown`` and 2 s for everybody, then SIGTERM, then SIGKILL; no process is left."""
+        """Send ``shutdown``, wait 2 s, then SIGTERM, then SIGKILL; no process is left."""
         for child in self._children:
             child.ask_to_stop()
         lives = set(self._lives.values())
@@ -77,7 +77,7 @@ class ChildGroup:
 
 
 async def _settled(children: Sequence[ExtensionChild], seconds: float) -> None:
-    """Until all are ready or have failed, or the time is over."""
+    """Wait until all are ready or failed, or the time is over."""
     try:
         async with asyncio.timeout(seconds), asyncio.TaskGroup() as group:
             for child in children:

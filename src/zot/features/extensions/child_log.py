@@ -1,5 +1,5 @@
-"""Log and faults of one extension. A fault goes to the log, to ``zot doctor`` and once per kind to the user; floods
-are counted."""
+"""Log and faults of one extension.
+A fault goes to the log, to ``zot doctor`` and once per kind to the user; repeated ones are counted."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 from zot.features.extensions.loader.manifest import check_name
 from zot.features.process_log import ProcessLog, error_line, flood_text, last_output
 
-_LISTED = 20  # faults of one kind in one life
-_REMEMBERED = 100  # faults of all lives
+_LISTED = 20  # faults of one kind per process
+_REMEMBERED = 100  # faults in total
 _SAID = 200  # characters of its last line on stderr
 
 
 class Diagnostics:
-    """What the user sees of extensions' faults; ``show`` puts one line on the screen or on stderr."""
+    """Reports faults of extensions to the user; ``show`` prints one line."""
 
     def __init__(self, show: Callable[[str], None]) -> None:
         self._show = show
@@ -29,38 +29,40 @@ class Diagnostics:
         self._show(text)
 
     def fault(self, extension: str, kind: str, text: str, log: Path | None) -> None:
-        """Shown the first time this extension has this kind of fault."""
+        """Report the first fault of this kind of an extension."""
         if (extension, kind) not in self._shown:
             self._shown.add((extension, kind))
             self.event(extension, text, log)
 
     def event(self, extension: str, text: str, log: Path | None = None) -> None:
-        """Shown each time: an extension's end, say."""
+        """Report every time, for example an exit."""
         self._show(f"extension {extension}: {text}" + (f" (log: {log})" if log else ""))
 
     def note(self, text: str) -> None:
         self._show(text)
 
     def forget(self) -> None:
-        """A reload gives everybody a clean sheet."""
+        """Forget reported faults after a reload."""
         self._shown.clear()
         self.load_errors.clear()
 
 
 class ChildLog:
-    """What one extension did wrong. ``path`` is known from the first start on; ``faults`` are those of all lives."""
+    """Faults of one extension. ``path`` is set at the first start; ``faults`` covers all starts."""
 
     def __init__(self, name: str, diagnostics: Diagnostics) -> None:
         self.path: Path | None = None
-        self.faults: deque[str] = deque(maxlen=_REMEMBERED)  # one that crashes every other minute does so for weeks
+        self.faults: deque[str] = deque(
+            maxlen=_REMEMBERED
+        )  # an extension that crashes every other minute may do so for weeks
         self._name = name
         self._diagnostics = diagnostics
         self._log: ProcessLog | None = None
         self._counts: dict[str, int] = {}
 
     def open(self, home: Path, version: str) -> int:
-        """Begin a new life; returns the child's stderr, which the caller closes. Without a log the child is not
-        started."""
+        """Begin a new process's log and return the child's stderr, which the caller closes.
+        Without a log the child is not started."""
         self.close()
         self._counts.clear()
         path = log_path(home, self._name)
@@ -84,12 +86,12 @@ class ChildLog:
         count = self._counts[kind] = self._counts.get(kind, 0) + 1
         if count > _LISTED:
             return
-        self.write(text if count < _LISTED else f"{text}; more of this kind are not listed")
+        self.write(text if count < _LISTED else f"{text}; further ones of this kind are not listed")
         self.faults.append(text)
         self._diagnostics.fault(self._name, kind, text, self.path)
 
     def ended(self, text: str) -> None:
-        """How a life ended; shown every time."""
+        """Report how the process ended, every time."""
         self.faults.append(text)
         self.write(text)
         self._diagnostics.event(self._name, text, self.path)
@@ -103,7 +105,7 @@ class ChildLog:
         self._diagnostics.load_error(directory, f"{reason} ({', '.join(facts)})")
 
     def close(self) -> None:
-        """Only when nothing more can be said: whoever waited for the child may write last."""
+        """Close after all callers that waited for the child have written."""
         if self._log is not None:
             self._log.close()
             self._log = None

@@ -1,8 +1,5 @@
-"""An extension's slash command: invoked over the wire, and what the extension answered as one value.
-
-Nothing is done with the answer here, except that a panel becomes the open one; each mode acts on it in its own way.
-A call that an answer wants made first gets its id here, a fresh one every time.
-"""
+"""An extension's slash command: sends it and returns the extension's answer as one value.
+Only a panel is opened here; each front end acts on the other answers. A tool call in an answer gets a new id."""
 
 from __future__ import annotations
 
@@ -21,20 +18,20 @@ from zot.wire import extension_frames, limits
 
 
 class FailedCommand(msgspec.Struct, frozen=True):
-    """There is no such command, no answer to it, or the answer is an error: a line for the user."""
+    """The command is unknown, unanswered or failed; one line for the user."""
 
     error: str
 
 
 class PromptAnswer(msgspec.Struct, frozen=True):
-    """Submit the text as if it had been typed: it starts a turn, or queues behind the running one."""
+    """Submit the text as a prompt: it starts a turn, or queues behind the running one."""
 
     extension: str
     text: str
 
 
 class ToolPrompt(msgspec.Struct, frozen=True):
-    """Make the call, then let the model answer the text with the call's result before it."""
+    """Run the call, then let the model answer the text with its result."""
 
     extension: str
     text: str
@@ -42,21 +39,21 @@ class ToolPrompt(msgspec.Struct, frozen=True):
 
 
 class Insert(msgspec.Struct, frozen=True):
-    """Put the text into the editor without sending it."""
+    """Put the text into the editor without submitting."""
 
     extension: str
     text: str
 
 
 class Display(msgspec.Struct, frozen=True):
-    """Show the text as a note in info style."""
+    """Show the text as an info note."""
 
     extension: str
     text: str
 
 
 class PanelAnswer(msgspec.Struct, frozen=True):
-    """Show the panel; it is the open one already, and the one it replaces is closed."""
+    """Show the panel, which is already the open one."""
 
     extension: str
     panel: extension_frames.Panel
@@ -106,6 +103,6 @@ class CommandInvoker:
 
 def _first_call(child: ExtensionChild, answer: extension_frames.CommandResponse) -> FirstCall:
     if not (answer.prompt.strip() and answer.tool_name and isinstance(answer.tool_args, dict | None)):
-        raise ExtensionError("tool_prompt needs prompt, tool_name and an object tool_args")
+        raise ExtensionError("tool_prompt: expected prompt, tool_name and an object tool_args")
     arguments = msgspec.json.encode(cast("dict[str, Any]", answer.tool_args or {})).decode()
     return FirstCall(ToolCallBlock(f"command-{os.urandom(6).hex()}", answer.tool_name, arguments), child.name)

@@ -25,7 +25,7 @@ class EventFanout:
         self._sequence = 0
 
     def observe(self, event: events.AgentEvent) -> None:
-        """A reader of the agent's stream, for the kinds in ``OBSERVED``."""
+        """Subscriber of the agent's events in ``OBSERVED``."""
         translate = _TRANSLATIONS.get(type(event))
         if translate is not None:
             name, fields = translate

@@ -32,14 +32,14 @@ class Findings(msgspec.Struct):
     removed: list[str]
     """credential variables the children did not get"""
     leftovers: list[Path]
-    """directories that a killed install or removal left behind"""
+    """directories left by a killed install or removal"""
 
     @property
     def problems(self) -> list[str]:
-        """Extensions that could not be loaded, and those that did not become ready."""
+        """Extensions that failed to load or did not become ready."""
         told = " ".join(self.load_errors)
         silent = [item for item in self.statuses if item.state != "ready" and str(item.directory) not in told]
-        lines = [f"extension {item.name}: {'; '.join(item.faults) or 'it did not become ready'}" for item in silent]
+        lines = [f"extension {item.name}: {'; '.join(item.faults) or 'did not become ready'}" for item in silent]
         return [*self.load_errors, *lines]
 
 
@@ -51,7 +51,7 @@ async def examine(home: Path, cwd: Path, explicit: list[Path]) -> Findings:
     host = ExtensionHost(
         home=home,
         cwd=cwd,
-        surface=NullExtensionUI(),  # all it would say is in the findings
+        surface=NullExtensionUI(),  # the findings contain everything
         zot_version=__version__,
         present=lambda: ConversationSnapshot(settings.values.provider, settings.values.model, "", "", "", str(cwd)),
         on_fault=lambda text: None,
@@ -66,7 +66,7 @@ async def examine(home: Path, cwd: Path, explicit: list[Path]) -> Findings:
     )
     try:
         await host.start()
-        host.tools((*DEFAULT_TOOLS, *settings.values.tools, "skill"))  # tells which names the built-ins have
+        host.tools((*DEFAULT_TOOLS, *settings.values.tools, "skill"))  # it provides the built-in names
         statuses = host.statuses()
     finally:
         await host.stop()
@@ -108,7 +108,7 @@ def check_extensions(home: Path, cwd: Path, findings: Findings) -> Extensions:
     checked = [_checked(item, findings) for item in installed]
     problems = [f"extension {item.name} ({item.directory}): {item.problem}" for item in checked if item.problem]
     named = {item.directory for item in checked if item.problem}
-    for lost in findings.discovery.problems:  # a guard whose directory is gone is not installed any more
+    for lost in findings.discovery.problems:  # a guard with a missing directory is no longer installed
         if str(lost.directory) not in named:
             problems.append(f"extension {lost.directory}: {lost.message}")
     problems += skill_files(findings.discovery.entries)[1]
@@ -116,7 +116,7 @@ def check_extensions(home: Path, cwd: Path, findings: Findings) -> Extensions:
 
 
 def running_findings(home: Path, cwd: Path, running: list[ExtensionStatus]) -> Findings:
-    """The findings of an open conversation, whose extensions run already: none is started."""
+    """The findings of an open conversation, whose extensions already run."""
     trust = ExtensionTrust(home)
     found = discover(explicit=(), cwd=cwd, home=home, scan=True, trust=trust, trust_project=False)
     return Findings(found, running, [], untrusted_extensions(cwd, trust), [], [])
@@ -128,16 +128,16 @@ def _checked(item: Installed, findings: Findings) -> ExtensionCheck:
 
 
 def _state(item: Installed, findings: Findings) -> tuple[str, str, str]:
-    """In a word, what is wrong, and where to read more."""
+    """State, problem and where to read more."""
     told = next((found.message for found in findings.discovery.problems if found.directory == item.directory), "")
     if told or item.manifest is None:
-        return "broken", told or "its manifest cannot be used", ""
+        return "broken", told or "cannot read its manifest", ""
     if not item.manifest.enabled:
         return "disabled", "", ""
     for untrusted in findings.untrusted:
         if untrusted.directory == item.directory:
             changes = ", ".join(untrusted.changes)
-            fix = f"`zot ext trust {item.directory}` trusts it as it is now"
+            fix = f"trust it as it is now: `zot ext trust {item.directory}`"
             return (
                 ("changed", f"changed since you trusted it ({changes}); {fix}", "")
                 if changes
@@ -150,11 +150,11 @@ def _state(item: Installed, findings: Findings) -> tuple[str, str, str]:
         log = str(status.log_path or "")
         if status.state == "ready" and not status.faults:
             return "ready", "", log
-        why = "; ".join(status.faults) or "it did not become ready"
-        return ("broken" if status.state != "ready" else "ready"), f"{why} (`zot ext logs {status.name}`)", log
+        why = "; ".join(status.faults) or "did not become ready"
+        return ("broken" if status.state != "ready" else "ready"), f"{why} (see `zot ext logs {status.name}`)", log
     loaded = any(entry.manifest.name == item.name for entry in findings.discovery.entries)
     return ("runs nothing" if loaded and not item.manifest.has_process else "skipped"), "", ""
 
 
 def _leftover(path: Path) -> str:
-    return f"left over from an install that was killed, safe to delete: {path}"
+    return f"leftover of a killed install, safe to delete: {path}"

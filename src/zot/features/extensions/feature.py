@@ -68,12 +68,12 @@ class ExtensionsFeature(Feature):
             except ExtensionError as error:
                 where, reason = f"extension {directory}", str(error)
                 if directory.is_dir() and os.path.lexists(directory / FILE):
-                    raise NotThere(f"{where}: {reason}; `zot ext check {directory}` tells all that is wrong") from error
+                    raise NotThere(f"{where}: {reason}; details: `zot ext check {directory}`") from error
                 reason = "is a file" if directory.is_file() else reason
-                raise NotThere(f"{where}: {reason}; name the directory that holds its {FILE}") from error
+                raise NotThere(f"{where}: {reason}; expected the directory that contains {FILE}") from error
 
     async def start(self) -> None:
-        """From here on extensions see and may deny everything."""
+        """From here on extensions receive events and may deny."""
         host, agent = self.host, self.conversation.agent
         host.run_tool = agent.run_tool
         host.on_tools_changed = self.conversation.refresh_tools
@@ -86,7 +86,7 @@ class ExtensionsFeature(Feature):
         return self.host.tools(taken)
 
     def tool_names(self) -> Iterable[str]:
-        """Those that wait to be activated, too."""
+        """Includes deferred tools."""
         return [name for status in self.host.statuses() for name in status.tools]
 
     @property
@@ -115,7 +115,7 @@ class ExtensionsFeature(Feature):
 
 
 async def run_extension_command(conversation: Conversation, name: str, args: str) -> CommandAnswer:
-    """Run an extension's slash command; the front end acts on its answer."""
+    """Run an extension's slash command; the front end acts on the answer."""
     host = extension_host(conversation)
     if host is None:
         raise UsageError(f"unknown command /{name}")
@@ -123,13 +123,13 @@ async def run_extension_command(conversation: Conversation, name: str, args: str
 
 
 async def ensure_extensions(conversation: Conversation) -> ExtensionHost | None:
-    """The host; extensions that were installed since the run began are started first. None if there are none."""
+    """The host; starts extensions installed since the run began. None without extensions."""
     feature = await conversation.features.join_late(conversation, ExtensionsFeature)
     return feature.host if feature is not None else None
 
 
 async def reload_extensions(conversation: Conversation) -> ReloadStats | None:
-    """Restart all of them; the conversation continues. None if there are none. Needs an idle agent."""
+    """Restart all extensions; the conversation continues. None without extensions. Needs an idle agent."""
     host = await ensure_extensions(conversation)
     if host is None:
         return None

@@ -59,9 +59,10 @@ def _nobody_cares() -> None: ...
 
 
 class ExtensionHost:
-    """``present()`` describes model, session and directory for children. ``on_fault`` is called once per fault,
-    ``on_tools_changed`` if ``tools`` changed. ``granted`` returns variables granted by name. ``remember_guards``
-    stores guards and grants. ``explicit_grace_s`` is the wait for extensions named by hand."""
+    """Runs extensions and connects them to the agent.
+    ``present()`` describes model, session and directory for children. ``on_fault`` is called once per fault,
+    ``on_tools_changed`` if ``tools`` changed. ``granted`` returns variables granted by name. ``remember_guards`` stores
+    guards and grants. ``explicit_grace_s`` is the wait for explicit extensions."""
 
     def __init__(
         self,
@@ -131,7 +132,7 @@ class ExtensionHost:
     # --- starting and stopping
 
     def plan(self) -> Discovery:
-        """Find the extensions of this run without starting any; ``start`` begins with what was found here."""
+        """Find the extensions of this run without starting any; ``start`` uses the result."""
         if self.discovery is None:
             self.discovery = discover(
                 explicit=self._explicit,
@@ -145,7 +146,7 @@ class ExtensionHost:
         return self.discovery
 
     async def start(self) -> None:
-        """Start all side by side and wait until each is ready or the grace is over; faults are told, not raised."""
+        """Start all in parallel and wait until ready or the grace is over; faults are reported, not raised."""
         found = self.plan()
         for note in found.notes:
             self.diagnostics.note(note)
@@ -160,17 +161,17 @@ class ExtensionHost:
         self._tell_tools_changed()
 
     def require_guard(self, directory: Path) -> None:
-        """A person has just allowed this guard: until ``start`` has begun it, what it might refuse is refused."""
-        reason, fix = "it was trusted a moment ago and is not running yet", "try again when the extensions are ready"
+        """A guard was just trusted: deny its events until ``start`` has run it."""
+        reason, fix = "it was just trusted and is not running yet", "try again when the extensions are ready"
         self._missing_guards.append(LoadProblem(directory, reason, guard=True, fix=fix))
 
     async def stop(self) -> None:
-        """``shutdown`` and 2 s for everybody, then SIGTERM, then SIGKILL; no process and no task is left."""
+        """Send ``shutdown``, wait 2 s, then SIGTERM, then SIGKILL; no process or task is left."""
         await self._children.stop()
         await self._tasks.aclose()
 
     async def reload(self) -> ReloadStats:
-        """Start over, beginning with the manifests; the conversation goes on and no ``session_start`` is sent."""
+        """Reload manifests and restart; the conversation continues without a ``session_start``."""
         stopped = sum(child.alive for child in self._children)
         self._registry.clear()
         self._activated.clear()
@@ -197,7 +198,7 @@ class ExtensionHost:
     # --- for the agent
 
     def tools(self, taken: Collection[str] = ()) -> list[Tool]:
-        """The tools to offer beside those that have the names ``taken``."""
+        """The tools to offer, except names ``taken`` by others."""
         self._taken = frozenset(taken)
         offered: list[Tool] = []
         for child, frame in self._registry.tools():
@@ -233,11 +234,11 @@ class ExtensionHost:
 
     @property
     def trust(self) -> ExtensionTrust:
-        """What may run; a person's answer goes here before a reload."""
+        """Trust decisions; set before a reload."""
         return self._trust
 
     def untrusted_items(self) -> list[Untrusted]:
-        """The project's extensions that nobody decided about (features.trust.TrustSubject)."""
+        """The project's undecided extensions (features.trust.TrustSubject)."""
         from zot.features.extensions.loader.extension_trust import untrusted_extensions
 
         found = untrusted_extensions(self._project, self._trust) if self._scan and not self._trust_project else []
@@ -245,28 +246,28 @@ class ExtensionHost:
         return [extension.as_item() for extension in found]
 
     def accept_items(self, items: Sequence[Untrusted]) -> None:
-        """Until a reload has started them, a guard among them refuses tool calls."""
+        """Until a reload starts them, guards among them deny tool calls."""
         for item in items:
             if item.guard:
                 self.require_guard(Path(item.source))
 
     async def trust_items(self, items: Sequence[Untrusted], *, save: bool = True) -> None:
-        """They run after a reload."""
+        """Save trust; they run after a reload."""
         found = [self._listed[item.source] for item in items]
         for extension in found:
             try:
-                if save:  # what was shown, whatever lies there by now
+                if save:  # exactly what was shown
                     await asyncio.to_thread(self._trust.trust, extension.directory, extension.fingerprint)
                 else:
                     self._trust.trust_for_session(extension.directory)
             except (ConfigError, ExtensionError, OSError) as error:
-                self.diagnostics.note(f"extension {extension.name} was not trusted: {describe_error(error)}")
+                self.diagnostics.note(f"extension {extension.name}: its trust was not saved: {describe_error(error)}")
 
     def commands(self) -> list[ExtensionCommand]:
         return self._registry.commands()
 
     async def run_command(self, name: str, args: str) -> CommandAnswer:
-        """Invoke ``/name args``; what the extension answered is for the caller to act on."""
+        """Run ``/name args``; the caller acts on the answer."""
         return await self._commands.run(name, args)
 
     def panel_key(self, extension: str, panel_id: str, key: str, text: str = "") -> None:
@@ -298,22 +299,22 @@ class ExtensionHost:
         environment, remarks = self._environment(), list[str]()
         environment.update(PWD=str(place), PYTHONDONTWRITEBYTECODE="1", ZOT_BYTECODE=str(self.home / "pycache"))
         if entry.scope == "project" and place == entry.manifest.directory:
-            # Bytecode lying in a project is nobody's to trust. In the copy there is none, and no reason to have the
-            # standard library compiled at every start.
+            # A project's bytecode cannot be trusted. The copy has none, and the standard library need not be compiled
+            # at every start.
             environment["PYTHONPYCACHEPREFIX"] = str(self.home / "pycache")
         if place != entry.manifest.directory:
             from zot.features.extensions.loader.trusted_copy import strip_project_env
 
-            remarks.append(f"runs the copy of what was trusted: {place}")
+            remarks.append(f"runs the trusted copy: {place}")
             if names := strip_project_env(environment, self._project, self.home):
-                remarks.append(f"without what lies in the project: {', '.join(names)}")
+                remarks.append(f"without variables that lead into the project: {', '.join(names)}")
         if self._removed:
             names, place_of = ", ".join(self._removed), self.home / "config.json"
-            remarks.append(f"not passed on: {names} (name one in env_passthrough of {place_of} to let it through)")
+            remarks.append(f"not passed on: {names} (to allow one, add it to env_passthrough of {place_of})")
         return environment, remarks
 
     def permissions(self, entry: DiscoveredExtension, manifest: Manifest) -> Permissions | None:
-        """What it says; for a project's that says nothing the least that is useful, unless a person granted all."""
+        """Declared permissions; a project extension without any gets the minimum unless granted all."""
         if entry.scope != "project" and entry.manifest.directory not in self._as_project:
             return manifest.permissions
         if self._trust.is_unconfined(entry.manifest.directory):
@@ -330,10 +331,10 @@ class ExtensionHost:
         if permissions.env and self._granted is not None:
             environment |= self._granted(permissions.env)
         if not entry.data_dir.is_dir():
-            raise ExtensionError(f"has no data directory: {entry.data_dir} cannot be made")
+            raise ExtensionError(f"has no data directory: cannot create {entry.data_dir}")
         otherwise = ""
         if entry.scope == "project":
-            otherwise = f"; `zot ext trust --unconfined {entry.manifest.directory}` lets it run with all your rights"
+            otherwise = f"; run it with all your rights: `zot ext trust --unconfined {entry.manifest.directory}`"
         kept = immutable_paths(child.manifest, child.place, self._came_with(entry)) if permissions.write else ()
         setting = JailContext(child.place, entry.data_dir, self.cwd, self.home, kept)
         return build_jail(permissions, setting, argv, environment, otherwise)
@@ -347,9 +348,7 @@ class ExtensionHost:
             model=self.present().model,
             cwd=str(self.cwd),
             extension_dir=str(place),
-            data_dir=str(
-                entry.data_dir if os.path.isdir(entry.data_dir) else place
-            ),  # a home that cannot be written to
+            data_dir=str(entry.data_dir if os.path.isdir(entry.data_dir) else place),  # the home is not writable
         )
 
     def guard_declared(self, child: ExtensionChild) -> None:
@@ -357,7 +356,7 @@ class ExtensionHost:
             self._note_guard(child.entry, learned=True)
 
     def guard_withdrawn(self, child: ExtensionChild) -> None:
-        self.diagnostics.note(f"{child.name} was a guard and says no longer that it is one: it guards nothing now")
+        self.diagnostics.note(f"{child.name} no longer declares itself a guard and guards nothing now")
         self._note_guard(child.entry, learned=False)
 
     def received(self, child: ExtensionChild, frame: extension_frames.ChildFrame) -> None:
@@ -403,7 +402,7 @@ class ExtensionHost:
     # --- inside
 
     def _check_lock(self, entry: DiscoveredExtension) -> None:
-        """The user's own, before every start: as they were installed, and with no more than was granted."""
+        """Checked before every start: installed files and granted permissions of the user's extensions."""
         manifest = entry.manifest
         if not is_data_dir(manifest.directory, self.home):
             return
@@ -418,7 +417,7 @@ class ExtensionHost:
         except ConfigError as error:
             raise ExtensionError(str(error)) from error
         except OSError as error:
-            self.diagnostics.note(f"permissions cannot be remembered in {self.home}: {describe_error(error)}")
+            self.diagnostics.note(f"cannot save permissions in {self.home}: {describe_error(error)}")
 
     def _came_with(self, entry: DiscoveredExtension) -> Collection[str] | None:
         if entry.scope == "project":
@@ -434,7 +433,7 @@ class ExtensionHost:
         return known.pins[-1] if known and known.pins else None
 
     def _note_guard(self, entry: DiscoveredExtension, *, learned: bool) -> None:
-        """Where it is looked for the next time: with the user's own, with its trust, or by its path."""
+        """Key of an extension for the next run: directory name, trust key or path."""
         directory = entry.manifest.directory
 
         def write() -> None:
@@ -451,16 +450,16 @@ class ExtensionHost:
         self._remember(write)
 
     def _remember(self, write: Callable[[], None]) -> None:
-        """A home that cannot be written to is only noted: in this run the guards themselves are there."""
+        """If the home is not writable this is only logged: in this run the guards are known."""
         if not self._remember_guards:
             return
         try:
             write()
         except (OSError, ConfigError) as error:
-            self.diagnostics.note(f"guards cannot be remembered in {self.home}: {describe_error(error)}")
+            self.diagnostics.note(f"cannot save guards in {self.home}: {describe_error(error)}")
 
     def _tools_changed(self) -> None:
-        """The agent is told once per turn of the event loop, however many tools come and go in it."""
+        """Notify the agent once per turn of the event loop."""
         if not self._tools_stale:
             self._tools_stale = True
             asyncio.get_running_loop().call_soon(self._tell_tools_changed)

@@ -1,6 +1,6 @@
-"""Requests of extensions: names, subscriptions, ``call_tool``, notes, panels, text to submit. One panel is open at a
-time, and only its owner may redraw it. Nested calls pass the same interceptors and gate as the model's calls, end
-with their parent, and form chains of at most four different tools."""
+"""Requests of extensions: names, subscriptions, ``call_tool``, notes, panels, text to submit.
+One panel is open at a time, and only its owner may redraw it. Nested calls pass the same interceptors and gate as the
+model's calls, end with their parent, and form chains of at most four different tools."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from zot.wire import extension_frames, limits
 
 RunTool = Callable[[str, dict[str, Any], str], Awaitable[ToolResult]]
 
-MOST_CALLS = 64  # of one extension at a time
+MOST_CALLS = 64  # per extension at a time
 
 _chain: ContextVar[tuple[str, ...]] = ContextVar("tools above this call", default=())
 
 
 class _Open(msgspec.Struct):
-    """A tool call that a child is working on, and the calls it asked for meanwhile."""
+    """A tool call in a child, and the nested calls it made."""
 
     chain: tuple[str, ...]
     nested: set[tuple[str, str]] = msgspec.field(default_factory=lambda: set[tuple[str, str]]())
@@ -47,7 +47,7 @@ class NestedCalls:
 
     @contextmanager
     def within(self, child: ExtensionChild, id: str, tool: str) -> Generator[None]:
-        """A tool call goes to ``child``; whatever it asked for meanwhile ends with it."""
+        """Tracks a tool call of ``child``; its nested calls end with it."""
         key = (child.name, id)
         self._open[key] = _Open((*_chain.get(), tool))
         try:
@@ -63,10 +63,10 @@ class NestedCalls:
             return
         try:
             if sum(name == child.name for name, _ in self._running) >= MOST_CALLS:
-                raise ToolError(f"call_tool: {MOST_CALLS} calls of this extension are running already")
+                raise ToolError(f"call_tool: at most {MOST_CALLS} calls of one extension may run at a time")
             chain = self._allowed_chain(child, frame)
             if not isinstance(frame.args, dict | None):
-                raise ToolError("call_tool: args must be an object")
+                raise ToolError("call_tool: args: expected an object")
             args = cast("dict[str, Any]", frame.args or {})
         except ToolError as error:
             self._reply(child, frame, text_result(str(error), is_error=True))
@@ -88,10 +88,10 @@ class NestedCalls:
             task.cancel()
 
     def _allowed_chain(self, child: ExtensionChild, frame: extension_frames.CallTool) -> tuple[str, ...]:
-        """The tools above the requested one; ToolError when it may not be called there."""
+        """The tools above the requested one; ToolError if it may not be called there."""
         if not frame.parent_id:
             if any(name == child.name for name, _ in self._open):
-                raise ToolError("call_tool without parent_id while a tool of this extension runs")
+                raise ToolError("call_tool: parent_id is required while a tool of this extension runs")
             return ()
         parent = self._open.get((child.name, frame.parent_id))
         if parent is None:
@@ -105,9 +105,9 @@ class NestedCalls:
     async def _run(
         self, child: ExtensionChild, frame: extension_frames.CallTool, args: dict[str, Any], chain: tuple[str, ...]
     ) -> None:
-        _chain.set(chain)  # of this task alone
+        _chain.set(chain)  # only in this task
         if self.run_tool is None:
-            result = text_result("call_tool: there is no agent to run a tool", is_error=True)
+            result = text_result("call_tool: no agent is running", is_error=True)
         else:
             try:
                 async with asyncio.timeout(limits.CALL_TOOL_REPLY):
@@ -158,7 +158,7 @@ class InboundRequests:
                 self._nested.requested(child, frame)
             case extension_frames.CallToolCancel(id=id):
                 self._nested.cancelled(child, id)
-            case _ if child.alive:  # what is said between `shutdown` and the exit is not shown
+            case _ if child.alive:  # not shown between `shutdown` and exit
                 self._show(child, frame)
             case _:
                 pass
@@ -181,13 +181,13 @@ class InboundRequests:
             case extension_frames.SubmitSlash(text=text) if (slash := text.strip()).startswith("/"):
                 self._surface.submit_slash(child.name, slash)
             case extension_frames.SubmitSlash(text=text):
-                refused = f"sent submit_slash without a slash; it was refused: {text.strip()[:60]!r}"
+                refused = f"sent submit_slash without a slash, which was ignored: {text.strip()[:60]!r}"
                 child.fault("bad submit_slash", refused)
             case _:
                 pass
 
     def _may_note(self, child: ExtensionChild) -> bool:
-        """A flood of notes must not drown the screen."""
+        """Limits the rate of notes."""
         second = int(time.monotonic())
         at, count = self._notes.get(child.name, (second, 0))
         count = count + 1 if at == second else 1
@@ -202,24 +202,22 @@ def _subscribe(child: ExtensionChild, frame: extension_frames.Subscribe) -> None
     unknown = sorted(set(frame.intercept) - known)
     if unknown:
         names = ", ".join(name[:40] for name in unknown[:5])
-        child.fault(
-            "unknown intercept", f"cannot intercept {names}; possible are {', '.join(extension_frames.INTERCEPTS)}"
-        )
+        child.fault("unknown intercept", f"cannot intercept {names}; expected {', '.join(extension_frames.INTERCEPTS)}")
     if child.permissions is not None:
         refused = sorted(name for name in known if not child.permissions.may_intercept(name))
         known.difference_update(refused)
         if refused:
-            why = 'its permissions do not name it under "intercept", and it is not asked'
-            child.fault("permissions", f"wants to intercept {', '.join(refused)}; {why}")
+            why = 'not allowed by "intercept" of its permissions, ignored'
+            child.fault("permissions", f"cannot intercept {', '.join(refused)}: {why}")
     child.events.update(_EVENTS.intersection(frame.events))
     if strange := set(frame.events) - _EVENTS:
-        child.log.write(f"subscribed to events this host never sends: {', '.join(sorted(strange))[:500]}")
+        child.log.write(f"subscribed to unknown events: {', '.join(sorted(strange))[:500]}")
     child.intercepts |= known
     child.guarded |= known
 
 
 class PanelRequests:
-    """``find`` gives a running child by its name."""
+    """``find`` returns a running child by name."""
 
     def __init__(self, surface: ExtensionUI, find: Callable[[str], ExtensionChild | None]) -> None:
         self._surface = surface
@@ -227,8 +225,7 @@ class PanelRequests:
         self._open: tuple[str, str] | None = None
 
     def claimed(self, child: ExtensionChild, panel: extension_frames.Panel | None) -> extension_frames.Panel | None:
-        """The panel, now the open one, or None if it cannot be shown. The previous panel is closed and its owner
-        notified."""
+        """Opens the panel and closes the previous one, notifying its owner; None if it cannot be shown."""
         if panel is None or not self._surface.interactive:
             return None
         previous, self._open = self._open, (child.name, panel.id)

@@ -1,6 +1,6 @@
-"""Chain of interceptors in load order; each sees the rewrites before it, and the first block wins. An extension that
-does not answer within 5 s is skipped, but a guard fails closed and is called again after a later rewrite. Nothing can
-block the system prompt."""
+"""Chain of interceptors in load order; each sees the rewrites before it, and the first block wins.
+An extension that does not answer within 5 s is skipped, but a guard fails closed and is called again after a later
+rewrite. Nothing can block the system prompt."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SLOW_S = 0.5
 _MOST_ROUNDS = 5
 _CANNOT_ANSWER = {  # by the state of the guard's process
     "waiting": "has not been started",
-    "starting": "has not said hello yet",
+    "starting": "sent no hello yet",
     "greeting": "is not ready yet",
     "stopping": "is being stopped",
     "gone": "is not running",
@@ -38,7 +38,7 @@ _Value = TypeVar("_Value")
 
 
 class Denied(Exception):
-    """Somebody said no; carries who and why."""
+    """An extension denied; has its name and reason."""
 
     def __init__(self, extension: str, reason: str) -> None:
         super().__init__(reason)
@@ -76,7 +76,7 @@ class ExtensionInterceptor(Interceptor):
         return await self._review(call, origin, list(self._children))
 
     async def before_tool_again(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
-        """Somebody else rewrote what was allowed here: that concerns the guards."""
+        """Another extension rewrote an allowed value: ask the guards again."""
         return await self._review(call, origin, [])
 
     async def _review(self, call: ToolCallBlock, origin: str, asked: Sequence[ExtensionChild]) -> ToolVerdict:
@@ -92,7 +92,7 @@ class ExtensionInterceptor(Interceptor):
 
         try:
             for lost in self._missing_guards():
-                reason = f"refused: the guard in {lost.directory} could not be loaded ({lost.reason}); {lost.fix}"
+                reason = f"denied: the guard in {lost.directory} cannot be loaded ({lost.reason}); {lost.fix}"
                 raise Denied("", reason)
             args = await self._agreed("tool_call", call.value, asked, question, _rewritten)
         except Denied as blocked:
@@ -106,7 +106,7 @@ class ExtensionInterceptor(Interceptor):
         try:
             shown = await self._agreed("assistant_message", text, list(self._children), question, _replaced)
         except Denied as blocked:
-            self._warn(blocked.extension, blocked.reason or "an answer from the model was withheld")
+            self._warn(blocked.extension, blocked.reason or "withheld an answer of the model")
             return TextVerdict(False, blocked.reason)
         return TextVerdict(replace_text="" if shown is text else shown)
 
@@ -118,8 +118,8 @@ class ExtensionInterceptor(Interceptor):
         question: Callable[[_Value], EventIntercept],
         rewritten: Callable[[ExtensionChild, _Value, EventInterceptResponse], _Value],
     ) -> _Value:
-        """``value`` after all of ``asked`` and every guard has seen the result, else Blocked. Others are not called
-        twice."""
+        """``value`` after all of ``asked`` and every guard saw the result, else Denied.
+        Other extensions are not called twice."""
         seen: dict[ExtensionChild, _Value] = {}
         for again in range(_MOST_ROUNDS):
             for child in self._chain(event):
@@ -128,10 +128,10 @@ class ExtensionInterceptor(Interceptor):
                     seen[child] = value
             if all(seen.get(guard, _NOTHING) is value for guard in self._chain(event) if guard.guard):
                 return value
-        raise Denied("", f"refused: the guards keep changing what the others have allowed ({event})")
+        raise Denied("", f"denied: guards keep changing each other's result ({event})")
 
     async def edit_system_prompt(self, question: EventIntercept) -> str:
-        """The prompt of a ``before_agent_start`` question as the extensions leave it."""
+        """The system prompt as extensions rewrite it in ``before_agent_start``."""
         text = question.system_prompt or ""
         for child in self._children:
             if not (child.alive and "before_agent_start" in child.intercepts):
@@ -139,32 +139,32 @@ class ExtensionInterceptor(Interceptor):
             try:
                 text = await _edited(child, msgspec.structs.replace(question, id=new_request_id(), system_prompt=text))
             except ExtensionError as error:
-                reason = f"before_agent_start: {error}; the system prompt stays as it was"
+                reason = f"before_agent_start: {error}; the system prompt is unchanged"
                 child.log.write(reason)
                 self._warn(child.name, reason)
         return text
 
     def _chain(self, event: str) -> Iterator[ExtensionChild]:
-        """Who is asked, in load order; a guard that cannot be asked blocks here."""
+        """Interceptors in load order; a guard that cannot answer denies here."""
         for child in self._children:
             if not child.intercepting(event):
                 continue
             if child.guard and (why := _unable(child, event)):
-                if child.state not in ("stopping", "gone", "restarting"):  # how it ended was told
-                    child.fault("cannot be asked", f"{why}; until then every {event} is refused")
+                if child.state not in ("stopping", "gone", "restarting"):  # its exit was reported
+                    child.fault("cannot be asked", f"{why}; until then every {event} is denied")
                 raise Denied(child.name, _refusal(child, why))
             yield child
 
 
 def _unable(guard: ExtensionChild, event: str) -> str:
-    """Why there is no use in asking a guard that is to be asked."""
+    """Why a guard cannot be asked; empty if it can."""
     if guard.state != "ready":
         return _CANNOT_ANSWER[guard.state]
-    return "" if event in guard.intercepts else f"has not subscribed to {event} (and has not said what else it guards)"
+    return "" if event in guard.intercepts else f"did not subscribe to {event} (nor to other events)"
 
 
 async def _verdict(child: ExtensionChild, question: EventIntercept) -> EventInterceptResponse:
-    """One child's answer if it allows; Blocked if it does not. No answer allows, unless it is a guard's."""
+    """One child's answer; Denied if it blocks. Without an answer only a guard denies."""
     answer = await _answer(child, question)
     if answer.block:
         raise Denied(child.name, answer.reason)
@@ -190,12 +190,12 @@ async def _answer(child: ExtensionChild, question: EventIntercept) -> EventInter
 
 
 def _refusal(guard: ExtensionChild, fault: str) -> str:
-    log = f"; its log: {guard.log.path}" if guard.log.path else ""
-    return f"refused: the guard {guard.name} {fault}{log}"
+    log = f"; log: {guard.log.path}" if guard.log.path else ""
+    return f"denied: the guard {guard.name} {fault}{log}"
 
 
 def _rewritten(child: ExtensionChild, args: Any, answer: EventInterceptResponse) -> Any:
-    """The same object when nothing has changed; compared as JSON, for to Python ``1`` and ``True`` are the same."""
+    """The same object if unchanged; compared as JSON, since Python equates ``1`` and ``True``."""
     modified = answer.modified_args
     if modified is None:
         return args

@@ -1,5 +1,5 @@
-"""Jail policy of an extension from its permissions, or the reason why it cannot start. It may read its own directory
-and change its data directory. No permission reaches zot's own files or passes a link."""
+"""Jail policy of an extension from its permissions, or why it cannot start.
+It may read its own directory and change its data directory. No permission reaches zot's own files or follows a link."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from zot.system.jail.policy import Policy, jailed_environment
 from zot.system.jail.system_paths import chosen_programs, interpreters
 
 _OF_THE_HOST = ("ZOT_BYTECODE", "PYTHONPYCACHEPREFIX")
-_RUN_BY_RUN_BY = 4  # a script whose interpreter is a script, and so on
+_RUN_BY_RUN_BY = 4  # nested script interpreters
 
 
 class JailContext(msgspec.Struct, frozen=True):
-    """Where it runs: ``place`` is its own directory or the copy of it; ``kept`` are names there that never change."""
+    """``place`` is the directory it runs in, original or copy; ``kept`` are names there that never change."""
 
     place: Path
     data: Path
@@ -41,7 +41,7 @@ class JailedCommand(msgspec.Struct, frozen=True):
 def build_jail(
     permissions: Permissions, setting: JailContext, argv: Sequence[str], environment: Mapping[str, str], otherwise: str
 ) -> JailedCommand:
-    """``environment`` is what it would get without walls; ``otherwise`` what could be done where there are none."""
+    """``environment`` without the jail; ``otherwise`` is the fix if there is no jail."""
     jail, remarks = _jail(permissions, setting, argv, environment.get("PATH", ""), otherwise)
     return JailedCommand(jail, jailed_environment(environment, (*permissions.env, *_OF_THE_HOST)), remarks)
 
@@ -51,15 +51,13 @@ def _jail(
 ) -> tuple[Jail, list[str]]:
     machine = machine_at(setting.home)
     if not machine.level:
-        raise ExtensionError(
-            f"may only do what its permissions say, and nothing here can hold it to that: {machine.why}{otherwise}"
-        )
+        raise ExtensionError(f"declares permissions, and this machine cannot enforce them: {machine.why}{otherwise}")
     remarks = [f"runs in a jail ({machine.level})"]
     policy = _policy(permissions, setting, [argv[0], *_runners(argv[0], path)], path, remarks)
     try:
         return Jail(policy, machine), remarks
     except (ZotError, OSError) as error:
-        raise ExtensionError(f"its jail could not be built: {error}") from error
+        raise ExtensionError(f"cannot create its jail: {error}") from error
 
 
 def _policy(permissions: Permissions, setting: JailContext, own: list[str], path: str, remarks: list[str]) -> Policy:
@@ -80,7 +78,7 @@ def _policy(permissions: Permissions, setting: JailContext, own: list[str], path
             if where := _which(name, path):
                 found += [where, *_runners(where, path)]
             else:
-                remarks.append(f"the program {name} of its permissions is not on PATH")
+                remarks.append(f"program not found on PATH: {name} (in its permissions)")
         programs = (*own, *found)
     return Policy(
         root=data[-1],
@@ -101,12 +99,12 @@ class _Places:
         self._remarks = remarks
 
     def readable(self, text: str) -> list[str]:
-        """What is not there cannot be read."""
+        """Missing paths are skipped."""
         real = self._real("fs.read", text)
         return [] if not real or not os.path.exists(real) else _both(self._written(text)[0])
 
     def writable(self, text: str) -> list[str]:
-        """What is not there is made."""
+        """Missing directories are created."""
         real = self._real("fs.write", text)
         if not real:
             return []
@@ -114,11 +112,11 @@ class _Places:
             if not os.path.exists(real):
                 os.makedirs(real, exist_ok=True)
         except OSError as error:
-            raise ExtensionError(f"permissions.fs.write: {text} cannot be made: {error.strerror}") from error
+            raise ExtensionError(f"permissions.fs.write: cannot create {text}: {error.strerror}") from error
         return _both(self._real("fs.write", text))
 
     def _written(self, text: str) -> tuple[str, str]:
-        """The path, and the directory it must not leave; empty when that is nobody's to say."""
+        """The path, and the directory it must not leave, if any."""
         start, _, rest = text.partition("/")
         bases = {PROJECT: self._setting.project, DATA: self._setting.data}
         if base := bases.get(start):
@@ -133,23 +131,23 @@ class _Places:
         path, within = self._written(text)
         real = os.path.realpath(path)
         if within and not _lies_in(real, [within]):
-            raise ExtensionError(f"permissions.{field}: {text} leads to {real} through a link")
+            raise ExtensionError(f"permissions.{field}: {text} is a link to {real}")
         if any(_lies_in(home, [real]) for home in (self._own_home, os.path.realpath(self._home))):
             if text.startswith(PROJECT):
-                self._remarks.append(f"without {text} ({field}): your home directory lies in the project")
+                self._remarks.append(f"skipped {text} ({field}): your home directory is inside the project")
                 return ""
-            raise ExtensionError(f"permissions.{field}: {text} holds your home directory; name directories in it")
+            raise ExtensionError(f"permissions.{field}: {text} contains your home directory; name directories in it")
         own = [os.path.realpath(path) for path in (self._setting.data, self._setting.place)]
         project = os.path.realpath(self._setting.project)
         if re.fullmatch(r"/swarm/agents/[^/]+/tree(/.*)?", project.removeprefix(self._own_home)):
             own.append(project)  # a swarm worker's worktree
         if _lies_in(real, [self._own_home]) and not _lies_in(real, own):
-            raise ExtensionError(f"permissions.{field}: {text} leads into zot's own directory")
+            raise ExtensionError(f"permissions.{field}: {text} is inside zot's own directory")
         return real
 
 
 def _both(path: str | os.PathLike[str]) -> list[str]:
-    """As it is written, which is what the extension is told, and as it is; the real one last."""
+    """The path as written, which the extension sees, and the real path last."""
     return list(dict.fromkeys((os.path.abspath(path), os.path.realpath(path))))
 
 
@@ -163,7 +161,7 @@ def _kept(setting: JailContext) -> list[str]:
 
 
 def _runners(program: str, path: str) -> list[str]:
-    """What has to run for a script to run: its interpreter, that one's, and what ``env`` looks up."""
+    """Programs a script needs: its interpreter, nested ones, and those that ``env`` looks up."""
     found: list[str] = []
     waiting: list[str] = [program]
     for _ in range(_RUN_BY_RUN_BY):
@@ -183,8 +181,7 @@ def _which(name: str, path: str) -> str:
 
 
 def immutable_paths(manifest: Manifest, place: Path, came_with: Iterable[str] | None) -> tuple[str, ...]:
-    """Read-only parts of its own directory: the files it came with, except data; directories that contain only such
-    files."""
+    """Read-only parts of its own directory: installed files except data, and directories of only such files."""
     from zot.features.extensions.loader.data_dir import files_below, looks_like_data
 
     own = msgspec.structs.replace(manifest, directory=place)

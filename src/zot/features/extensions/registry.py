@@ -1,5 +1,6 @@
-"""Owners of tool and command names, and running of slash commands. The first registration wins, in load order at the
-start; commands ignore case and cannot replace built-in ones. Names of an ended child become free."""
+"""Owners of tool and command names, and running of slash commands.
+The first registration wins, in load order at the start; commands ignore case and cannot replace built-in ones. Names of
+an ended child become free."""
 
 from __future__ import annotations
 
@@ -15,9 +16,9 @@ from zot.features.extensions.loader.declared_permissions import describe_permiss
 from zot.features.extensions.loader.discovery import Scope
 from zot.wire import extension_frames
 
-LONGEST_NAME = 64  # of a command, as of a tool
+LONGEST_NAME = 64  # of a command or tool
 LONGEST_DESCRIPTION = 2_000
-MOST_NAMES = 500  # of one kind from one extension: no model can choose among more
+MOST_NAMES = 500  # of one kind per extension
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _COMMAND_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -30,7 +31,7 @@ BUILTIN_COMMANDS = (
 
 
 class ExtensionCommand(msgspec.Struct, frozen=True):
-    """A slash command that works; ``name`` as it was registered."""
+    """A usable slash command; ``name`` as registered."""
 
     name: str
     description: str
@@ -55,7 +56,7 @@ class ExtensionStatus(msgspec.Struct, frozen=True):
     log_path: Path | None = None
     slow_calls: int = 0
     permissions: tuple[str, ...] = ()
-    """What it may do, in words."""
+    """Descriptions of its permissions."""
 
 
 class NameRegistry:
@@ -73,15 +74,15 @@ class NameRegistry:
             child.fault("bad command", "registered a command without a name; it was dropped")
         elif len(frame.name) > LONGEST_NAME:
             named = f"{frame.name[:40]!r} and {len(frame.name) - 40:,} more characters"
-            child.fault("bad command", f"a command's name has at most {LONGEST_NAME} characters; dropped was {named}")
+            child.fault("bad command", f"a command name has at most {LONGEST_NAME} characters; dropped {named}")
         elif not _COMMAND_NAME.fullmatch(frame.name):
             rule = "letters, digits, _ and - without a slash; it was dropped"
-            child.fault("bad command", f"command {frame.name!r} cannot be typed: a name consists of {rule}")
+            child.fault("bad command", f"invalid command name {frame.name!r}: expected {rule}")
         elif len(child.commands) >= MOST_NAMES:
             child.fault("too many commands", f"registered more than {MOST_NAMES} commands; the rest were dropped")
         elif key not in child.commands:
             if len(frame.description) > LONGEST_DESCRIPTION:
-                child.log.write(f"of the description of /{frame.name} {LONGEST_DESCRIPTION:,} characters are kept")
+                child.log.write(f"the description of /{frame.name} was truncated to {LONGEST_DESCRIPTION:,} characters")
                 frame = msgspec.structs.replace(frame, description=frame.description[:LONGEST_DESCRIPTION])
             child.commands[key] = frame
             if self._open:
@@ -89,17 +90,17 @@ class NameRegistry:
         elif child.commands[key].name != frame.name:
             child.fault("shadowed", f"command /{frame.name} is hidden by its own /{child.commands[key].name}")
         else:
-            child.fault("repeated command", f"command /{frame.name} was registered twice; the first one stays")
+            child.fault("repeated command", f"command /{frame.name} was registered twice; the first one is used")
 
     def add_tool(self, child: ExtensionChild, frame: extension_frames.RegisterTool) -> bool:
-        """Whether the tools on offer may have changed."""
+        """Registers a tool; true if the offered tools may have changed."""
         if reason := _unusable(frame):
-            child.fault("bad tool", f"tool {frame.name[:80]!r} was skipped: {reason}")
+            child.fault("bad tool", f"skipped tool {frame.name[:80]!r}: {reason}")
             return False
         if frame.replay and frame.replay not in extension_frames.REPLAYS:
-            child.fault("bad replay", f'tool {frame.name}: unknown replay value {frame.replay[:40]!r} means "never"')
+            child.fault("bad replay", f'tool {frame.name}: unknown replay value {frame.replay[:40]!r}; using "never"')
         if frame.name in child.tools:
-            child.fault("repeated tool", f"tool {frame.name} was registered twice; the first one stays")
+            child.fault("repeated tool", f"tool {frame.name} was registered twice; the first one is used")
             return False
         if len(child.tools) >= MOST_NAMES:
             child.fault("too many tools", f"registered more than {MOST_NAMES} tools; the rest were dropped")
@@ -108,7 +109,7 @@ class NameRegistry:
         return self._open and self._claim_tool(child, frame.name)
 
     def resolve_names(self, children: Iterable[ExtensionChild]) -> None:
-        """The start is over: names go by load order, from now on to whoever comes first."""
+        """End of the start: names go by load order, later ones to the first registration."""
         for child in children:
             for key in child.commands:
                 self._claim_command(child, key)
@@ -117,7 +118,7 @@ class NameRegistry:
         self._open = True
 
     def clear(self) -> None:
-        """For a reload: nobody owns a name until the next ``settle``."""
+        """For a reload: all names are free until the next ``settle``."""
         self._commands.clear()
         self._tools.clear()
         self._open = False
@@ -156,7 +157,7 @@ class NameRegistry:
         return [(child, child.tools[name]) for name, child in self._tools.items() if child.alive]
 
     def status(self, child: ExtensionChild, taken: Collection[str]) -> ExtensionStatus:
-        """``taken`` are names of tools that the agent has from elsewhere."""
+        """``taken`` are names of other tools of the agent."""
         commands = {frame.name: self._commands.get(key) is child for key, frame in child.commands.items()}
         tools = {name: self._tools.get(name) is child and name not in taken for name in child.tools}
         return ExtensionStatus(
@@ -179,13 +180,13 @@ class NameRegistry:
 
 
 def is_deferred(frame: extension_frames.RegisterTool) -> bool:
-    """Hidden from the model until a result activates it; ``exposure`` overrides the older key."""
+    """Hidden from the model until activated; ``exposure`` overrides the older key."""
     return frame.exposure == "deferred" if frame.exposure else frame.deferred
 
 
 def _unusable(frame: extension_frames.RegisterTool) -> str:
     if not _TOOL_NAME.fullmatch(frame.name):
-        return "a tool's name is 1 to 64 letters, digits, _ or -"
+        return "expected a name of 1 to 64 letters, digits, _ or -"
     if frame.exposure and frame.exposure not in extension_frames.EXPOSURES:
         return f"unknown exposure {frame.exposure[:40]!r}"
     return json_schema.check_schema(frame.schema) if frame.schema is not None else ""

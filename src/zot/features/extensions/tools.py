@@ -1,5 +1,5 @@
-"""Tools of extensions: calls go over the wire, and every outcome becomes a result. ``wire_blocks`` converts results
-for extensions."""
+"""Tools of extensions: calls go over the wire, and every outcome becomes a result.
+``wire_blocks`` converts results for extensions."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class ToolHost(Protocol):
     def owner_of_tool(self, name: str) -> ExtensionChild | None: ...
 
     def call_open(self, child: ExtensionChild, id: str, tool: str) -> AbstractContextManager[None]:
-        """While a call runs, the child may ask for tools within it."""
+        """While a call runs, the child may call other tools within it."""
         ...
 
     def activate(self, names: tuple[str, ...]) -> None: ...
 
 
 class ExtensionTool:
-    """Described by the extension that registered it and run by whoever owns the name when it is called."""
+    """Described by its registering extension and run by the current owner of the name."""
 
     read_only = False
 
@@ -54,9 +54,9 @@ class ExtensionTool:
         if child is None:
             return self._failed(f"no extension registered for tool {self.name}")
         if self._interactive and not self._host.interactive:
-            return self._failed("it waits for a person, and in this mode there is none")
+            return self._failed("it requires user input, which is not available in this mode")
         if wrong := json_schema.validate_arguments(self.schema, args):
-            return self._failed(f"the arguments do not fit its schema: {wrong}")
+            return self._failed(f"the arguments do not match its schema: {wrong}")
         id = new_request_id()
         with self._host.call_open(child, id, self.name):
             began = time.monotonic()
@@ -88,11 +88,11 @@ class ExtensionTool:
         return failed(self.extension, self.name, reason, timed_out=timed_out)
 
 
-# --- what the child answered, as the model reads it
+# --- results for the model
 
 
 def converted(extension: str, tool: str, answer: extension_frames.ToolResult) -> ToolResult:
-    """Blocks that cannot be used become text saying so; an image that cannot be decoded makes it an error."""
+    """Unusable blocks become text that names them; an undecodable image is an error."""
     blocks: list[ResultBlock] = []
     formats: list[str] = []  # one for each block
     broken = False
@@ -139,13 +139,13 @@ def _block(extension: str, tool: str, content: extension_frames.Content) -> Resu
             return TextBlock(f"(extension {extension}/{tool} returned a block of unknown type {other[:40]!r})")
 
 
-# --- a result as an extension sees it; the model's own is never shortened
+# --- results for extensions; the model's are never truncated
 
 
 def wire_blocks(
     content: Sequence[ResultBlock], budget: int = limits.OBSERVED_RESULT, most: int = limits.OBSERVED_BLOCKS
 ) -> tuple[tuple[extension_frames.Content, ...], bool]:
-    """The blocks that fit, and whether anything was cut."""
+    """The blocks that fit, and whether any were truncated."""
     kept: list[extension_frames.Content] = []
     cut = len(content) > most
     for block in content[:most]:

@@ -224,7 +224,7 @@ def jail_notice(jail: Jail | None, *, asks: bool) -> str:
     network = "There is a network." if policy.network else "There is no network."
     person = "the user is asked about it" if asks else "only the user can open it (/unjail)"
     return (
-        f"Your tools run in a jail held by the operating system: only {writable} can be changed, the system can be "
+        f"Your tools run in a jail enforced by the operating system: only {writable} can be changed, the system can be "
         f"read, HOME and /tmp are private. {network} What is outside is refused, and {person}. When a task needs "
         "something outside, say so plainly; do not try to work round the jail."
     )

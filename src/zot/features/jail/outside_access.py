@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Decision = Literal["once", "session", "never", "deny"]
 _MOST_OFFERS = 2  # per call: the next missing path shows only after the first is granted
 _WRITING = ("write", "edit")
-_NOTHING = "Do not try to get round the jail; say what you wanted and why, and go on without it or stop."
+_NOTHING = "Do not try to bypass the jail; say what you needed and why, then continue without it or stop."
 
 
 class OutsideRequest(Question[Decision], frozen=True):
@@ -104,13 +104,16 @@ class OutsideAccess:
             if jail is None or all(is_granted(jail.policy, wish) for wish in offer.wishes):  # decided meanwhile
                 return jail, ""
             if self._never.issuperset(offer.wishes):
-                return None, f"[jailed: this wanted {wanted}, outside. The user does not want to be asked. {_NOTHING}]"
+                return (
+                    None,
+                    f"[jailed: this needs {wanted}, outside the jail. The user does not want to be asked. {_NOTHING}]",
+                )
             if not self._questions.can_ask(offer.kind):
                 for wish in offer.wishes:
                     if wish not in self._mentioned:
                         self._mentioned.add(wish)
                         self._told(f"jail: denied access: {str(wish).removeprefix('to ')} (no user to ask)")
-                return None, f"[jailed: this wanted {wanted}, outside. There is no user to ask. {_NOTHING}]"
+                return None, f"[jailed: this needs {wanted}, outside the jail. There is no user to ask. {_NOTHING}]"
             match await self._questions.ask(offer, on_failure=self._report_failure):
                 case "once":
                     return jail.with_access(
@@ -123,7 +126,7 @@ class OutsideAccess:
                     self._never.update(offer.wishes)
                 case "deny":
                     pass
-        return None, f"[jailed: this wanted {wanted}, outside. The user was asked and refused. {_NOTHING}]"
+        return None, f"[jailed: this needs {wanted}, outside the jail. The user was asked and refused. {_NOTHING}]"
 
     def _report_failure(self, reason: str) -> None:
         self._told(f"jail: cannot ask about outside access: {reason}")

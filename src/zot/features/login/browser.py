@@ -19,7 +19,7 @@ _CONTAINERS = (b"docker", b"kubepods", b"containerd")
 
 
 def has_browser(environ: Mapping[str, str]) -> bool:
-    """The user's word first; none in a container; always one on a Mac; elsewhere only with a display."""
+    """``$BROWSER`` first; none in a container; always on macOS; elsewhere only with a display."""
     if environ.get("ZOT_NO_BROWSER"):
         return False
     if environ.get("ZOT_FORCE_BROWSER"):
@@ -44,7 +44,7 @@ def _in_container() -> bool:
 
 
 def open_in_browser(url: str, environment: Mapping[str, str], cwd: Path | None = None) -> bool:
-    """Open the address with the system; ``environment`` has no credentials. Returns whether a program was started."""
+    """Open the address with the system; ``environment`` has no credentials. True if a program was started."""
     import subprocess
 
     argv = _opening(url, environment)
@@ -61,20 +61,20 @@ def open_in_browser(url: str, environment: Mapping[str, str], cwd: Path | None =
             cwd=cwd,
             start_new_session=True,
         )
-        process_setup.helpers.add(opener.pid)  # a browser that begins now does not end with zot
+        process_setup.helpers.add(opener.pid)  # the browser must outlive zot
         return True
     return False
 
 
 def _opening(url: str, environment: Mapping[str, str]) -> list[str]:
-    """The system's opener, or else the first of ``$BROWSER`` that is there; empty when there is none."""
+    """The system's opener, or the first program of ``$BROWSER``; empty if none exists."""
     program = find_program("open" if sys.platform == "darwin" else "xdg-open")
     if program is not None:
         return [program, url]
     import shlex
 
     for command in environment.get("BROWSER", "").split(os.pathsep):
-        with suppress(ValueError):  # a quote that is never closed
+        with suppress(ValueError):  # an unclosed quote
             name, *words = shlex.split(command) or [""]
             program = name if os.path.isabs(name) else find_program(name)
             if program is not None:

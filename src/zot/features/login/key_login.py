@@ -21,18 +21,18 @@ _FIRST = ("anthropic", "openai", "kimi")
 
 
 class KeyRefused(ZotError):
-    """A key was tried and not taken; the text has the provider's own words."""
+    """The provider rejected a key; the text is the provider's."""
 
 
 def providers_with_logins(catalog: Catalog) -> dict[str, Provider]:
-    """The providers one can log in to, the best known first."""
+    """Providers with a login, the best known first."""
     table = {name: p for name, p in catalog.providers().items() if p.needs_key and not p.rows_of}
     ordered = [name for name in _FIRST if name in table] + [name for name in table if name not in _FIRST]
     return {name: table[name] for name in ordered}
 
 
 def named_provider(catalog: Catalog, typed: str) -> Provider:
-    """The provider somebody typed, by id, alias or name, in any case; NotThere names the nearest."""
+    """The typed provider by id, alias or name, in any case; NotThere suggests the nearest."""
     providers = catalog.providers()
     by_name = {provider.name.lower(): name for name, provider in providers.items()}
     wanted = typed.strip().lower()
@@ -41,14 +41,14 @@ def named_provider(catalog: Catalog, typed: str) -> Provider:
         meant = closest_match(wanted, [*providers, *by_name])
         hint = f"did you mean {by_name.get(meant, meant)}? " if meant else ""
         known = ", ".join(providers_with_logins(catalog))
-        raise NotThere(f'there is no provider "{typed}"; {hint}providers with a login: {known}')
+        raise NotThere(f'unknown provider "{typed}"; {hint}providers with a login: {known}')
     if not providers[found].needs_key:
-        raise NotThere(f"{found} needs no login: it takes requests without a key")
+        raise NotThere(f"{found} needs no login: it accepts requests without a key")
     return providers[found]
 
 
 def first_model(catalog: Catalog, provider: Provider) -> str:
-    """Its default, or the first of the user's own models; empty when none is known."""
+    """Its default, or the first of the user's models; empty if unknown."""
     listed = (model.id for model in catalog.rows() if model.provider == provider.id)
     return provider.default_model or min(listed, default="")
 
@@ -64,7 +64,7 @@ def endpoint_of_key(
     insecure: bool = False,
     environ: Mapping[str, str] = os.environ,
 ) -> Endpoint:
-    """Where requests with this key will go: ``base_url``, the model's own address, or the provider's."""
+    """Address for requests with this key: ``base_url``, the model's, or the provider's."""
     from zot.agent.endpoint import endpoint_for
     from zot.provider.auth.credential_lookup import Credential
     from zot.provider.model import Model
@@ -76,12 +76,12 @@ def endpoint_of_key(
 
 
 async def try_key(pool: HttpPool, provider: Provider, endpoint: Endpoint) -> None:
-    """KeyRefused, with the provider's own words, for a key that is not taken."""
+    """KeyRefused with the provider's text for an invalid key."""
     from zot.provider.discovery import probe_key, refusal
 
     key = endpoint.api_key
     if not key.isprintable() or " " in key:
-        raise KeyRefused("that is no key: it has spaces, line breaks or control characters in it")
+        raise KeyRefused("invalid key: it contains spaces, line breaks or control characters")
     try:
         await probe_key(pool, provider, endpoint)
     except ProviderError as error:
@@ -89,7 +89,7 @@ async def try_key(pool: HttpPool, provider: Provider, endpoint: Endpoint) -> Non
 
 
 def place_of(store: AuthStore) -> str:
-    """Where a login is kept, to complete "stores it …"."""
+    """Where a login is stored, to complete "stores it …"."""
     if store.keyring:
         return "in your system's keyring"
     home = str(Path.home())

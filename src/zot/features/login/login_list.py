@@ -19,7 +19,7 @@ KINDS = {"key": "API key", "login": "subscription"}
 
 
 class LoginRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One credential. ``in_use`` is the one a run would take; ``where`` names the variable or the program."""
+    """One credential. ``in_use`` is the one a run would use; ``where`` names the variable or command."""
 
     provider: str
     kind: Kind

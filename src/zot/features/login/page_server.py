@@ -1,5 +1,6 @@
-"""Loopback server of the key page; accepts one key from one browser. Any web page can send requests here, so Host and
-Origin are checked, a cookie binds the first browser, and each form works once."""
+"""Loopback server of the key page; accepts one key from one browser.
+Any web page can send requests here, so Host and Origin are checked, a cookie binds the first browser, and each form
+works once."""
 
 from __future__ import annotations
 
@@ -21,10 +22,10 @@ LIFE_S = 600.0
 _HEAD_LIMIT = 16 * 1024
 _BODY_LIMIT = 16 * 1024
 _REQUEST_S = 15.0
-_VISITORS = 16  # at a time
-_LAST_WORDS_S = 2.0  # for the browser to take the last page
+_VISITORS = 16  # concurrent connections
+_LAST_WORDS_S = 2.0  # for the browser to load the last page
 
-Accept = Callable[[str], Awaitable[None]]  # tries and stores a key; ZotError says why not
+Accept = Callable[[str], Awaitable[None]]  # tests and stores a key; ZotError if rejected
 
 
 class _Visit(msgspec.Struct, frozen=True):
@@ -36,14 +37,14 @@ class _Visit(msgspec.Struct, frozen=True):
 
 
 class PageServer:
-    """Use as an async context manager. ``taken`` is done when a key was accepted; the browser has its page then."""
+    """Use as an async context manager. ``taken`` is done once a key was accepted and the page was sent."""
 
     def __init__(self, form: KeyForm, accept: Accept) -> None:
         self._form = form
         self._accept = accept
         self._url_token = secrets.token_urlsafe(24)
         self._form_token = ""
-        self._browser = ""  # the cookie of whoever opened the address
+        self._browser = ""  # the cookie of the browser that opened the address
         self._trying = asyncio.Lock()
         self._visits: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
@@ -54,7 +55,7 @@ class PageServer:
         try:
             self._server = await asyncio.start_server(self._visited, "127.0.0.1", 0, limit=_HEAD_LIMIT)
         except OSError as error:
-            raise ZotError(f"no page can be opened on this machine: {error.strerror or error}") from error
+            raise ZotError(f"cannot open a login page on this machine: {error.strerror or error}") from error
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
@@ -75,7 +76,7 @@ class PageServer:
         query = urlencode({"provider": self._form.provider, "token": self._url_token})
         return f"http://127.0.0.1:{self.port}/apikey?{query}"
 
-    # --- one visit
+    # --- one request
 
     async def _visited(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -86,7 +87,7 @@ class PageServer:
                 writer.write(await self._answer_to(reader))
                 await writer.drain()
         except (TimeoutError, OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # a visitor without manners gets no page
+            pass  # an invalid request gets no page
         finally:
             self._visits.discard(task)
             writer.close()
@@ -96,32 +97,34 @@ class PageServer:
             visit = _read_head(await reader.readuntil(b"\r\n\r\n"))
             size = visit.headers.get("content-length", "0")
             if not size.isdecimal() or int(size) > _BODY_LIMIT:
-                return sentence(413, "Too long", "That is more than a key.")
+                return sentence(413, "Too large", "The request is larger than a key.")
             visit = msgspec.structs.replace(visit, body=await reader.readexactly(int(size)))
         if visit.headers.get("host", "") not in self._hosts:
-            return sentence(403, "Not here", "This page is only for the machine zot runs on.")
+            return sentence(403, "Wrong host", "This page is only available on the machine that runs zot.")
         if visit.path != "/apikey":
-            return sentence(404, "Nothing here", "zot waits for the page it opened.")
+            return sentence(404, "Not found", "Open the address that zot shows.")
         if visit.method == "GET":
             return self._show(visit)
         if visit.method == "POST":
             if visit.headers.get("origin") not in [f"http://{host}" for host in self._hosts]:
-                return sentence(403, "Not from here", "The form was sent by another page; nothing was done.")
+                return sentence(403, "Wrong origin", "The form was sent by another page; nothing was saved.")
             fields = _fields(visit.body.decode("utf-8", "replace"))
             if fields.get("provider") != self._form.provider:
-                return sentence(400, "Another provider", "This login is for another provider; nothing was done.")
+                return sentence(400, "Wrong provider", "This login is for another provider; nothing was saved.")
             if (
                 not self._is_known(visit)
                 or not self._form_token
                 or not _same(fields.get("token", ""), self._form_token)
             ):
-                return sentence(403, "Used already", "This form was used, or is not zot's. Open the address again.")
-            self._form_token = ""  # one try for each form
+                return sentence(
+                    403, "Form already used", "This form was already used, or is not from zot. Open the address again."
+                )
+            self._form_token = ""  # one try per form
             key = fields.get("api_key", "").strip()
             if not key:
                 return self._form.page(self._new_form(), refused="The key is empty.")
             return await self._try(key)
-        return sentence(405, "Nothing here", "zot waits for a page to be opened or a form to be sent.")
+        return sentence(405, "Not found", "Open the address that zot shows.")
 
     @property
     def _hosts(self) -> tuple[str, ...]:
@@ -129,11 +132,11 @@ class PageServer:
 
     def _show(self, visit: _Visit) -> bytes:
         if visit.query.get("provider") != self._form.provider:
-            return sentence(400, "Another provider", "This login is for another provider; open the address zot shows.")
+            return sentence(400, "Wrong provider", "This login is for another provider; open the address zot shows.")
         if not _same(visit.query.get("token", ""), self._url_token):
-            return sentence(403, "Another address", "Open the whole address that zot shows in the terminal.")
+            return sentence(403, "Wrong address", "Open the whole address that zot shows in the terminal.")
         if self._browser and not self._is_known(visit):
-            return sentence(403, "Already open", "This address was opened in another browser. Begin the login again.")
+            return sentence(403, "Already open", "This address was opened in another browser. Start the login again.")
         if self.taken.done():
             return self._form.stored()
         cookie = ""
@@ -145,7 +148,7 @@ class PageServer:
     async def _try(self, key: str) -> bytes:
         async with self._trying:
             if self.taken.done():
-                return sentence(403, "Used already", "There is a key already; go back to the terminal.")
+                return sentence(403, "Already done", "A key was already saved; go back to the terminal.")
             try:
                 await self._accept(key)
             except ZotError as error:
@@ -158,14 +161,14 @@ class PageServer:
         return self._form_token
 
     def _is_known(self, visit: _Visit) -> bool:
-        """Whether this is the browser the address was opened in."""
+        """True if this browser opened the address."""
         wanted = f"zot_login_{self.port}={self._browser}"
         given = [part.strip() for part in visit.headers.get("cookie", "").split(";")]
         return bool(self._browser) and any(_same(part, wanted) for part in given)
 
 
 def _read_head(head: bytes) -> _Visit:
-    """ValueError for what is no request."""
+    """ValueError for an invalid request."""
     first, *lines = head.decode("latin-1").rstrip("\r\n").split("\r\n")
     method, target, version = first.split(" ")
     if not version.startswith("HTTP/1."):
@@ -173,7 +176,7 @@ def _read_head(head: bytes) -> _Visit:
     headers: dict[str, str] = {}
     for line in lines:
         name, colon, value = line.partition(":")
-        if not colon or name.lower() in headers:  # a header twice is somebody's trick
+        if not colon or name.lower() in headers:  # a repeated header is not from a browser
             raise ValueError("header")
         headers[name.lower()] = value.strip()
     path, _, query = target.partition("?")
@@ -181,7 +184,7 @@ def _read_head(head: bytes) -> _Visit:
 
 
 def _fields(text: str) -> dict[str, str]:
-    """Each name once; a form that repeats one is not ours."""
+    """The form's fields; a repeated name is invalid."""
     found = parse_qs(text, keep_blank_values=True, max_num_fields=10)
     return {name: values[0] for name, values in found.items() if len(values) == 1}
 
@@ -190,10 +193,10 @@ def _same(given: str, wanted: str) -> bool:
     return compare_digest(given.encode("utf-8", "replace"), wanted.encode())
 
 
-# The page that asks for an API key.
+# The form for an API key.
 
 _FORM = """\
-<p>Paste your API key. zot tries it once with <strong>{name}</strong> and then stores it {place}.</p>
+<p>Paste your API key. zot tests it once with <strong>{name}</strong> and then stores it {place}.</p>
 {refused}
 <form method="post" action="/apikey" autocomplete="off">
 <input type="hidden" name="provider" value="{provider}">
@@ -204,13 +207,13 @@ _FORM = """\
 <button>Check and save</button>
 </form>
 {more}
-<footer>This page comes from zot on your own machine, works once, and closes with the login. You can paste the key in
-the terminal, too.</footer>
+<footer>This page comes from zot on your own machine, works once, and closes with the login. You can also
+paste the key in the terminal.</footer>
 """
 
 
 class KeyForm:
-    """What the form says. ``place`` completes "stores it …"; ``keys_url`` is where the provider gives keys out."""
+    """Texts of the form. ``place`` completes "stores it …"; ``keys_url`` is the provider's key page."""
 
     def __init__(self, provider: str, name: str, *, account: str, place: str, keys_url: str = "") -> None:
         self.provider = provider
@@ -220,8 +223,8 @@ class KeyForm:
         self.keys_url = keys_url
 
     def page(self, token: str, *, refused: str = "", cookie: str = "") -> bytes:
-        """``refused`` is what was wrong with the key before; the key itself is never sent back."""
-        trouble = f'<p class="bad" role="alert"><b>Nothing was stored.</b>{escape(refused)}</p>' if refused else ""
+        """``refused`` is why the previous key was rejected; the key itself is never sent back."""
+        trouble = f'<p class="bad" role="alert"><b>Nothing was saved.</b>{escape(refused)}</p>' if refused else ""
         label = "API key" + (f" for the account {self.account}" if self.account else "")
         host = self.keys_url.partition("://")[2].partition("/")[0]
         link = f'<a href="{escape(self.keys_url)}" rel="noreferrer" target="_blank">{escape(host)}</a>'
@@ -232,15 +235,13 @@ class KeyForm:
             provider=escape(self.provider),
             token=escape(token),
             label=escape(label),
-            more=f'<p class="small">No key yet? {escape(self.name)} gives them out at {link}.</p>'
-            if self.keys_url
-            else "",
+            more=f'<p class="small">No key yet? Create one at {link}.</p>' if self.keys_url else "",
         )
         return response(400 if refused else 200, f"Log in to {self.name}", body, cookie=cookie)
 
     def stored(self) -> bytes:
         body = (
-            f"<p><strong>{escape(self.name)}</strong> took the key, and it is stored {escape(self.place)}.</p>"
+            f"<p><strong>{escape(self.name)}</strong> accepted the key; it is stored {escape(self.place)}.</p>"
             "<p>You can close this page and go back to the terminal.</p>"
         )
         return response(200, "You are logged in", body)

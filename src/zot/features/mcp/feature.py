@@ -313,7 +313,7 @@ def _state(home: Path, cwd: Path, entry: ServerConfig) -> str:
     if not _may_run(home, cwd, entry):
         return "not trusted"
     listed = load_lists(home, entry)
-    return f"{len(listed.tools)} tools" if listed is not None else "not listed yet"
+    return f"{len(listed.tools)} tool{'s' * (len(listed.tools) != 1)}" if listed is not None else "not listed yet"
 
 
 def _may_run(home: Path, cwd: Path, entry: ServerConfig) -> bool:

@@ -1,5 +1,6 @@
-"""Installed plugins (``$ZOT_HOME/plugins.json``) and their supported components. Nothing is run; paths that lead out
-of a plugin are problems. A plugin whose servers, hooks or scripts changed since it was accepted is skipped."""
+"""Installed plugins (``$ZOT_HOME/plugins.json``) and their supported components.
+Nothing runs; paths out of a plugin are problems. A plugin whose servers, hooks or scripts changed since it was accepted
+is skipped."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from zot.system.files import read_bytes
 from zot.system.json_store import JsonStore
 
 _NOT_HERE = {
-    "agents": "agents of its own",
+    "agents": "its own agents",
     "output-styles": "output styles",
     "outputStyles": "output styles",
     ".lsp.json": "language servers",
@@ -35,7 +36,7 @@ _NOT_HERE = {
 
 
 class PluginComponents(msgspec.Struct, frozen=True, kw_only=True):
-    """``missing`` is what the plugin wants and zot has not; ``problems`` what cannot be used of it."""
+    """``missing`` are unsupported components; ``problems`` are unusable ones."""
 
     skills: tuple[SkillFile, ...] = ()
     servers: tuple[ServerConfig, ...] = ()
@@ -58,7 +59,7 @@ class PluginComponents(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parts_of(manifest: PluginManifest, data: Path) -> PluginComponents:
-    """``data`` is where the plugin may keep files of its own."""
+    """``data`` is the plugin's data directory."""
     root, name = manifest.root, manifest.name
     given = {
         **dict.fromkeys(("PLUGIN_ROOT", "CLAUDE_PLUGIN_ROOT"), str(root)),
@@ -79,7 +80,7 @@ def parts_of(manifest: PluginManifest, data: Path) -> PluginComponents:
 
 
 class _Paths:
-    """Places in a plugin: the usual one, and those the manifest adds."""
+    """The default directory of a component and those the manifest adds."""
 
     def __init__(self, manifest: PluginManifest, problems: list[str]) -> None:
         self._manifest = manifest
@@ -97,10 +98,10 @@ class _Paths:
         root = self._manifest.root
         path = root / item
         if "\0" in item:
-            self._problems.append(f"{field}: {item!r} is not a path and is left out")
+            self._problems.append(f"{field}: skipped {item!r}: not a path")
             return None
         if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
-            self._problems.append(f"{field}: {item!r} leads out of the plugin and is left out")
+            self._problems.append(f"{field}: skipped {item!r}: outside the plugin")
             return None
         return Path(os.path.normpath(path))
 
@@ -136,7 +137,7 @@ def _servers(
 
 
 def _unexpanded(entry: ServerConfig) -> ServerConfig:
-    """Agent Plugins replace nothing but their own two variables: every other one stands for itself."""
+    """Agent Plugins expand only their own two variables."""
     texts = (entry.command, *entry.args, *entry.env.values(), entry.cwd, entry.url, *entry.headers.values())
     names = {part.partition("}")[0].partition(":-")[0] for text in texts for part in text.split("${")[1:]}
     own = {name: value for name, value in entry.given.items() if name in ("PLUGIN_ROOT", "PLUGIN_DATA")}
@@ -174,7 +175,7 @@ def _object(path: Path, problems: list[str]) -> dict[str, Any] | None:
 
 
 def _missing(manifest: PluginManifest) -> list[str]:
-    """What lies in the package, or stands in its manifest, that zot has no place for."""
+    """Components in the package or manifest that zot does not support."""
     found = [what for name, what in _NOT_HERE.items() if name in manifest.fields or (manifest.root / name).exists()]
     if manifest.kind == "agent-plugin":
         extra = {"hooks": "hooks", "commands": "commands"}
@@ -191,7 +192,7 @@ ADVICE = "fix the file, or delete it and install your plugins again"
 
 
 class PluginEntry(msgspec.Struct, kw_only=True):
-    """One plugin; ``accepted`` is the digest of what the person was shown."""
+    """One plugin; ``accepted`` is the digest of the reviewed content."""
 
     source: str
     accepted: str
@@ -205,7 +206,7 @@ class PluginIndex(msgspec.Struct):
 
 
 class LoadedPlugin(msgspec.Struct, frozen=True):
-    """An installed plugin as it lies there now; ``wrong`` says why nothing of it is used."""
+    """An installed plugin as it is on disk; ``wrong`` is why it is skipped."""
 
     name: str
     row: PluginEntry
@@ -219,12 +220,12 @@ def index_file(home: Path) -> JsonStore[PluginIndex]:
 
 
 def load_all(home: Path) -> list[LoadedPlugin]:
-    """Every plugin of the index, by name; a damaged index is a ConfigError."""
+    """Every plugin of the index by name; ConfigError for a damaged index."""
     return [_loaded(home, name, row) for name, row in sorted(index_file(home).load().plugins.items())]
 
 
 def in_use(home: Path, problems: list[str]) -> list[PluginComponents]:
-    """What the plugins bring that are switched on and as they were accepted."""
+    """Components of enabled, unchanged plugins."""
     found: list[PluginComponents] = []
     try:
         plugins = load_all(home)
@@ -248,6 +249,6 @@ def _loaded(home: Path, name: str, row: PluginEntry) -> LoadedPlugin:
     except (ZotError, OSError) as error:
         return LoadedPlugin(name, row, wrong=describe_error(error) if isinstance(error, OSError) else str(error))
     if parts.digest() != row.accepted:
-        wrong = "what it would run is not what you accepted; nothing of it is used until `zot plugin install --force`"
+        wrong = "changed since you accepted it and was skipped; review it: `zot plugin install --force`"
         return LoadedPlugin(name, row, manifest, parts, wrong)
     return LoadedPlugin(name, row, manifest, parts)

@@ -31,8 +31,8 @@ class PluginsFeature(Feature):
         try:
             plugins = load_all(home)
         except ZotError:
-            return  # the file is listed among the problems
-        states = {each.name: "not used" if each.wrong else "on" if each.row.enabled else "off" for each in plugins}
+            return  # reported with the problems
+        states = {each.name: "skipped" if each.wrong else "on" if each.row.enabled else "off" for each in plugins}
         if states:
             yield "plugins", ", ".join(f"{name} ({state})" for name, state in states.items())
 

@@ -1,5 +1,5 @@
-"""Plugin manifests: Agent Plugins 1.0 (``plugin.json``), read strictly, and Claude Code's
-(``.claude-plugin/plugin.json``), where a name is enough."""
+"""Plugin manifests: Agent Plugins 1.0 (``plugin.json``) and Claude Code's.
+The former is read strictly; ``.claude-plugin/plugin.json`` needs only a name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Kind = Literal["agent-plugin", "claude"]
 
 
 class PluginManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """``fields`` is all the file has; ``remarks`` what is odd about it."""
+    """``fields`` are all fields of the file; ``remarks`` are notices about it."""
 
     kind: Kind
     name: str
@@ -47,8 +47,8 @@ def read_manifest(root: Path) -> PluginManifest:
     except ConfigError as error:
         raise ZotError(str(error)) from error
     if (fields := _fields(root / CLAUDE_FOLDER / "marketplace.json")) is not None:
-        raise ZotError(f"{root.name} is a marketplace of several plugins; name one with --subdir: {_offered(fields)}")
-    raise ZotError(f"{root.name} has neither {OPEN_FILE} nor {CLAUDE_FOLDER}/{OPEN_FILE}: it is no plugin")
+        raise ZotError(f"{root.name} is a marketplace of several plugins; choose one with --subdir: {_offered(fields)}")
+    raise ZotError(f"{root.name} is not a plugin: it has neither {OPEN_FILE} nor {CLAUDE_FOLDER}/{OPEN_FILE}")
 
 
 def _fields(path: Path) -> dict[str, Any] | None:
@@ -60,7 +60,7 @@ def _open(root: Path, fields: dict[str, Any]) -> PluginManifest:
     unknown = [name for name in fields if name not in _OPEN_FIELDS]
     wrong = [name for name in _TEXTS if name in fields and not isinstance(fields[name], str)]
     if not isinstance(fields.get("$schema"), str):
-        raise ZotError(f'{OPEN_FILE}: "$schema" is required and must be text')
+        raise ZotError(f'{OPEN_FILE}: "$schema": expected text')
     keywords: Any = fields.get("keywords", [])
     if not isinstance(keywords, list) or not all(isinstance(word, str) for word in cast("list[Any]", keywords)):
         wrong.append("keywords")
@@ -71,8 +71,8 @@ def _open(root: Path, fields: dict[str, Any]) -> PluginManifest:
     if "extensions" in fields and not isinstance(fields["extensions"], dict):
         wrong.append("extensions")
     if wrong:
-        raise ZotError(f"{OPEN_FILE}: {', '.join(wrong)}: not of the kind the format asks for")
-    remarks = [f'{OPEN_FILE}: the unknown field "{name}" is ignored' for name in unknown]
+        raise ZotError(f"{OPEN_FILE}: wrong type: {', '.join(wrong)}")
+    remarks = [f'{OPEN_FILE}: ignored unknown field "{name}"' for name in unknown]
     return PluginManifest(
         kind="agent-plugin",
         name=_checked_name(fields.get("name"), OPEN_FILE),
@@ -97,7 +97,7 @@ def _claude(root: Path, fields: dict[str, Any]) -> PluginManifest:
 
 def _checked_name(name: Any, file: str) -> str:
     if not isinstance(name, str) or _NAME.fullmatch(name) is None or name.startswith(".") or ".." in name:
-        raise ZotError(f'{file}: "name" is required: 1 to 64 lower-case letters, digits, dots and hyphens')
+        raise ZotError(f'{file}: "name": expected 1 to 64 lower-case letters, digits, dots and hyphens')
     return name
 
 

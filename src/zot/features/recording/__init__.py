@@ -1,1 +1,1 @@
-"""Files that keep what a run did: frames of extensions (`--ext-trace`) and whole runs (`--record`)."""
+"""Recordings of a run: extension frames (`--ext-trace`) and whole runs (`--record`)."""

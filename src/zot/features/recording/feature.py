@@ -1,4 +1,4 @@
-"""``--ext-trace`` and ``--record``: joins the files that were asked for to a run. Loaded only when one was."""
+"""``--ext-trace`` and ``--record``: attaches the requested files to a run. Loaded only with a flag."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SURROUNDINGS = ("LANG", "LC_ALL", "TERM", "COLORTERM", "NO_COLOR", "SHELL", "TZ
 
 
 class RecordingFeature(Feature):
-    """The files are opened when the agent is created and closed after everything else."""
+    """Files are opened when the agent is created and closed after everything else."""
 
     name = "recording"
     _trace: TraceFile | None = None
@@ -44,7 +44,7 @@ class RecordingFeature(Feature):
             services.create_boundary = partial(_recording_boundary, services)
 
     def joined(self) -> None:
-        """Before anything is reported or started: a recording begins with what the agent begins with."""
+        """Called before any event: a recording begins with the agent's initial state."""
         conversation, host = self.conversation, extension_host(self.conversation)
         boundary = conversation.agent.boundary
         if self.services.config.ext_trace:
@@ -81,14 +81,14 @@ def _recording_boundary(services: Services) -> Boundary:
         cwd=str(services.workspace.cwd),
         home=str(services.home),
         environ=environ,
-        # Recorded times are seconds since the start; the clock gives the date.
+        # Recorded times are seconds since the start; the header has the date.
         clock={"wall": time.time(), "monotonic": file.started, "zone": time.strftime("%z")},
     )
     return RecordingBoundary(recorder)
 
 
 def versions() -> dict[str, str]:
-    """What runs; ``platform`` would take milliseconds to say it better."""
+    """The operating system; ``platform`` would take milliseconds."""
     system = os.uname()
     return {
         "zot": __version__,
@@ -98,7 +98,7 @@ def versions() -> dict[str, str]:
 
 
 def _setup(conversation: Conversation, boundary: RecordingBoundary) -> dict[str, Any]:
-    """What the agent began with: enough to make one like it where none of its files are."""
+    """The agent's initial state: enough to create one like it without its files."""
     services, host, gate = conversation.services, extension_host(conversation), conversation.gate
     agent, system = boundary.agent, boundary.agent.system
     values = services.settings.values
@@ -135,7 +135,7 @@ def _file(path: str, flag: str, services: Services, told: Callable[[str], None])
 
 
 def known_secrets(services: Services) -> set[str]:
-    """Every credential this run can know: named by hand, in the environment, and stored by logging in."""
+    """All credentials of this run: flags, environment and stored logins."""
     names = credential_variables(services.catalog.providers().values())
     places = (os.environ, services.environ)
     found = {place[name] for place in places for name in place if name in names or looks_like_secret(name)}
@@ -146,7 +146,7 @@ def known_secrets(services: Services) -> set[str]:
 
 
 def public_argv(argv: Sequence[str]) -> list[str]:
-    """The command line without the values of secret flags and without names and passwords in addresses."""
+    """The command line without values of secret flags and without user info in addresses."""
     shown: list[str] = []
     hide = False
     for word in argv:

@@ -9,19 +9,19 @@ import msgspec
 
 from zot.features.recording.journal_file import JournalFile
 
-Direction = Literal["in", "out"]  # as the host sees it: "in" comes from the extension
+Direction = Literal["in", "out"]  # from the host's view: "in" comes from the extension
 FrameTap = Callable[[str, Direction, bytes], None]
 
 
 class ExitListener(Protocol):
-    """Hears when an extension's process can no longer be reached, and how it exited."""
+    """Called when an extension's process ends, with its exit."""
 
     def gone(self, extension: str, reason: str) -> None: ...
 
     def exited(self, extension: str, code: int | None) -> None: ...
 
 
-# (direction, type) of a question -> of its answer
+# (direction, type) of a request -> of its answer
 _ANSWERS: dict[tuple[Direction, str], tuple[Direction, str]] = {
     ("out", "command_invoked"): ("in", "command_response"),
     ("out", "tool_call"): ("in", "tool_result"),
@@ -33,7 +33,7 @@ _LISTED = 32
 
 
 class TracedFrame(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One line of a trace. ``frame`` is the line itself; one that is not JSON stands in ``text`` instead."""
+    """One line of a trace. ``frame`` is the line; ``text`` has it if it is not JSON."""
 
     t: float
     extension: str
@@ -58,7 +58,7 @@ _any = msgspec.json.Decoder().decode
 
 
 class FrameLog:
-    """Turns lines into traced frames; keeps which questions are open."""
+    """Converts lines to traced frames; tracks open requests."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[str, Direction, str, str], float] = {}
@@ -80,7 +80,7 @@ class FrameLog:
         elif question := _OPENERS.get((direction, type)):
             asked = self._open.pop((extension, *question, id), None)
             return None if asked is None else round(t - asked, 6)
-        elif type == "hello":  # a new process: whatever the old one was asked is lost
+        elif type == "hello":  # a new process: requests to the old one are lost
             self._open = {key: at for key, at in self._open.items() if key[0] != extension}
         return None
 

@@ -1,5 +1,5 @@
-"""Private files (0600) of JSON lines that grow while zot runs: traces and recordings. Known secrets are removed from
-every line; a full disk ends the file, never the run."""
+"""Private files (0600) of JSON lines that grow while zot runs: traces and recordings.
+Known secrets are removed from every line; a full disk ends the file, never the run."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from zot.errors import ProviderError, UsageError, ZotError
 from zot.system.checksummed_lines import seal_all
 from zot.system.safe_open import open_to_replace
 
-_SHORTEST_SECRET = 8  # shorter values would blot out ordinary words
+_SHORTEST_SECRET = 8  # shorter values would redact ordinary words
 _BLOT = b"[removed]"
 _MOST_WAITING = 1024  # lines
 _LATEST_S = 0.1
 
-_Waiting = tuple[str, float, dict[str, Any]]  # the type of a line, when it was, what it says
+_Waiting = tuple[str, float, dict[str, Any]]  # type, time and data of a line
 
 
 class JournalFile:
-    """``on_failure`` hears, once, why nothing more is written; ``secrets`` never reach the file."""
+    """``on_failure`` is called once if writing fails; ``secrets`` never reach the file."""
 
     def __init__(self, path: Path, flag: str, on_failure: Callable[[str], None], secrets: Collection[str] = ()) -> None:
         self.started = monotonic()
@@ -40,7 +40,7 @@ class JournalFile:
             raise UsageError(f"{self._name}: {error.strerror or error}") from error
 
     def now(self) -> float:
-        """Seconds since the file was begun."""
+        """Seconds since the file was opened."""
         return round(monotonic() - self.started, 6)
 
     def write(self, line: bytes) -> None:
@@ -52,7 +52,7 @@ class JournalFile:
         return line
 
     def write_data(self, data: bytes) -> None:
-        """What is in ``data`` already is as it shall be."""
+        """``data`` is already encoded and redacted."""
         if self._fd is None:
             return
         try:
@@ -61,7 +61,7 @@ class JournalFile:
                 rest = rest[os.write(self._fd, rest) :]
         except OSError as error:
             self.close()
-            self.on_failure(f"{self._name}: {error.strerror or error}; nothing more is written to it")
+            self.on_failure(f"{self._name}: {error.strerror or error}; recording stopped")
 
     def close(self) -> None:
         if self._fd is not None:
@@ -70,11 +70,8 @@ class JournalFile:
 
 
 class RecordingWriter:
-    """A recording being written: lines are kept as they are given, and made, sealed and written many at a time.
-
-    Most of what a line costs is paid once for all of them, and the best moment is when the agent has begun to wait for
-    somebody else. A line waits for a tenth of a second at most, unless the program is busy for longer without a pause.
-    """
+    """A recording being written: lines are encoded, redacted and written in batches.
+    A batch is written when the agent begins to wait, at the latest after 0.1 s unless the loop is busy."""
 
     def __init__(self, file: JournalFile) -> None:
         self.file = file
@@ -94,7 +91,7 @@ class RecordingWriter:
             self.flush()
 
     def flush_soon(self) -> None:
-        """Whoever calls is about to wait for somebody else: write as the next thing the loop does."""
+        """The caller is about to wait: write in the next turn of the loop."""
         asyncio.get_running_loop().call_soon(self.flush)
 
     def flush(self) -> None:
@@ -114,12 +111,12 @@ class RecordingWriter:
         self.file.close()
 
     def _plan(self) -> None:
-        with suppress(RuntimeError):  # in another thread: the next line of the agent's own takes it along
+        with suppress(RuntimeError):  # called from another thread: written with the next line of the agent
             asyncio.get_running_loop().call_later(_LATEST_S, self._tick)
             self._planned = True
 
     def _tick(self) -> None:
-        """One clock for as long as there are lines: to set it anew for every batch would cost more than it is worth."""
+        """One timer while there are lines; one per batch would cost more."""
         self._planned = False
         if self._waiting:
             self.flush()
@@ -127,7 +124,7 @@ class RecordingWriter:
 
 
 def _encoded_or_named(line: dict[str, Any]) -> bytes:
-    """One that cannot be written in JSON is named, so that no other is lost with it."""
+    """A line that JSON cannot encode is replaced by its name, so that no other is lost."""
     try:
         return _encoder.encode_lines([line])
     except Exception as error:
@@ -135,7 +132,7 @@ def _encoded_or_named(line: dict[str, Any]) -> bytes:
 
 
 def spellings(secrets: Collection[str]) -> list[bytes]:
-    """Each secret as it is, and as it stands in JSON; a line has no line breaks that are not escaped."""
+    """Each secret as it is and as JSON escapes it; lines have no unescaped line breaks."""
     found = {
         spelt
         for value in secrets
@@ -151,7 +148,7 @@ def encoded(type: str, t: float, fields: dict[str, Any]) -> bytes:
 
 
 def plain(value: Any) -> Any:
-    """What msgspec does not know: errors, paths, and whatever a tool put into its details."""
+    """Encodes other objects: errors, paths and details of tools."""
     if isinstance(value, BaseException):
         return fields_of(value)
     return str(value)
@@ -160,13 +157,13 @@ def plain(value: Any) -> Any:
 _encoder = msgspec.json.Encoder(enc_hook=plain)
 
 
-# --- errors as data and back: a replay depends on an error's class and fields
+# --- errors as data and back: a replay needs an error's class and fields
 
 _PROVIDER_FIELDS = ("provider", "status", "code", "body", "retryable")
 
 
 def fields_of(error: BaseException) -> dict[str, Any]:
-    """Its class by name, its text, and what somebody may branch on."""
+    """Its class name, text and fields that callers may check."""
     fields: dict[str, Any] = {"kind": type(error).__name__, "text": str(error)}
     if isinstance(error, ProviderError):
         return fields | {name: getattr(error, name) for name in _PROVIDER_FIELDS}
@@ -180,7 +177,7 @@ def fields_of(error: BaseException) -> dict[str, Any]:
 
 
 def error_of(fields: Mapping[str, Any]) -> Exception:
-    """An error of the same class, or of one with the same name where it is not zot's own."""
+    """An error of the same class, or of a stand-in with the same name."""
     kind, text = str(fields.get("kind", "")), str(fields.get("text", ""))
     known = getattr(errors, kind, None)
     if isinstance(known, type) and issubclass(known, ProviderError):

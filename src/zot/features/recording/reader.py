@@ -1,5 +1,6 @@
-"""Reads a recording: its lines, and by line what is wrong. A damaged file is a recording that ends early; a newer
-format, another kind of file or too large a file is a ConfigError."""
+"""Reads a recording's lines and its damage.
+A damaged file is a recording that ends early; a newer format, another kind of file or too large a file is a
+ConfigError."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ class RecordedLine(NamedTuple):
 
 
 class Recording(msgspec.Struct, frozen=True):
-    """``damage`` is the first thing that is wrong with it; ``ended`` is False when its last line is not there."""
+    """``damage`` is the first problem; ``ended`` is False if the last line is missing."""
 
     path: str
     header: Mapping[str, Any]
@@ -54,11 +55,11 @@ class Recording(msgspec.Struct, frozen=True):
 
 
 def read_recording(path: str | os.PathLike[str]) -> Recording:
-    """ConfigError names the file and why it cannot be used at all."""
+    """ConfigError if the file cannot be used."""
     try:
         with open_buffered(path) as file:
             if os.fstat(file.fileno()).st_size > LARGEST:
-                raise ConfigError(f"{path}: is larger than {LARGEST >> 30} GiB")
+                raise ConfigError(f"{path}: larger than {LARGEST >> 30} GiB")
             return _read(os.fspath(path), read_checked_lines(file))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}") from error
@@ -67,17 +68,17 @@ def read_recording(path: str | os.PathLike[str]) -> Recording:
 def _read(path: str, found: Iterator[SealedLine]) -> Recording:
     first = next(found, None)
     if first is None:
-        raise ConfigError(f"{path}: is empty, and no recording")
+        raise ConfigError(f"{path}: not a recording: the file is empty")
     header = decoded_line(first)
     if header is None or header.type != "header":
-        raise ConfigError(f"{path}: is not a recording: line 1 is not its header")
+        raise ConfigError(f"{path}: not a recording: line 1 is not a header")
     format = header.fields.get("format")
     if not isinstance(format, int) or format < 1:
-        raise ConfigError(f"{path}: is not a recording: its header names no format")
+        raise ConfigError(f"{path}: not a recording: its header has no format")
     if format > FORMAT:
         made_by = str(header.fields.get("zot", "a newer zot"))[:40]
         raise ConfigError(
-            f"{path}: is a recording of format {format}, made by zot {made_by}; this zot reads up to {FORMAT}"
+            f"{path}: unsupported recording format {format} of zot {made_by}; this zot reads up to {FORMAT}"
         )
     checked = format > 1
     lines, ended = [header], False
@@ -86,7 +87,7 @@ def _read(path: str, found: Iterator[SealedLine]) -> Recording:
         line = None if not sealed.data else decoded_line(sealed)
         fault = sealed.fault if checked or not sealed.data or not sealed.whole else ""
         if line is None and not fault:
-            fault = "is not a line of a recording"
+            fault = "is not a recording line"
         if fault and not damage and sealed.whole:
             damage = f"line {sealed.number} {fault}"
         if line is None or not sealed.whole:
@@ -97,7 +98,7 @@ def _read(path: str, found: Iterator[SealedLine]) -> Recording:
 
 
 def decoded_line(sealed: SealedLine) -> RecordedLine | None:
-    """What a line says; None when it is no object with a type."""
+    """A line's fields; None unless it is an object with a type."""
     if too_deep(sealed.data):
         return None
     try:

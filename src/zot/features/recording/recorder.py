@@ -1,6 +1,6 @@
-"""``--record FILE``: a journal of every input of a run and of what the agent did with it, in order
-(``docs/reference/recordings.md``). Known keys are removed; other secrets in texts may remain. A request repeats only
-what changed."""
+"""``--record FILE``: a journal of a run's inputs and the agent's actions, in order.
+See ``docs/reference/recordings.md``. Known keys are removed; other secrets in texts may remain. A request repeats only
+changes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from zot.features.recording.recording_boundary import RecordingBoundary
 
 FORMAT = RECORDING_FORMAT
-# While an interceptor of zot's own or of a front end is asked: its verdict is recorded, and not how it came to it.
+# While an own interceptor runs: its verdict is recorded, not its actions.
 INSIDE: ContextVar[bool] = ContextVar("an interceptor is being asked", default=False)
 
 
 class Sink(Protocol):
-    """Where lines go: a file, or whoever compares them with those of another run."""
+    """Receives lines: a file, or a comparison with another run."""
 
     def put(self, type: str, fields: dict[str, Any]) -> None: ...
 
@@ -38,7 +38,7 @@ class Sink(Protocol):
 
 
 class Recorder:
-    """Every method is quick, and none raises."""
+    """All methods are fast and never raise."""
 
     def __init__(self, sink: Sink) -> None:
         self.sink = sink
@@ -49,7 +49,7 @@ class Recorder:
         self._before: dict[int, Request] = {}
 
     def number(self) -> int:
-        """Of the next agent: 1 is the conversation, later ones are beside it."""
+        """Number of the next agent: 1 is the conversation, then side chats."""
         self._agents += 1
         return self._agents
 
@@ -63,7 +63,7 @@ class Recorder:
     # --- the model
 
     def request(self, agent: RecordingBoundary, request: Request) -> int:
-        """A model call begins; its number marks what is streamed back."""
+        """A model call begins; its number identifies streamed output."""
         self._requests += 1
         before = self._before.get(agent.number)
         self._before[agent.number] = request
@@ -96,13 +96,13 @@ class Recorder:
         self._put("stream", fields)
 
     def refused(self, agent: RecordingBoundary, n: int, error: Exception) -> None:
-        """The call failed before there was an answer."""
+        """The call failed before an answer."""
         self.of(agent, "refusal", n=n, error=error)
 
     # --- the agent
 
     def of(self, agent: RecordingBoundary, type: str, **fields: Any) -> None:
-        """A line about one agent; what was changed on it meanwhile comes first."""
+        """A line about one agent, after its pending state changes."""
         agent.record_changes()
         self._of(agent, type, fields)
 
@@ -120,11 +120,11 @@ class Recorder:
         self._put("event", fields)
 
     def external_event(self, agent: RecordingBoundary, event: AgentEvent) -> None:
-        """An event that is not the agent's own: a diagnostic, another session."""
+        """An event that is not the agent's: a diagnostic, another session."""
         self.of(agent, "told", event=event)
 
     def input(self, agent: RecordingBoundary, what: str, **fields: Any) -> None:
-        """Somebody outside asks the agent for something."""
+        """A request from outside to the agent."""
         self.of(agent, "input", what=what, **fields)
 
     # --- tools
@@ -146,7 +146,7 @@ class Recorder:
     # --- permission
 
     def watch(self, gate: PermissionGate, agent: RecordingBoundary) -> None:
-        """What the gate is told of calls, of rules from earlier days and by people."""
+        """Inputs of the gate: calls, saved rules and answers."""
         nature, kept = gate.nature, gate.kept
 
         def natures(call: ToolCallBlock) -> CallClass:
@@ -176,14 +176,14 @@ class Recorder:
         self.sink.put("frame", fields)
 
     def gone(self, extension: str, reason: str) -> None:
-        """Its process can no longer be reached; ``reason`` is empty when it ended by itself."""
+        """The process can no longer be reached; ``reason`` is empty after a normal exit."""
         self.put("gone", extension=extension, reason=reason)
 
     def exited(self, extension: str, code: int | None) -> None:
         self.put("exit", extension=extension, code=code)
 
 
-# Before these the agent looked at what others may have changed: limits, its model, the mode of its gate.
+# Before these, the agent reads state that others may change: limits, model, gate mode.
 _DECIDED_BEFORE = frozenset({TurnStart, ConfirmationRequested, PermissionDecided, CompactStart, Error})
 _BESIDE_MESSAGES = tuple(name for name in Request.__struct_fields__ if name != "messages")
 _beside_messages = attrgetter(*_BESIDE_MESSAGES)

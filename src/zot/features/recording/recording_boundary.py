@@ -1,5 +1,4 @@
-"""Records one agent: inputs when they arrive, model calls and tools at the agent's boundary, and state changes before
-the next event."""
+"""Records one agent: inputs on arrival, model calls and tools, and state changes before the next event."""
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ from zot.features.recording.recorder import INSIDE, Recorder
 from zot.provider.messages import ToolCallBlock
 from zot.provider.model_call import Request, StreamEvent
 
-# Streamed model output and tool lines say these already.
+# Already recorded as streamed output and tool lines.
 _NOT_RECORDED = (AssistantStart, TextDelta, ThinkingDelta, ToolUseStart, ToolUseArgs, ToolUseEnd, ToolProgress)
 _RECORDED = (
     *(kind for kind in SHOWN if kind not in _NOT_RECORDED),
@@ -48,7 +47,7 @@ _WORK = ("prompt", "proceed", "go_on", "compact")
 
 
 class RecordingBoundary(Boundary):
-    """``number`` is 1 for the conversation itself; side agents follow."""
+    """``number`` is 1 for the conversation itself; side chats follow."""
 
     agent: AgentState
 
@@ -68,7 +67,7 @@ class RecordingBoundary(Boundary):
         return RecordingBoundary(self.recorder)
 
     def wrap_interceptor(self, interceptor: Interceptor, place: int) -> Interceptor:
-        """With its verdicts recorded; those of extensions follow from their frames."""
+        """Records its verdicts; those of extensions follow from their frames."""
         return RecordingInterceptor(interceptor, place, self)
 
     # --- state
@@ -78,7 +77,7 @@ class RecordingBoundary(Boundary):
         return self.agent.gate.mode if self.agent.gate is not None else ""
 
     def begin(self) -> dict[str, Any]:
-        """The state now; from here on only changes are recorded."""
+        """The current state; later only changes are recorded."""
         self._state = self._read_state()
         self._tools = own_specs(self.agent.tools)
         return dict(zip(CHANGEABLE, self._state, strict=True))
@@ -87,7 +86,7 @@ class RecordingBoundary(Boundary):
         now = self._read_state()
         if now != self._state and self._state:
             changed = {name: new for name, old, new in zip(CHANGEABLE, self._state, now, strict=True) if old != new}
-            self._state = now  # first: recording looks for changes, too
+            self._state = now  # first, since recording also checks for changes
             self.recorder.of(self, "state", **changed)
 
     def _read_state(self) -> tuple[Any, ...]:
@@ -136,14 +135,14 @@ class RecordingBoundary(Boundary):
         self.recorder.input(self, what, **{name: value for name, value in fields.items() if value != ()})
 
     def describe(self) -> dict[str, Any]:
-        """This side agent as its parent's recording names it."""
+        """This side chat's number in its parent's recording."""
         agent, names = self.agent, [tool.name for tool in self.agent.tools]
         system = agent.system(agent.specs)
         self.begin()
         return {"number": self.number, "system": system, "tools": names, "messages": agent.messages or None}
 
     def _record_cancel(self, **fields: Any) -> None:
-        """Once per run: an abort, or with ``outside`` a cancellation that nothing announced as one."""
+        """Once per run: an abort, or with ``outside`` an unannounced cancellation."""
         if not self._cancel_recorded:
             self._cancel_recorded = True
             self.recorder.input(self, "abort", **fields)
@@ -177,7 +176,7 @@ class RecordingBoundary(Boundary):
             result = await super().perform(tool, args, msgspec.structs.replace(context, progress=progress))
         except asyncio.CancelledError:
             over = True
-            if not context.origin:  # a call of an extension may end alone, and this run continues
+            if not context.origin:  # a nested call of an extension may end alone; the run continues
                 self._record_cancel(outside=True)
             self.recorder.failed(self, id, None)
             raise
@@ -198,8 +197,8 @@ class RecordingBoundary(Boundary):
 
 
 def own_specs(tools: Iterable[Tool]) -> list[dict[str, Any]]:
-    """What a model is told of each tool that is not in an extension's process."""
-    module = sys.modules.get("zot.features.extensions.tools")  # where it is not loaded, there are none
+    """Descriptions of tools that do not belong to an extension."""
+    module = sys.modules.get("zot.features.extensions.tools")  # not loaded: no extensions
     kind: Any = module.ExtensionTool if module is not None else ()
     return [
         {
@@ -218,7 +217,7 @@ def own_specs(tools: Iterable[Tool]) -> list[dict[str, Any]]:
 
 
 class RecordingInterceptor(Interceptor):
-    """Only what is not a plain yes is recorded: most are asked about everything and have nothing to say."""
+    """Records only verdicts other than a plain approval."""
 
     def __init__(self, interceptor: Interceptor, place: int, boundary: RecordingBoundary) -> None:
         self.inner = interceptor

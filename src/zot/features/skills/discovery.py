@@ -1,5 +1,5 @@
-"""Finds skills: directories with a SKILL.md whose head has name and description. The first of a name wins, in the
-order of ``_sources``; hidden ones are reported. Bodies are read on use."""
+"""Finds skills: directories with a SKILL.md whose head has name and description.
+The first of a name wins, in the order of ``_sources``; hidden ones are reported. Bodies are read on use."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ BUILTIN_LABEL = "built-in"
 FILE_NAME = "SKILL.md"
 _HEAD_BYTES = 64 << 10
 _BODY_BYTES = 1 << 20
-# Compiled where they are needed, which few skills do.
+# compiled on use; few skills need them
 _BLOCK = r"([>|])[+-]?[0-9]?[+-]?"
 _ITEM = r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,]+"""
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 class Skill(msgspec.Struct, frozen=True):
-    """``path`` is the SKILL.md or ``builtin:<directory>``, ``label`` its source, ``within`` the directory its links
-    must not leave."""
+    """``path`` is the SKILL.md or ``builtin:<directory>``, ``label`` its source.
+    ``within`` is the directory its links must not leave."""
 
     name: str
     description: str
@@ -48,14 +48,14 @@ class Skill(msgspec.Struct, frozen=True):
         return BUILTIN / self.path.removeprefix("builtin:") / FILE_NAME if self.builtin else Path(self.path)
 
     def body(self, beneath: JailedFiles | None = None) -> str:
-        """What follows the head, read now, in a jail ``beneath`` its roots; OSError when the file has gone since."""
+        """The text after the head, read in a jail ``beneath`` its roots; OSError if the file is missing."""
         file = read_text(self.file, _BODY_BYTES, self.within, beneath)
         body = split(file.text)[1]
-        return f"{body}\n\n[cut: the first {_BODY_BYTES >> 20} MiB of this skill]" if file.cut else body
+        return f"{body}\n\n[truncated to the first {_BODY_BYTES >> 20} MiB of this skill]" if file.cut else body
 
 
 class Skills(msgspec.Struct, frozen=True):
-    """All skills of a run, sorted by name; ``Skills()`` is what ``--no-skill`` leaves."""
+    """All skills of a run, sorted by name; empty with ``--no-skill``."""
 
     all: list[Skill] = []
     problems: list[str] = []
@@ -63,7 +63,7 @@ class Skills(msgspec.Struct, frozen=True):
 
     @property
     def visible(self) -> list[Skill]:
-        """Those a person put somewhere: all but the built-in ones."""
+        """All but built-in skills."""
         return [skill for skill in self.all if not skill.builtin]
 
     def find(self, name: str) -> Skill | None:
@@ -71,7 +71,7 @@ class Skills(msgspec.Struct, frozen=True):
 
 
 class SkillFile(msgspec.Struct, frozen=True):
-    """A SKILL.md somebody else found, in an extension say; ``prefix`` goes before the skill's name."""
+    """A SKILL.md of another feature, such as an extension; ``prefix`` is prepended to its name."""
 
     file: Path
     label: str
@@ -108,7 +108,7 @@ def _all_skills(
 
 
 class _SkillReader(msgspec.Struct, frozen=True):
-    """Where what goes wrong is told, and where a jail opens files."""
+    """``problems`` collects errors; ``beneath`` opens files in a jail."""
 
     problems: list[str]
     beneath: JailedFiles | None
@@ -144,7 +144,7 @@ def _read_skill(file: Path, directory: str, path: str, source: _Source, reader: 
         reader.problems.append(f"skill {file}: {reason_of(error)}")
         return None
     if head.damaged:
-        reader.problems.append(f"skill {file}: not valid UTF-8; the bad bytes are shown as \ufffd")
+        reader.problems.append(f"skill {file}: not valid UTF-8; invalid bytes are shown as \ufffd")
     found = parse(split(head.text)[0])
     return Skill(
         found.name or directory,
@@ -169,14 +169,14 @@ def _directories(root: Path, problems: list[str]) -> list[str]:
 
 
 class Frontmatter(msgspec.Struct, frozen=True):
-    """The head, in a subset of YAML: scalars, ``>`` and ``|`` blocks, lists, one map of lists; other lines are
-    ignored. ``allowed_tools`` and ``permissions`` are shown to the model, not enforced."""
+    """The head, in a subset of YAML: scalars, ``>`` and ``|`` blocks, lists, one map of lists.
+    Other lines are ignored. ``allowed_tools`` and ``permissions`` are shown to the model, not enforced."""
 
     name: str = ""
     description: str = ""
     allowed_tools: tuple[str, ...] = ()
     permissions: dict[str, tuple[str, ...]] = {}
-    argument_hint: str = ""  # of prompt templates, as is the next
+    argument_hint: str = ""  # for prompt templates, as the next
     model: str = ""
 
 
@@ -199,7 +199,7 @@ def split(text: str) -> tuple[str, str]:
 
 
 def parse(head: str) -> Frontmatter:
-    """Read the head; a key that is missing or unreadable keeps its default."""
+    """Parse the head; a missing or invalid key keeps its default."""
     found = {entry.key.lower().replace("_", "-"): entry for entry in _entries(head.splitlines())}
     empty = _Entry("", "", [])
     return Frontmatter(
@@ -231,7 +231,7 @@ def _scalar(entry: _Entry) -> str:
         lines = _dedent(entry.lines)
         if block[1] == "|":
             return "\n".join(lines)
-        # Folded: lines joined by spaces, while an empty line stays a line break.
+        # Folded: lines joined by spaces; an empty line is a line break.
         paragraphs = "\n".join(line.strip() for line in lines).split("\n\n")
         return "\n".join(" ".join(paragraph.split("\n")) for paragraph in paragraphs)
     return _unquoted(" ".join([entry.value, *(line.strip() for line in entry.lines)]).strip())

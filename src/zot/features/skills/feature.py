@@ -28,7 +28,7 @@ _DESCRIPTION_CHARACTERS = 300
 
 
 def manifest(skills: Skills) -> str:
-    """The lead-in and a line ``- name [pointer]: description`` per skill; empty when there is none."""
+    """The introduction and a line ``- name [pointer]: description`` per skill; empty without skills."""
     if not skills.all:
         return ""
     lines = [_LEAD_IN]
@@ -47,8 +47,8 @@ def _pointer(skill: Skill, user_home: Path) -> str:
 
 
 class SkillTool:
-    """Returns a skill's text by name; failures are error results. ``skills`` may be replaced; ``beneath`` opens
-    project skills in a jail."""
+    """Returns a skill's text by name; failures are error results.
+    ``skills`` may be replaced; ``beneath`` opens project skills in a jail."""
 
     name = "skill"
     description = "Load a skill's instructions by name."
@@ -66,12 +66,12 @@ class SkillTool:
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
         name = args.get("name")
         if not isinstance(name, str) or not name.strip():
-            return text_result("skill: `name` must be the name of a skill", is_error=True)
+            return text_result("skill: `name`: expected the name of a skill", is_error=True)
         skill = self.skills.find(name.strip())
         if skill is None:
             names = ", ".join(skill.name for skill in self.skills.all) or "none"
-            unknown = f"there is no skill called {name.strip()!r}; available: {names}."
-            return text_result(f"{unknown} The user can see theirs with /skills.", is_error=True)
+            unknown = f"unknown skill {name.strip()!r}; available: {names}."
+            return text_result(f"{unknown} The user can list them with /skills.", is_error=True)
         try:
             body = skill.body(self._beneath())
         except OSError as error:
@@ -111,14 +111,14 @@ class SkillsFeature(Feature):
             self.system_prompt.add_section("skills", lambda: listed, order=10, tool="skill")
 
     def discover(self) -> Skills:
-        """The skills there are now; those of extensions and plugins come first."""
+        """The current skills; those of extensions and plugins come first."""
         sources = [feature for feature in self.conversation.features if isinstance(feature, SkillSource)]
         files = [file for source in sources for file in source.skill_files()]
         workspace = self.conversation.workspace
         return discover(workspace.cwd, self.conversation.home, user_home(), files, workspace.jailed_files)
 
     def tools(self, taken: Collection[str]) -> list[Tool]:
-        """A model that a grammar constrains has no use for skills unless they were named."""
+        """Grammar-constrained models get skills only if requested explicitly."""
         named = self.services.config.tools
         wanted = not self.conversation.model.tool_calls if named is None else "skill" in named
         if not self.skills.all or not wanted:

@@ -22,12 +22,12 @@ FOLDER = "commands"
 _SUFFIX = ".md"
 _HEAD_BYTES = 16 << 10
 _BODY_BYTES = 256 << 10
-_DEEPEST = 4  # directories below ``commands``
-_MOST = 500  # files of one place
+_DEEPEST = 4  # levels below ``commands``
+_MOST = 500  # files per directory
 
 
 class TemplateDir(msgspec.Struct, frozen=True):
-    """A ``commands`` directory; ``within`` is what its links must not leave, ``prefix`` stands before its names."""
+    """A ``commands`` directory; its links must not leave ``within``, ``prefix`` is prepended to names."""
 
     root: Path
     label: str
@@ -36,7 +36,7 @@ class TemplateDir(msgspec.Struct, frozen=True):
 
 
 class Template(msgspec.Struct, frozen=True):
-    """``hint`` says what arguments it takes; ``model`` and ``allowed_tools`` are wishes of its author."""
+    """``hint`` describes its arguments; ``model`` and ``allowed_tools`` are requests of its author."""
 
     name: str
     file: Path
@@ -74,7 +74,7 @@ def _of_plugins(home: Path) -> list[TemplateDir]:
 
 
 def name_and_arguments(text: str) -> tuple[str, str] | None:
-    """What ``/name the rest`` names; None for what cannot be the name of a template, such as ``/usr/bin``."""
+    """Name and arguments of ``/name the rest``; None if it cannot be a template, such as ``/usr/bin``."""
     if not text.startswith("/"):
         return None
     words = text[1:].split(maxsplit=1)
@@ -91,7 +91,7 @@ def _is_name(word: str) -> bool:
 
 
 def find(name: str, places: list[TemplateDir], beneath: JailedFiles | None) -> Template | None:
-    """The nearest template of this name, with its text; OSError when the file cannot be read."""
+    """The nearest template of this name with its text; OSError if the file cannot be read."""
     for place in places:
         inside = name.removeprefix(place.prefix) if name.startswith(place.prefix) else ""
         if not inside or not os.path.isdir(place.root):
@@ -112,7 +112,7 @@ def shadowed(name: str, places: list[TemplateDir], winner: Template) -> Path | N
 
 
 def all_templates(places: list[TemplateDir], beneath: JailedFiles | None, problems: list[str]) -> list[Template]:
-    """The nearest of each name, by name, without their texts; what cannot be read or is hidden is a problem."""
+    """The nearest of each name, without texts; unreadable and hidden ones are problems."""
     found: dict[str, Template] = {}
     for place in places:
         for name, file in _files(place, problems):
@@ -128,7 +128,7 @@ def all_templates(places: list[TemplateDir], beneath: JailedFiles | None, proble
 
 
 def _files(place: TemplateDir, problems: list[str]) -> Iterator[tuple[str, Path]]:
-    """Names and files of a place, up to a limit; a name nobody could type is a problem."""
+    """Names and files of a directory, up to a limit; an invalid name is a problem."""
     count = 0
     for directory, folders, files in os.walk(place.root):
         above = Path(directory).relative_to(place.root).parts
@@ -138,11 +138,11 @@ def _files(place: TemplateDir, problems: list[str]) -> Iterator[tuple[str, Path]
                 continue
             name = place.prefix + ":".join((*above, file.removesuffix(_SUFFIX)))
             if not _is_name(name):
-                problems.append(f"template {directory}/{file}: its name cannot be typed as a command")
+                problems.append(f"template {directory}/{file}: invalid command name")
                 continue
             count += 1
             if count > _MOST:
-                problems.append(f"templates {place.root}: only the first {_MOST} are offered")
+                problems.append(f"templates {place.root}: more than {_MOST} files; only the first {_MOST} are offered")
                 return
             yield name, Path(directory, file)
 
@@ -151,7 +151,7 @@ def _read(file: Path, name: str, place: TemplateDir, limit: int, beneath: Jailed
     read = read_text(file, limit, place.within, beneath)
     head, body = split(read.text)
     fields = parse(head)
-    cut = f"\n\n[cut: the first {_BODY_BYTES >> 10} KiB of this template]" if read.cut else ""
+    cut = f"\n\n[truncated to the first {_BODY_BYTES >> 10} KiB of this template]" if read.cut else ""
     return Template(
         name,
         file,

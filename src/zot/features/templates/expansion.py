@@ -1,5 +1,5 @@
-"""Expands ``/name arguments`` to the text of its template, for the model the template names; without that model, the
-current one answers."""
+"""Expands ``/name arguments`` to the text of its template, for the model the template names.
+If that model is not available, the current one answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SAME = ("inherit", "default")
 
 
 def template_of(conversation: Conversation, text: str) -> Template | None:
-    """The template that ``text`` names; None when it is just text. One that cannot be read is told of."""
+    """The template that ``text`` names; None for plain text. Read errors are reported."""
     named = name_and_arguments(text)
     if named is None:
         return None
@@ -31,7 +31,7 @@ def template_of(conversation: Conversation, text: str) -> Template | None:
 
 
 def expand_template(conversation: Conversation, text: str) -> tuple[Template | None, str]:
-    """The template that was named, if one was, and what is to be said."""
+    """The named template, if any, and the expanded text."""
     template = template_of(conversation, text)
     if template is None:
         return None, text
@@ -40,14 +40,14 @@ def expand_template(conversation: Conversation, text: str) -> tuple[Template | N
 
 
 async def use_template_model(conversation: Conversation, template: Template, draft: PromptDraft) -> None:
-    """The template's model answers this prompt, the current one those after it."""
+    """The template's model answers this prompt only."""
     before, wanted = conversation.resolved, template.model.strip()
     if not wanted or wanted in _SAME or wanted == before.model.id:
         return
     try:
         chosen = await _find_model(conversation, wanted)
     except ZotError as error:
-        conversation.notify(f'/{template.name} asks for the model "{wanted}": {error}; {before.model.id} answers')
+        conversation.notify(f'/{template.name} requests the model "{wanted}": {error}; using {before.model.id}')
         return
     await conversation.apply_model(chosen).aclose()
 
@@ -71,10 +71,10 @@ async def _find_model(conversation: Conversation, wanted: str) -> ResolvedModel:
     return await conversation.find_model(found.model, found.provider)
 
 
-# Expands a template with the words typed behind its name.
+# Expands a template with the arguments typed after its name.
 
 _PLACE = r"\$(?:(ARGUMENTS)\b|([1-9])(?!\d))"
-MOST = 1 << 20  # characters that arguments may become; places beyond stay as they are
+MOST = 1 << 20  # maximum characters of expanded arguments; later placeholders stay
 _COMMAND = r"!`[^`\n]+`"
 
 
@@ -96,14 +96,14 @@ def fill_arguments(template: Template, arguments: str) -> str:
     if template.allowed_tools:
         parts.append(f"Allowed tools: {', '.join(template.allowed_tools)}")
     if re.search(_COMMAND, template.body):
-        parts.append("(What stands between !` and ` above was not run. Run it with a tool where its output is needed.)")
+        parts.append("(The text between !` and ` above was not run. Run it with a tool if its output is needed.)")
     return "\n\n".join(part for part in parts if part)
 
 
 def _words(arguments: str) -> list[str]:
     if not ('"' in arguments or "'" in arguments):
         return arguments.split()
-    import shlex  # few arguments are quoted
+    import shlex  # few arguments have quotes
 
     try:
         return shlex.split(arguments)

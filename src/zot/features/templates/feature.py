@@ -58,7 +58,7 @@ class TemplatesFeature(Feature):
 
 
 def templates(conversation: Conversation) -> list[Template]:
-    """The templates there are at this moment, by name and without their texts, prompts of MCP servers included."""
+    """The current templates by name, without texts, including prompts of MCP servers."""
     from zot.features.lookup import mcp
     from zot.features.templates.discovery import all_templates, places_of
 
@@ -67,7 +67,7 @@ def templates(conversation: Conversation) -> list[Template]:
 
 
 def is_template(conversation: Conversation, text: str) -> bool:
-    """Whether ``text`` would be sent as what a template or an MCP server makes of it."""
+    """True if ``text`` would be expanded by a template or an MCP server."""
     from zot.features.lookup import mcp
     from zot.features.templates.expansion import template_of
 

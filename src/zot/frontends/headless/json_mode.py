@@ -1,4 +1,4 @@
-"""``zot --json``: one JSON line per event; the last, ``done``, also has the reason the run ended and the exit code."""
+"""``zot --json``: one JSON line per event; the last, ``done``, has the reason and the exit code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class JsonMode:
         self._early: list[AgentEvent] | None = []  # before the first line
 
     def begin(self, jail: JailState | None) -> None:
-        """Before the first event; what was reported while zot started follows."""
+        """Before the first event; diagnostics of the start follow."""
         if jail is not None:
             self._stdout.write(msgspec.json.encode(JailLine(**msgspec.structs.asdict(jail))) + b"\n")
         early, self._early = self._early or [], None
@@ -36,7 +36,7 @@ class JsonMode:
             self.emit(event)
 
     def emit_line(self, line: msgspec.Struct) -> None:
-        """What is no event of the agent's."""
+        """A line that is no agent event."""
         self._stdout.write(msgspec.json.encode(line) + b"\n")
 
     def emit(self, event: AgentEvent) -> None:
@@ -54,7 +54,7 @@ class JsonMode:
 
 
 def write_failure(message: str, exit_code: int) -> int:
-    """An ``error`` line and ``done``, for a run that failed before it had a conversation; the exit code."""
+    """An ``error`` line and ``done``, for a run that failed before its conversation; the exit code."""
     mode = JsonMode(Stdout())
     try:
         mode.begin(None)

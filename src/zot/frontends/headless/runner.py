@@ -40,8 +40,9 @@ if TYPE_CHECKING:
 
 
 def run_headless(config: RunConfig, name: str, argument: str, *, stats: str = "", resume: bool = False) -> int:
-    """``name``: print, json or stream; ``argument``: the prompt of the command line. With ``resume`` the user chooses
-    the session. The exit code: 0, 1, 130 (SIGINT), 143 (SIGTERM), 129 (SIGHUP) or 141 (stdout closed)."""
+    """``name``: print, json or stream; ``argument``: the prompt.
+    With ``resume`` the user chooses the session. Exit codes: 0, 1, 130 (SIGINT), 143 (SIGTERM), 129 (SIGHUP), 141
+    (stdout closed)."""
     if resume and config.keep_session and not (config.session or config.continue_session):
         import sys
 
@@ -57,7 +58,7 @@ def run_headless(config: RunConfig, name: str, argument: str, *, stats: str = ""
     if not prompt:
         raise UsageError(f"{name} mode requires a prompt (argument or stdin)")
     if stats and not os.path.isdir(folder := os.path.dirname(os.path.abspath(stats))):
-        raise NotThere(f"--stats {stats}: there is no directory {folder}; make it, or name another file")
+        raise NotThere(f"--stats {stats}: no such directory: {folder}")
     stdout = Stdout()
     signals = Signals(stdout)
     run = _Run(config, name, stats, _mode(name, stdout), signals)
@@ -85,7 +86,7 @@ def _mode(name: str, stdout: Stdout) -> Mode:
 
 
 class PrintMode:
-    """``-p``: prints the last message with text, and nothing else, when the run succeeded."""
+    """``-p``: prints only the last message with text, if the run succeeded."""
 
     def __init__(self, stdout: Stdout) -> None:
         self._output = TextOutput(stdout)
@@ -96,13 +97,13 @@ class PrintMode:
             self._text = text
 
     def finish(self, reason: str, exit_code: int) -> None:
-        # an answer that could not be saved is printed also
+        # an answer that could not be saved is also printed
         if (exit_code == 0 or reason == "session_fault") and self._text:
             self._output.write(self._text.rstrip("\n") + "\n")
             self._output.close()
 
 
-Mode: TypeAlias = "JsonMode | StreamMode | PrintMode"  # each gets every event and the end of the run
+Mode: TypeAlias = "JsonMode | StreamMode | PrintMode"  # each receives every event and the end of the run
 
 
 class _Run:
@@ -118,7 +119,7 @@ class _Run:
         self._unwritten = False  # the file of --stats
 
     async def answer(self, prompt: str, piped: str, argument: str) -> int:
-        """``prompt`` is both; where the argument names a template, what was piped follows its own arguments."""
+        """``prompt`` has both; if the argument names a template, piped text follows its arguments."""
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
         self._signals.loop = loop
@@ -167,7 +168,7 @@ class _Run:
             elapsed_ms = int((time.monotonic() - started) * 1000)
             if self._stats and self._verdict(outcome)[1] == 0:
                 self._unwritten = not write_stats(self._stats, conversation, elapsed_ms)
-        reason, exit_code = self._verdict(outcome)  # closing may have found that the session cannot be saved
+        reason, exit_code = self._verdict(outcome)  # closing may find that the session cannot be saved
         _report(outcome, exit_code)
         self._mode.finish(reason, exit_code)
         return exit_code or int(self._unwritten)
@@ -191,7 +192,7 @@ class _Run:
                 self._mode.emit(event)
 
     def _verdict(self, outcome: Outcome) -> tuple[str, int]:
-        """Why it ended, for programs, and the exit code."""
+        """The reason of the end for programs, and the exit code."""
         signalled = self._signals.exit_code
         if signalled:
             return REASONS[signalled], signalled
@@ -218,16 +219,16 @@ def _report(outcome: Outcome, exit_code: int) -> None:
     if outcome.refused:
         print_notice(outcome.refused)
     elif outcome.error is not None and exit_code == 1:
-        from zot.provider.error_mapping import hint_for  # most runs go well
+        from zot.provider.error_mapping import hint_for  # most runs succeed
 
         what_to_do = hint_for(outcome.error)
         print_notice(f"{outcome.error}; {what_to_do}" if what_to_do else str(outcome.error))
     elif outcome.stop == "length":
-        print_notice("the answer was cut at the model's output limit")
+        print_notice("the answer was truncated at the model's output limit")
 
 
 def write_stats(path: str, conversation: Conversation, elapsed_ms: int) -> bool:
-    """``--stats``: one indented JSON object about the run; False, and a line, when it cannot be written."""
+    """``--stats``: one indented JSON object about the run; False and an error line if it cannot be written."""
     import json
 
     from zot.system.safe_open import open_to_replace
@@ -251,7 +252,7 @@ def write_stats(path: str, conversation: Conversation, elapsed_ms: int) -> bool:
 
 
 def _read_line() -> str:
-    """One line of raw stdin: what follows it is left for the prompt."""
+    """One line of raw stdin; the rest is left for the prompt."""
     line = b""
     while (byte := os.read(0, 1)) not in (b"", b"\n"):
         line += byte

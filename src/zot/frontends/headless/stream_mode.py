@@ -21,8 +21,7 @@ _DIM, _PLAIN = "\x1b[2m", "\x1b[22m"
 
 
 class StreamMode:
-    """Ends every message with a newline, so that the next one begins on a line of its own. ``shows_thinking`` follows
-    the settings, which are read after this is made."""
+    """Ends every message with a newline. ``shows_thinking`` follows the settings, which are read later."""
 
     def __init__(self, stdout: Stdout) -> None:
         self._output = TextOutput(stdout)
@@ -70,10 +69,10 @@ class StreamMode:
 
 
 class ThinkingOutput:
-    """The model's thoughts on stderr while they arrive: dim on a terminal, plain in a file, one line each."""
+    """Thinking on stderr as it arrives: dim on a terminal, plain in a file, one line each."""
 
     def __init__(self) -> None:
-        from zot.tui.sanitize import Sanitizer  # most runs have no thoughts
+        from zot.tui.sanitize import Sanitizer  # most runs have no thinking
 
         dim = sys.stderr.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
         self._marks = (_DIM, _PLAIN) if dim else ("", "")

@@ -1,1 +1,1 @@
-"""``zot rpc``: the agent as a child process, driven by lines of JSON."""
+"""``zot rpc``: the agent as a child process, controlled by JSON lines."""

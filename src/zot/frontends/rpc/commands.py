@@ -1,5 +1,5 @@
-"""Carries out RPC commands: one method per command, which returns the response's data or ``LATER``. A command that
-cannot be carried out raises ZotError or ValueError with the reason."""
+"""Executes RPC commands: one method per command, which returns the response's data or ``LATER``.
+A command that fails raises ZotError or ValueError with the reason."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from zot.frontends.rpc.writer import Writer
     from zot.wire.swarm_frames import SwarmCommand
 
-LATER: Any = object()  # the data of a command that answers by itself
+LATER: Any = object()  # for commands that respond themselves
 
 
 class RpcCommands:
@@ -76,7 +76,7 @@ class RpcCommands:
         }
 
     def dispatch(self, command: wire.AnyCommand | SwarmCommand, reply: PendingResponse) -> Any:
-        """The data to answer with, or LATER when ``reply`` will be called with it."""
+        """The response's data, or LATER if ``reply`` will be called."""
         if doer := self._doers.get(type(command)):
             return doer(command, reply)
         if isinstance(command, AnyOp):
@@ -85,7 +85,7 @@ class RpcCommands:
             data = self._conversation.submit(command)
             return msgspec.UNSET if data is None else data
         if self._swarm is None:
-            from zot.frontends.rpc.swarm_commands import SwarmCommands  # few have one
+            from zot.frontends.rpc.swarm_commands import SwarmCommands  # few clients use it
 
             self._swarm = SwarmCommands(self._conversation, self._writer, self._queue, self._tasks)
             self._questions.on_close.append(self._swarm.close)
@@ -93,11 +93,11 @@ class RpcCommands:
         return LATER
 
     def stop(self) -> None:
-        """Give up what extensions have not answered."""
+        """Cancel pending commands of extensions."""
         if self._extensions is not None:
             self._extensions.stop()
 
-    # --- at once
+    # --- immediate
 
     def _ping(self, command: wire.Ping, reply: PendingResponse) -> wire.Pong:
         return _PONG
@@ -110,7 +110,7 @@ class RpcCommands:
         can_answer = "permits" in accepted
         if can_answer and self._permits is None:
             from zot.features.budget.spending_limits import cost_is_known
-            from zot.frontends.rpc.permits import Permits  # few drive so many agents that they share a budget
+            from zot.frontends.rpc.permits import Permits  # few clients share a budget
 
             self._permits = Permits(self._writer, lambda model: cost_is_known(self._conversation, model))
             self._questions.on_close.append(self._permits.close)
@@ -141,7 +141,7 @@ class RpcCommands:
     def _answer_elicitation(self, command: wire.AnswerElicitation, reply: PendingResponse) -> Any:
         self._must_be_announced("elicitation")
         if mcp_host(self._conversation) is None:
-            raise UsageError("no MCP servers are configured: nobody has asked anything")
+            raise UsageError("no MCP servers are configured")
         self._questions.answer_elicitation(command)
         return msgspec.UNSET
 
@@ -152,7 +152,7 @@ class RpcCommands:
         return msgspec.UNSET
 
     def _set_model(self, command: wire.SetModel, reply: PendingResponse) -> wire.ModelSet:
-        """Before the next command is read, unlike the op, which may wait for a program that prints a key."""
+        """Before the next command is read, unlike the op, which may wait for a key command."""
         self._must_be_idle()
         record_op(self._conversation, command)
         self._conversation.set_model_now(command.model)
@@ -168,7 +168,7 @@ class RpcCommands:
         self._conversation.submit(command)
         return wire.PermissionModeSet(permission_mode=self._conversation.snapshot.permission_mode)
 
-    # --- in their turn
+    # --- queued
 
     def _prompt(self, command: wire.Prompt, reply: PendingResponse) -> Any:
         images = image_blocks(command)
@@ -181,17 +181,17 @@ class RpcCommands:
         self._queue.submit(QueuedWork(lambda: reply(_STARTED), command.focus, compact=True))
         return LATER
 
-    # --- what became of files
+    # --- file changes
 
     def _get_changes(self, command: wire.GetChanges, reply: PendingResponse) -> Any:
-        """Beside what runs: it only reads."""
+        """In parallel to the running command: it only reads."""
         self._queue.announce()
         task = self._tasks.create_task(answer(self._conversation.submit(command), reply))
         task.add_done_callback(lambda _: self._queue.withdraw())
         return LATER
 
     def _rewind(self, command: wire.Rewind, reply: PendingResponse) -> Any:
-        """In the queue, so that a prompt sent behind it finds everything as it is then."""
+        """Queued, so that a prompt after it sees the result."""
         self._must_be_idle()
 
         async def go_back() -> None:

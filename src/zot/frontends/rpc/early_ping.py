@@ -1,5 +1,5 @@
-"""Answers leading plain pings while the rest of zot is imported; all other lines wait for the server. Imports only
-small built-in modules."""
+"""Answers leading plain pings while the rest of zot is imported; other lines wait for the server.
+Imports only small built-in modules."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ else:
     import _signal as signal  # `signal` itself imports `enum`, which takes longer than the first answer
 
 TOKEN_VARIABLE = "ZOTCORE_RPC_TOKEN"
-_MAX_PING = 1024  # so that an answer fits into what a writable pipe takes without blocking
+_MAX_PING = 1024  # so that an answer fits into a writable pipe without blocking
 
 
 class EarlyPingServer:
-    """``token`` is taken out of the environment, so that no child process can inherit it.
-
-    After ``close``: ``unread`` holds the bytes nobody answered yet, ``at_end`` whether input ended with them, and
-    ``answered`` the number of pings answered.
-    """
+    """``token`` is removed from the environment, so that no child process inherits it.
+    After ``close``: ``unread`` has the unanswered bytes, ``at_end`` whether input ended, ``answered`` the number of
+    pings."""
 
     def __init__(self, stdin: int = 0, stdout: int = 1) -> None:
         self.token = os.environ.pop(TOKEN_VARIABLE, "")
@@ -32,17 +30,17 @@ class EarlyPingServer:
         self.answered = 0
         self._stdin = stdin
         self._stdout = stdout
-        self._over = _thread.allocate_lock()  # held while the thread is at work
+        self._over = _thread.allocate_lock()  # locked while the thread works
         self._woken, self._wake = os.pipe()
 
     def open(self) -> None:
-        """Answer the pings that are there; then go on answering in the background."""
+        """Answer waiting pings, then continue in the background."""
         if not self.token and self._serve(0):
             self._over.acquire()
             _thread.start_new_thread(self._serve_in_background, ())
 
     def close(self) -> None:
-        """From here on input belongs to the caller."""
+        """Stop; from here on the caller reads input."""
         os.write(self._wake, b"!")
         with self._over:
             os.close(self._woken)
@@ -55,7 +53,7 @@ class EarlyPingServer:
             self._over.release()
 
     def _serve(self, patience_ms: int | None) -> bool:
-        """Answer pings until there is no input for so long; whether more of them may come."""
+        """Answer pings until there is no input for ``seconds``; true if more may come."""
         poll = select.poll()
         poll.register(self._stdin, select.POLLIN)
         poll.register(self._woken, select.POLLIN)
@@ -72,13 +70,13 @@ class EarlyPingServer:
         except BlockingIOError:
             return True
         except OSError:
-            return False  # the server reads again, and tells
+            return False  # the server reads again and reports it
         self.unread += data
         self.at_end = not data
         return bool(data)
 
     def _answer(self) -> bool:
-        """Answer the whole lines; False at the first that is not a plain ping, or that cannot be answered now."""
+        """Answer whole lines; False at the first that is not a plain ping, or cannot be answered now."""
         while b"\n" in self.unread:
             line, _, rest = self.unread.partition(b"\n")
             pong = ping_reply(line)
@@ -89,7 +87,7 @@ class EarlyPingServer:
         return len(self.unread) <= _MAX_PING
 
     def _write(self, data: bytes) -> bool:
-        """A reader that does not read is left to the server."""
+        """A blocked pipe is left to the server."""
         poll = select.poll()
         poll.register(self._stdout, select.POLLOUT)
         if not any(event & select.POLLOUT for _, event in poll.poll(0)):
@@ -103,11 +101,8 @@ class EarlyPingServer:
 
 
 def exit_on_signal() -> None:
-    """Until the server has handlers of its own: end with the code that names the signal.
-
-    At once: nothing is begun yet that wants an end, and an exception in the middle of an import, beside the thread at
-    the door, has been seen to crash the interpreter.
-    """
+    """Until the server has its handlers: exit with the signal's code.
+    At once: an exception during an import beside this thread has crashed the interpreter."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
 
@@ -118,9 +113,7 @@ def _leave(number: int, _: FrameType | None) -> None:
 
 def ping_reply(line: bytes) -> bytes | None:
     """The answer to a plain ping, nothing for a blank line, None for every other line.
-
-    A plain ping is an object with ``type`` and perhaps ``id``, in printable ASCII without escapes.
-    """
+    A plain ping is an object with ``type`` and perhaps ``id``, in printable ASCII without escapes."""
     text = line.strip()
     if not text:
         return b""

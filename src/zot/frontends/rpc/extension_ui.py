@@ -1,4 +1,4 @@
-"""Extensions over RPC: their notes and panels as events, and their commands run for a client."""
+"""Extensions over RPC: their notes and panels as events, and their commands for a client."""
 
 from __future__ import annotations
 
@@ -21,11 +21,8 @@ if TYPE_CHECKING:
 
 
 class RpcExtensionUI(NullExtensionUI):
-    """Notes for every client, panels for one that announced them; both wait until the client has sent something.
-
-    ``announced`` are the client's capabilities, which it may state at any time. Requests to submit text are ignored,
-    with one notice for each extension.
-    """
+    """Notes for every client, panels for one that announced them; both wait for its first command.
+    ``announced`` are the client's capabilities. Requests to submit text are ignored, with one notice per extension."""
 
     def __init__(self, writer: Writer, announced: Collection[str]) -> None:
         self._writer = writer
@@ -39,7 +36,7 @@ class RpcExtensionUI(NullExtensionUI):
         return "panels" in self._announced
 
     def open(self) -> None:
-        """The client has spoken: write what waits."""
+        """After the client's first command: write waiting events."""
         waiting, self._waiting = self._waiting or [], None
         for event in waiting:
             self._writer.send_event(event)
@@ -88,7 +85,7 @@ class RpcExtensionUI(NullExtensionUI):
 
 
 class ExtensionCommands:
-    """Runs extensions' commands: text to insert is returned, text to display is an event, a prompt joins the queue."""
+    """Runs extensions' commands: inserted text is returned, displayed text is an event, a prompt is queued."""
 
     def __init__(
         self, host: ExtensionHost, queue: PromptQueue, surface: RpcExtensionUI, tasks: asyncio.TaskGroup
@@ -109,9 +106,9 @@ class ExtensionCommands:
         return any(info.name == name for info in self.host.commands())
 
     def start(self, command: wire.RunCommand, reply: PendingResponse) -> None:
-        """Run it beside everything else; the queue stays open for the work it may bring. UsageError when many run."""
+        """Run it in parallel; the queue stays open for its work. UsageError if too many run."""
         if len(self._running) >= MOST_WAITING:
-            raise UsageError(f"{MOST_WAITING} commands of extensions are running already; wait for their answers")
+            raise UsageError(f"{MOST_WAITING} commands of extensions are already running; wait for their answers")
         self._queue.announce()
         task = self._running.add(self._tasks.create_task(self._run(command, reply)))
         task.add_done_callback(lambda _: self._queue.withdraw())
@@ -126,7 +123,7 @@ class ExtensionCommands:
             reply.fail(str(error))
 
     async def _run(self, command: wire.RunCommand, reply: PendingResponse) -> None:
-        # Imported here: most servers run no extension.
+        # imported here: most servers run no extension
         from zot.features.extensions.commands import (
             Display,
             FailedCommand,

@@ -1,5 +1,5 @@
-"""Permits over RPC: asks a client that announced ``permits`` before each model call and reports the cost after it.
-Closing stdin denies open and later requests."""
+"""Permits over RPC: asks a client before each model call and reports the cost after it.
+Only if it announced ``permits``. Closing stdin denies open and later requests."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from zot.provider.model import Model
 from zot.provider.model_call import Client, Finished, Request, Retrying, Started, StreamEvent, UsageReported
 from zot.wire.rpc_frames import Permit, PermitRequest, PermitSettled
 
-GONE = "refused: the client closed its input, so nobody can permit a model call"
+GONE = "denied: the client disconnected before permitting a model call"
 
 Ending = Literal["ok", "failed", "rate_limited"]
 
 
 class Permits:
-    """``knows_cost`` tells whether it is known what a model costs."""
+    """``knows_cost`` returns whether a model's price is known."""
 
     def __init__(self, writer: Writer, knows_cost: Callable[[Model], bool]) -> None:
         self._writer = writer
@@ -33,7 +33,7 @@ class Permits:
         self._closed = False
 
     async def stream(self, client: Client, request: Request) -> AsyncGenerator[StreamEvent]:
-        """The model call, once it is permitted, and each repetition of it; raises CostLimitReached."""
+        """The model call, once it and each retry is permitted; raises CostLimitReached."""
         permitted = await self._ask(client, request)
         try:
             async with aclosing(client.stream(request)) as events:
@@ -54,14 +54,14 @@ class Permits:
             self._settle(permitted, permitted.ending, permitted.pause_s)
 
     def answer(self, command: Permit) -> None:
-        """UsageError when that question does not wait."""
+        """UsageError if that request is not open."""
         future = self._asked.get(command.request_id)
         if future is None or future.done():
-            raise UsageError(f'no permit request "{command.request_id}" is waiting')
+            raise UsageError(f'no permit request "{command.request_id}" is open')
         future.set_result(command)
 
     def close(self) -> None:
-        """Nobody can answer any more."""
+        """The client disconnected: deny open and later requests."""
         self._closed = True
         for id, future in self._asked.items():
             if not future.done():
@@ -86,11 +86,11 @@ class Permits:
         finally:
             del self._asked[one.request_id]
         if answer.decision == "refuse":
-            raise CostLimitReached(answer.reason or "whoever drives this agent permits no further model call")
+            raise CostLimitReached(answer.reason or "model call denied by the controlling program")
         return _Permitted(one.request_id, least)
 
     def _settle(self, permitted: _Permitted, ending: Ending, pause_s: float = 0.0) -> None:
-        """Once: what comes after it is said about a call that is over."""
+        """Once per call: later events belong to an ended call."""
         if permitted.settled:
             return
         permitted.settled = True
@@ -100,7 +100,7 @@ class Permits:
 
 
 class _Permitted:
-    """A call that was permitted, and what is heard of it."""
+    """A permitted call and its observed usage."""
 
     def __init__(self, id: str, least: float) -> None:
         self.id = id
@@ -126,7 +126,7 @@ class _Permitted:
 
     @property
     def usd(self) -> float:
-        """An answer that was cut off before it was counted has cost its input at least."""
+        """An interrupted answer without usage costs at least its input."""
         if self._spent is not None:
             return self._spent
         return self._least if self._began else 0.0

@@ -21,17 +21,17 @@ from zot.frontends.rpc.server import RpcServer
 from zot.frontends.rpc.writer import Backpressure, Writer
 from zot.system.process_setup import resume_gc
 
-AGENT_VARIABLE = "ZOT_SWARM_AGENT_ID"  # of a worker: without its driver it has no business
-_LAST_WORDS_S = 0.5  # what a slow reader gets after a signal
+AGENT_VARIABLE = "ZOT_SWARM_AGENT_ID"  # for a worker: it ends without its supervisor
+_LAST_WORDS_S = 0.5  # seconds for a slow reader after a signal
 
 
 def run_rpc(config: RunConfig, door: EarlyPingServer) -> int:
-    """The exit code: 0, 1, or 128 and the number of the signal that ended it."""
+    """Returns the exit code: 0, 1, or 128 plus the signal number."""
     return run_loop(_run(config, door))
 
 
 def run_worker(config_fd: str, door: EarlyPingServer) -> int:
-    """``zot rpc --config-fd FD``, as the swarm starts its workers: the configuration is in a pipe, with the key."""
+    """``zot rpc --config-fd FD``, used by the swarm: the configuration is in a pipe, with the key."""
     from zot.swarm.worker_env import read_worker_config
 
     return run_loop(_run(read_worker_config(config_fd), door))
@@ -44,7 +44,7 @@ async def _run(config: RunConfig, door: EarlyPingServer) -> int:
     writer = Writer()
     try:
         code = await _serve(config, door, writer, stopped)
-        # Everything is written before the process ends; after a signal a slow reader is not waited for.
+        # Everything is written before the process exits, unless a signal arrived and the reader is slow.
         try:
             async with asyncio.timeout(_LAST_WORDS_S if code > 1 else None):
                 await writer.wait_until_flushed()
@@ -56,7 +56,7 @@ async def _run(config: RunConfig, door: EarlyPingServer) -> int:
             return stopped.code
         raise
     except BaseExceptionGroup as group:
-        if stopped.code and group.split(LoopInterrupted)[1] is None:  # it was the server itself that was interrupted
+        if stopped.code and group.split(LoopInterrupted)[1] is None:  # the server itself was interrupted
             return stopped.code
         raise
     finally:
@@ -70,7 +70,7 @@ async def _serve(config: RunConfig, door: EarlyPingServer, writer: Writer, stopp
     front_end = FrontEnd(reader=queue.on_event, interceptors=(Backpressure(writer),), surface=surface, switches=True)
     async with build(config, front_end) as conversation, asyncio.TaskGroup() as tasks:
         queue.conversation = conversation
-        # outside paths are not asked about by a setting: a client is no person
+        # a setting does not enable questions about outside paths: a client is no user
         questions = PendingQuestions(
             question_queue(conversation.services), writer.send_event, outside=bool(config.approve)
         )
@@ -94,7 +94,7 @@ async def _serve(config: RunConfig, door: EarlyPingServer, writer: Writer, stopp
 
 
 class _Stopped:
-    """The first signal ends the server, or what is being done to begin; also while something holds the loop."""
+    """The first signal ends the server or its start, also while the loop is blocked."""
 
     def __init__(self, beginning: asyncio.Task[int]) -> None:
         self.code = 0
@@ -117,6 +117,6 @@ class _Stopped:
 
 def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     if isinstance(context.get("exception"), LoopInterrupted):
-        print_notice("something took too long and was interrupted")
+        print_notice("interrupted an operation that took too long")
     else:
         loop.default_exception_handler(context)

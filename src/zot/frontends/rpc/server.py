@@ -1,5 +1,5 @@
-"""Serves one client: reads lines, authenticates, dispatches commands, ends. Until the token was shown, every line is
-refused; the end of input lets all work finish, unless ``ends_with_input``."""
+"""Serves one client: reads lines, authenticates, dispatches commands, ends.
+Without the token every line is refused; the end of input lets all work finish, unless ``ends_with_input``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TOO_LONG = f"a line longer than {wire.MAX_LINE // 1024**2} MiB"
 
 
 class RpcServer:
-    """``run`` returns the exit code when everything is said and done."""
+    """``run`` returns the exit code after all work."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class RpcServer:
         writer.on_room = self._read_on
 
     async def run(self, early: bytes = b"", at_end: bool = False, *, spoken_to: bool = False) -> int:
-        """Handle what was read before, then what comes. ``spoken_to``: a command was answered already."""
+        """Process lines read earlier, then new ones. ``spoken_to``: a command was already answered."""
         if spoken_to:
             self._listen()
         self._feed(early)
@@ -65,7 +65,7 @@ class RpcServer:
         return self._exit_code
 
     def end(self, exit_code: int, *, at_once: bool = False) -> None:
-        """No further command; work is finished first, unless it is to end at once."""
+        """Accept no further command; finish work first, unless it must end at once."""
         self._stop_reading()
         if not self._ended or at_once:
             self._exit_code = self._exit_code or exit_code
@@ -86,7 +86,7 @@ class RpcServer:
         try:
             self._loop.add_reader(self._stdin, self._read)
             self._pollable = True
-        except PermissionError:  # a file or a device that is always ready
+        except PermissionError:  # a file or device is always ready
             self._loop.call_soon(self._read_repeatedly)
 
     def _read_repeatedly(self) -> None:
@@ -118,7 +118,7 @@ class RpcServer:
         for line in self._lines.feed(data):
             if line is not None:
                 self._handle(line)
-            elif not self._ended:  # nothing after it counts
+            elif not self._ended:  # ignore all later input
                 self._deny("", "", _TOO_LONG)
                 print_notice(f"the client sent {_TOO_LONG}")
                 self.end(1)
@@ -127,7 +127,7 @@ class RpcServer:
             self._stop_reading()
 
     def _output_ended(self) -> None:
-        """A client that went away is not told about; whatever else stops us is."""
+        """A disconnected client is not reported; other errors are."""
         if self._writer.failure:
             print_notice(self._writer.failure)
         self.end(1 if self._writer.failure else 0, at_once=True)
@@ -163,7 +163,7 @@ class RpcServer:
             reply(data)
 
     def _listen(self) -> None:
-        """The client has spoken: from now on events may be written."""
+        """After the client's first command events may be written."""
         if not self._spoken_to:
             self._spoken_to = True
             self._surface.open()
@@ -175,8 +175,8 @@ class RpcServer:
     # --- authentication
 
     def _authenticated(self, command: wire.Command) -> bool:
-        """Whether the first line shows the token; afterwards it is forgotten, and nothing is checked any more."""
-        # Imported here: only a server with a token needs it.
+        """True if the first line has the token; later lines are not checked."""
+        # imported here: only a server with a token needs it
         from hmac import compare_digest
 
         if not isinstance(command, wire.Hello):

@@ -1,4 +1,4 @@
-"""The swarm over RPC: a service carries out each command; responses may come out of order."""
+"""The swarm over RPC: a service executes each command; responses may come out of order."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ class SwarmCommands:
         }
 
     def do(self, command: wire.SwarmCommand, reply: PendingResponse) -> None:
-        """Input may end meanwhile: the answer comes all the same."""
+        """Input may end meanwhile; the response is still sent."""
         self._queue.announce()
         task = self._tasks.create_task(answer(self._doers[type(command)](command), reply))
         task.add_done_callback(lambda _: self._queue.withdraw())
 
     def close(self) -> None:
-        """Nobody listens any more."""
+        """Unsubscribe the client."""
         self._listening.cancel()
 
     def _listen(self, work: Coroutine[Any, Any, None]) -> None:

@@ -1,5 +1,6 @@
-"""Writes whole lines in order with bounded memory. When more than MERGE_ABOVE bytes wait, neighbouring deltas become
-one line (``merged``), and long live output loses its beginning (``dropped``); ``room`` lets the agent wait."""
+"""Writes whole lines in order with bounded memory.
+Above MERGE_ABOVE waiting bytes, neighbouring deltas become one line (``merged``), and long live output loses its
+beginning (``dropped``); ``room`` lets the agent wait."""
 
 from __future__ import annotations
 
@@ -25,19 +26,19 @@ if TYPE_CHECKING:
 
 MERGE_ABOVE = 1024 * 1024
 ROOM_BELOW = 256 * 1024
-PROGRESS_KEPT = 64 * 1024  # characters of a running tool's output, once they have to be joined
-RESPONSES_MAX = 4 * 1024 * 1024  # unread answers; then no further command is read
-GIVE_UP_ABOVE = 64 * 1024 * 1024  # events that cannot wait (extensions'), for a client that does not read
+PROGRESS_KEPT = 64 * 1024  # characters of a running tool's output after merging
+RESPONSES_MAX = 4 * 1024 * 1024  # unread responses; then no further command is read
+GIVE_UP_ABOVE = 64 * 1024 * 1024  # bytes of extension events, which cannot wait, for a client that does not read
 
 _encode_plain = msgspec.json.Encoder().encode
 
 
 def _encode(value: msgspec.Struct) -> bytes:
-    """A path need not be UTF-8, so what holds one may have lone surrogates."""
+    """Encodes; paths may not be UTF-8, so texts may have lone surrogates."""
     try:
         return _encode_plain(value)
     except UnicodeEncodeError:
-        from zot.wire.extension_codec import well_formed  # next to nobody needs it
+        from zot.wire.extension_codec import well_formed  # rarely needed
 
         return _encode_plain(well_formed(msgspec.to_builtins(value)))
 
@@ -48,11 +49,9 @@ _DELTAS = (ev.TextDelta, ev.ThinkingDelta, ev.ToolUseArgs, ev.ToolProgress)
 
 
 class Writer:
-    """Never raises and never blocks on a pipe. ``on_closed`` is called once when nothing can be written any more;
-    ``failure`` says why, unless the reader just went away.
-
-    Made inside a running loop; ``close`` gives the file descriptor back as it was.
-    """
+    """Never raises and never blocks on a pipe. Created inside a running loop.
+    ``on_closed`` is called once when writing is no longer possible; ``failure`` is why, unless the reader disconnected.
+    ``close`` restores the file descriptor."""
 
     def __init__(self, fd: int = 1) -> None:
         self.closed = False
@@ -63,14 +62,14 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         self._buffer = bytearray()
         self._joined: _Joined | None = None
-        self._unread_responses = 0  # bytes of answers since there was room
+        self._unread_responses = 0  # bytes of responses since there was room
         self._held = self._planned = self._watching = False
         self._room = asyncio.Event()
         self._room.set()
         self._empty = asyncio.Event()
         self._empty.set()
         mode = os.fstat(fd).st_mode
-        # A terminal shares its flags with the shell, and a file never blocks: both stay as they are.
+        # A terminal shares its flags with the shell, and a file never blocks: both stay unchanged.
         self._unblocked = (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) and os.get_blocking(fd)
         if self._unblocked:
             os.set_blocking(fd, False)
@@ -81,7 +80,7 @@ class Writer:
             try:
                 epoll.register(self._fd, 0)
                 self._loop.add_reader(epoll.fileno(), self._hung_up)
-            except OSError:  # a file or a device: nobody can go away
+            except OSError:  # a file or a device cannot disconnect
                 epoll.close()
                 self._hang_up = None
             else:
@@ -97,7 +96,7 @@ class Writer:
             self._hang_up.close()
             self._hang_up = None
 
-    # --- what is said
+    # --- sending
 
     def respond(self, response: wire.Response) -> None:
         line = _encode(response)
@@ -105,9 +104,9 @@ class Writer:
         self._send(line)
 
     def send_event(self, event: wire.ExtensionEvent | wire.McpState | wire.Asked | SwarmUpdate | SwarmEvent) -> None:
-        """An event of an extension or of ours; these cannot wait, so a client that never reads is given up."""
+        """An event of an extension or of the front end; these cannot wait, so a client that never reads is dropped."""
         if len(self._buffer) > GIVE_UP_ABOVE:
-            self._lost(f"the client has left more than {GIVE_UP_ABOVE >> 20} MiB unread")
+            self._lost(f"the client left more than {GIVE_UP_ABOVE >> 20} MiB unread")
         self._send(_encode(event))
 
     def emit(self, event: ev.AgentEvent) -> None:
@@ -141,14 +140,14 @@ class Writer:
             self._buffer += b"\n"
             self._joined = None
 
-    # --- when it is written
+    # --- writing
 
     def begin_batch(self) -> None:
-        """Gather lines until ``flush``: many answers to one read, one write."""
+        """Gather lines until ``flush``: many responses in one write."""
         self._held = True
 
     def flush(self) -> None:
-        """Write as much as the reader takes; the rest goes out when it takes more."""
+        """Write as much as the reader accepts; the rest follows later."""
         self._held = self._planned = False
         try:
             while self._buffer:
@@ -179,7 +178,7 @@ class Writer:
         self._watching = wanted
 
     def _lost(self, failure: str = "") -> None:
-        """Nobody reads: forget what waits, and say so once."""
+        """No reader: drop waiting lines and report it once."""
         self._watch(False)
         self._buffer.clear()
         self._joined = None
@@ -190,11 +189,11 @@ class Writer:
             self.failure = failure
             self._loop.call_soon(self.on_closed)
 
-    # --- waiting for the reader
+    # --- backpressure
 
     @property
     def is_backlogged(self) -> bool:
-        """Whether so many answers are unread that no further command should be read; ``on_room`` ends it."""
+        """True if too many responses are unread to read another command; ``on_room`` ends it."""
         return self._unread_responses > RESPONSES_MAX and not self.closed
 
     async def wait_for_room(self) -> None:
@@ -202,7 +201,7 @@ class Writer:
         await self._room.wait()
 
     async def wait_until_flushed(self) -> None:
-        """Wait until everything is out, or nobody reads."""
+        """Wait until everything is written, or the reader is gone."""
         if self._buffer and not self._watching:
             self.flush()
         await self._empty.wait()
@@ -215,7 +214,7 @@ class Writer:
 
 
 class _Joined:
-    """Neighbouring deltas of one kind, for one tool call, on their way to become one line."""
+    """Neighbouring deltas of one kind and tool call, merged to one line."""
 
     def __init__(self, first: _Delta) -> None:
         self._kind = type(first)
@@ -248,8 +247,8 @@ class _Joined:
 
 
 class Backpressure(Interceptor):
-    """An interceptor that delays each turn and each tool while the client has too much to read. Within a turn the
-    answer is read to its end, because the provider would not wait; its deltas are merged instead."""
+    """An interceptor that delays each turn and tool while the client has too much unread.
+    Within a turn the answer is read to its end, because the provider would not wait; its deltas are merged instead."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
@@ -263,7 +262,7 @@ class Backpressure(Interceptor):
         return ToolVerdict()
 
 
-# The one answer a command gets, now or later.
+# The one response of a command, now or later.
 
 
 class PendingResponse:
@@ -284,7 +283,7 @@ class PendingResponse:
 
 
 async def answer(work: Awaitable[Any], reply: PendingResponse) -> None:
-    """With what the work comes to, later."""
+    """Respond later with the result of the work."""
     try:
         data = await work
     except (ZotError, OSError) as error:

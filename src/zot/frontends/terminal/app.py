@@ -1,5 +1,6 @@
-"""Creates the parts of the interactive mode: ``App`` those that need no agent, ``arrive`` the others. keys →
-``keymap`` → ``editor`` → ``Submitted`` → ``turns`` → agent → events → ``screen.transcript`` → ``screen.screen``."""
+"""Creates the parts of the interactive mode: ``App`` those that need no agent, ``arrive`` the others.
+keys → ``keymap`` → ``editor`` → ``Submitted`` → ``turns`` → agent → events → ``screen.transcript`` →
+``screen.screen``."""
 
 from __future__ import annotations
 
@@ -43,19 +44,19 @@ if TYPE_CHECKING:
 
 
 class App:
-    """``leaving`` is set when it is over; ``surface`` is what extensions may do to the screen."""
+    """``leaving`` is set at the end; ``surface`` is the screen API of extensions."""
 
     def __init__(self, options: TerminalOptions, terminal: Terminal) -> None:
         self._options = options
         self.exit_code = 0
         self.leaving = asyncio.Event()
-        self.lost: list[str] = []  # what to say about the session when the terminal is given back
-        self._notices: list[str] = []  # of the start, shown below what was said before
-        self.swarm: WorkerList | None = None  # comes with the agent
+        self.lost: list[str] = []  # the session notice printed after the terminal is restored
+        self._notices: list[str] = []  # of the start, shown below the resumed conversation
+        self.swarm: WorkerList | None = None  # set with the agent
         directory = Path(options.cwd or os.getcwd()).absolute()
         keeps_sessions = options.keep_session
 
-        # Services that stand alone.
+        # Independent services.
         self.screen = Screen(terminal)
         self._notes = Notes()
         self.looks = ThemeManager(terminal, self.screen.invalidate, self._notes, options.theme)
@@ -63,7 +64,7 @@ class App:
         self.tasks = Tasks(status.error, lambda text: self._transcript.error(text))
         self.desk = desk = ScreenServices(terminal, self.screen, self.looks, status, self.tasks)
 
-        # What there is to see.
+        # The screen.
         self._activity = Activity()
         self._dialogs = Dialogs(
             desk.redraw,
@@ -90,7 +91,7 @@ class App:
             bar=StartingBar(directory),
         )
 
-        # What is typed.
+        # The editor.
         self._commands = CommandRunner(desk, self._editor, self.turns, sessions=keeps_sessions)
         self._keymap = Keymap(
             desk,
@@ -117,7 +118,7 @@ class App:
             leave=self.quit,
         )
 
-        # What extensions may do.
+        # Extensions.
         self._panels = Panels(desk, self._dialogs)
         self.surface = TerminalExtensionUI(
             desk,
@@ -130,7 +131,7 @@ class App:
         self._keymap.forward_to_editor(key)
 
     def _submit(self, submitted: Submitted) -> None:
-        """A slash command, a shell command, or something for the model."""
+        """Runs a slash command or a shell command, or sends a prompt."""
         self._hints.submitted(submitted.text, files=submitted.files, busy=self.turns.busy)
         if submitted.text.startswith("/") and parse(submitted.text) is not None:
             self._commands.run(submitted.text)
@@ -147,7 +148,7 @@ class App:
         self.turns.submit(text, images)
 
     def quit(self) -> None:
-        """Somebody wants to leave: where workers are at work, what becomes of them is asked first."""
+        """The user quits: if workers run, ask what to do with them."""
         if self.swarm is not None and self.swarm.at_work():
             from zot.frontends.terminal.swarm.dashboard import confirm_quit
 
@@ -156,12 +157,12 @@ class App:
             self.leave()
 
     def leave(self, exit_code: int = 0) -> None:
-        """End the mode: the turn is cancelled, the session saved, the terminal restored."""
+        """End the mode: cancel the turn, save the session, restore the terminal."""
         self.exit_code = self.exit_code or exit_code
         self.leaving.set()
 
     def on_event(self, event: AgentEvent) -> None:
-        """The reader of the conversation, from its first diagnostic on."""
+        """Subscriber of the conversation, from its first diagnostic on."""
         if isinstance(event, SessionFault) and event.lost:
             self.lost.append(event.message)
         if isinstance(event, Diagnostic) and not event.of_extension and not self.turns.ready:
@@ -171,11 +172,11 @@ class App:
         if isinstance(event, ToolResultEvent) and self.swarm is not None:
             self.swarm.tool_ended()
 
-    # --- once the agent is there
+    # --- once the agent is built
 
     def attach_conversation(self, conversation: Conversation) -> None:
-        """Make what needs the agent, show what was said before, say what was typed meanwhile."""
-        # Loaded here, after the first frame and the first keys.
+        """Create the parts that need the agent, show the resumed conversation, send waiting prompts."""
+        # loaded after the first frame and the first keys
         from zot.features.lookup import extension_host
         from zot.frontends.terminal.startup_questions import ask_startup_questions
 
@@ -252,7 +253,7 @@ class App:
         self.desk.spawn(command.run())
 
     def _show(self, conversation: Conversation) -> None:
-        """What was said before, and the notices of the start."""
+        """The resumed conversation and the notices of the start."""
         transcript, messages = self._transcript, conversation.messages
         history = self._editor.history
         self._hints.remember(history.entries(), [str(conversation.workspace.cwd)])

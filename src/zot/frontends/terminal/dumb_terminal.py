@@ -1,4 +1,4 @@
-"""A terminal that can only print: a prompt, a line, an answer. No escape sequence is ever written."""
+"""A terminal that can only print: a prompt, a line, an answer. Writes no escape sequences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GREETING = f"zot {__version__} on a plain terminal: type a prompt, ctrl+c cance
 
 
 def run_plain(options: TerminalOptions) -> int:
-    """The exit code."""
+    """Returns the exit code."""
     return run_loop(_main(options))
 
 
@@ -51,7 +51,7 @@ def _ask() -> str | None:
     sys.stdout.flush()
     line = sys.stdin.readline()
     if not line:
-        sys.stdout.write("\n")  # the shell's prompt begins a line of its own
+        sys.stdout.write("\n")  # the shell's prompt starts on its own line
         return None
     return line.strip()
 

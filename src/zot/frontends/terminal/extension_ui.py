@@ -1,5 +1,5 @@
-"""What extensions do on the screen: notes, prompts and commands as if typed, and one panel at a time. A panel passes
-every key to its extension; esc and ctrl+c close it. Long lines are wrapped here."""
+"""What extensions do on the screen: notes, prompts and commands, and one panel at a time.
+A panel passes every key to its extension; esc and ctrl+c close it. Long lines are wrapped here."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 _NAMED = frozenset(
     {"up", "down", "left", "right", "enter", "tab", "backspace", "delete", "home", "end", "pageup", "pagedown"}
 )
-_LINES, _CHARACTERS = 2_000, 200_000  # of a panel that are laid out
+_LINES, _CHARACTERS = 2_000, 200_000  # lines of a panel that are laid out
 _TITLE, _FOOTER_LINES, _FOOTER = 200, 10, 1_000
-_SEARCHED = 20_000  # lines among which the selected one of a huge panel is looked for
+_SEARCHED = 20_000  # lines among which the selected one of a huge panel is searched
 _SELECTED = re.compile("^ *(▸ |● |\u200b)")
 
 
 class UserActions(NamedTuple):
-    """What an extension does in the user's place: say something, run a command."""
+    """Actions of an extension in the user's place: submit a prompt, run a command."""
 
     submit: Callable[[str], None]
     run_command: Callable[[str], None]
 
 
 class TerminalExtensionUI:
-    """Implements ``extensions.surface.Surface``."""
+    """The terminal's ``NullExtensionUI``."""
 
     interactive = True
 
@@ -67,13 +67,13 @@ class TerminalExtensionUI:
 
 
 def as_plain_text(text: str) -> str:
-    """Text of an extension that may get into the editor: a space in front makes it words for the model, where enter
-    would run a shell command or a slash command nobody typed."""
+    """Text of an extension for the editor.
+    A leading space prevents that enter runs a shell or slash command the user did not type."""
     return f" {text}" if visible(sanitize(text)).startswith(("!", "/")) else text
 
 
 class PanelOwner(Protocol):
-    """Who speaks to extensions: the host, once it runs."""
+    """Receiver of panel keys: the host, once it runs."""
 
     def panel_key(self, extension: str, panel_id: str, key: str, text: str) -> None: ...
 
@@ -87,7 +87,7 @@ class NullPanelOwner:
 
 
 class PanelDialog(Dialog[bool]):
-    """Ends with True when the user closed it."""
+    """Ends with True if the user closed it."""
 
     rank = PANEL
     unasked = True
@@ -129,7 +129,7 @@ class PanelDialog(Dialog[bool]):
 
 
 class Panels:
-    """``owner`` is who gets the keys: the host, once there is one."""
+    """``owner`` receives the keys: the host, once it runs."""
 
     def __init__(self, desk: ScreenServices, dialogs: Dialogs) -> None:
         self._desk = desk
@@ -171,14 +171,14 @@ class Panels:
 
 
 def panel_keys(key: Key) -> list[tuple[str, str]]:
-    """What a key is called on the wire; a paste is one ``rune`` for each character."""
+    """Names of a key on the wire; a paste is one ``rune`` per character."""
     if key.name == "paste" or key.printable:
         return [("rune", character) for character in key.text]
     return [(key.name, "")] if key.name in _NAMED else [("unknown", "")]
 
 
 def shown_lines(lines: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
-    """The lines to lay out, of a huge panel those around the selected one, and what to say about the rest."""
+    """The lines to lay out, around the selected one in a huge panel, and a notice about the rest."""
     if len(lines) <= _LINES and sum(map(len, lines)) <= _CHARACTERS:
         return lines, ""
     selected = next(
@@ -194,7 +194,7 @@ def shown_lines(lines: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
     longest = _CHARACTERS // len(kept)
     remark = f"… this panel is too large: {len(lines) - len(kept):,} of its {len(lines):,} lines are not shown"
     if len(kept) == len(lines):
-        remark = f"… this panel is too large: of each line {longest:,} characters are shown"
+        remark = f"… this panel is too large: each line is truncated to {longest:,} characters"
     return tuple(line[:longest] for line in kept), remark
 
 
@@ -208,7 +208,7 @@ def panel_rows(theme: Theme, lines: tuple[str, ...], width: int) -> tuple[list[s
         if marker:
             selected = len(rows)
             text = visible(clean)
-            made = wrap(text, width, _indent(text) + "  ")  # the marker stands on the first row alone
+            made = wrap(text, width, _indent(text) + "  ")  # the marker is only on the first row
             rows += [theme.selected(row.replace("\u200b", ""), width) for row in made]
         else:
             rows += [
@@ -223,12 +223,12 @@ def panel_rows(theme: Theme, lines: tuple[str, ...], width: int) -> tuple[list[s
 
 
 def _indent(line: str) -> str:
-    """A line's own indentation, for the rows it goes on in."""
+    """A line's indentation, for its continuation rows."""
     return " " * (len(line) - len(line.lstrip(" ")))
 
 
 def _ticks(theme: Theme, row: str) -> str:
-    """A tick is green whatever stands around it, which goes on in its own colour."""
+    """A tick is green; the text around it keeps its colour."""
     if "✓" not in row:
         return row
     opening = "".join(re.findall(r"\x1b\[[0-9;:]*m", row.partition("✓")[0].rpartition(RESET)[2]))

@@ -1,5 +1,5 @@
-"""Offers ways out of a failed turn: continue, log in, retry, or send the same prompt to another model. If none is
-taken, the prompt returns to the editor."""
+"""Offers actions after a failed turn: continue, log in, retry, or use another model.
+If none is chosen, the prompt returns to the editor."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _ROWS = 12
 
 async def recover_failed_turn(context: CommandContext, outcome: Outcome) -> None:
     error, conversation, turns = outcome.error, context.conversation, context.turns
-    if error is None or outcome.taken_back is not None:  # which has its own way back
+    if error is None or outcome.taken_back is not None:  # has its own recovery
         return
     await turns.wait_idle()
     category = recovery_kind(error)
     if category in ("", "too_large"):
         turns.give_failed_back()
         return
-    # The models that may do better: those of a provider that refused the key would refuse it, too.
+    # Models that may succeed: a provider that refused the key is excluded.
     failed = conversation.model
     found = [model for model in reachable_models(conversation) if value_of(model) != value_of(failed)]
     picker = RecoveryPicker(
@@ -41,7 +41,7 @@ async def recover_failed_turn(context: CommandContext, outcome: Outcome) -> None
     turns.moved_on = lambda: picker.finish(None)
     chosen = await context.dialogs.ask(picker)
     turns.moved_on = lambda: None
-    if not turns.busy:  # else something else was said meanwhile
+    if not turns.busy:  # otherwise another prompt was sent meanwhile
         await _go(context, chosen)
 
 
@@ -70,8 +70,8 @@ async def _elsewhere(context: CommandContext, provider: str, model: str) -> None
 
 
 class RecoveryPicker(Picker):
-    """Ends with ``again``, ``log in`` or the value of a model row. It opens by itself: letters are for the editor until
-    somebody turns to it with tab or an arrow."""
+    """Ends with ``again``, ``log in`` or the value of a model row.
+    It opens by itself: letters go to the editor until the user focuses it with tab or an arrow."""
 
     unasked = True
     takes_text = False
@@ -92,8 +92,8 @@ class RecoveryPicker(Picker):
             rows.insert(0, Choice(LOG_IN, f"  log in to {one_line(failed.provider)} with another key"))
         above = [f"another model continues without {dropped}"] if dropped and others else []
         if not others:
-            above.append("no other model can be reached: /login adds a provider")
-        title = "the answer broke off" if broke_off else f"{one_line(failed.provider)}/{name} did not answer"
-        hint = "enter picks · esc gives the prompt back" if gives_back else "enter picks · esc closes"
+            above.append("no other model is available; add a provider with /login")
+        title = "the answer was interrupted" if broke_off else f"{one_line(failed.provider)}/{name} did not answer"
+        hint = "enter picks · esc returns the prompt" if gives_back else "enter picks · esc closes"
         hint += " · tab, then type to filter" if others else ""
         super().__init__(title, [*rows, *(model_row(model) for model in others)], above=above, hint=hint, most=_ROWS)

@@ -1,5 +1,6 @@
-"""The table of keys, for dispatch and for help. Order: replies of the terminal, the top dialog, an open popup, the
-user's keys (``keymap`` in config.json), model slots, this table, the editor."""
+"""The table of keys, for dispatch and for help.
+Order: replies of the terminal, the top dialog, an open popup, the user's keys (``keymap`` in config.json), model slots,
+this table, the editor."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ _FIXED = frozenset({"ctrl+c", "ctrl+d", "esc"})
 
 
 class Keyboard:
-    """From the terminal's bytes to keys; a lone escape is one only if nothing follows it."""
+    """Decodes the terminal's bytes to keys; a lone escape counts only if nothing follows it."""
 
     def __init__(self, terminal: Terminal, press: Callable[[Key], None], typed: Callable[[], None]) -> None:
         self._terminal = terminal
@@ -48,7 +49,7 @@ class Keyboard:
         asyncio.get_running_loop().remove_reader(0)
 
     def drain_pending_keys(self) -> list[str]:
-        """For whoever interrupts a loop that does not turn: what waits to be read, by name. It is still to be heard."""
+        """For the loop watchdog: waiting keys by name; they are still dispatched later."""
         data = self._terminal.read()
         self._taken += data
         if data:
@@ -65,7 +66,7 @@ class Keyboard:
         typed = self._terminal.read()
         self._keys(self._decoder.feed(taken + typed))
         if taken and not typed and self._decoder.waiting == ESCAPE_WAIT_S:
-            self._nothing_followed()  # it has waited long enough
+            self._nothing_followed()  # the escape timeout passed
         elif wait := self._decoder.waiting:
             self._flush = asyncio.get_running_loop().call_later(wait, self._nothing_followed)
 
@@ -81,8 +82,8 @@ class Keyboard:
 
 
 class KeyActions(NamedTuple):
-    """What a key may do beyond the editor. ``leave`` asks nothing, ``quit`` may; ``replied`` gets what the terminal
-    says about itself."""
+    """Actions of keys outside the editor. ``leave`` asks nothing, ``quit`` may ask.
+    ``replied`` gets the terminal's replies."""
 
     run_command: Callable[[str], None]
     leave: Callable[[], None]
@@ -91,7 +92,7 @@ class KeyActions(NamedTuple):
 
 
 class Keymap:
-    """``turns`` is exchanged when the agent arrives, with whom come ``custom``, ``slots``, ``show_in_full`` and
+    """``turns`` is replaced when the agent is built, which also sets ``custom``, ``slots``, ``show_in_full`` and
     ``switch_mode``."""
 
     def __init__(
@@ -117,7 +118,7 @@ class Keymap:
         self.switch_mode: Callable[[], object] = lambda: None
 
     def press(self, key: Key) -> None:
-        """Hand a key to the part it belongs to."""
+        """Dispatch a key."""
         if key.name == "reply":
             self._actions.replied(key.text)
             return
@@ -141,17 +142,17 @@ class Keymap:
                 binding.run(self)
 
     def forward_to_editor(self, key: Key) -> None:
-        """A key for the editor; questions that open by themselves wait for the end of it."""
+        """A key for the editor; questions that open by themselves wait."""
         self._editor.key(key)
         self._dialogs.typed(key)
 
     def help(self) -> list[tuple[str, str]]:
-        """Rows for ``/help``: the editor's own keys, then these."""
+        """Rows for ``/help``: the editor's keys, then these."""
         own = [(", ".join(binding.keys), binding.help) for binding in BINDINGS]
         return [*self._editor.key_help(), *own, *self.custom.help()]
 
     def _slot(self, key: str) -> bool:
-        """ctrl+1 to ctrl+9 switch to the model in that slot, never during a turn; whether the key is a filled slot."""
+        """ctrl+1 to ctrl+9 select the model in that slot, never during a turn; true for a filled slot."""
         digit = key.removeprefix("ctrl+")
         if digit == key or digit not in "123456789":
             return False
@@ -166,7 +167,7 @@ class Keymap:
         if self._editor.escape():
             return
         helping = self._asides.help is not None
-        if self._asides.dismiss() and (helping or not self.turns.busy):  # a note must not keep anyone from cancelling
+        if self._asides.dismiss() and (helping or not self.turns.busy):  # an open note must not prevent cancelling
             return
         if self.turns.busy:
             self.turns.cancel()
@@ -187,7 +188,7 @@ class Keymap:
             exit_arm.arm("ctrl+c again quits zot; esc cancels the turn")
         else:
             self.turns.return_to_editor()
-            self._editor.set_aside()  # in the history, in case it was a habit
+            self._editor.set_aside()  # in the history, in case it was unintended
             self._editor.clear()
             exit_arm.arm("ctrl+c again quits zot")
 
@@ -205,7 +206,7 @@ class Keymap:
         self.turns.edit_last_queued()
 
     def expand(self) -> None:
-        """Boxes that still live unfold in place; what is settled is shown in full on a screen of its own."""
+        """Live calls unfold in place; settled ones are shown in full on the alternate screen."""
         if self._transcript.tools_live:
             self._transcript.fold()
         else:
@@ -234,9 +235,9 @@ BINDINGS: tuple[KeyBinding, ...] = (
     KeyBinding(("ctrl+c",), "clear the editor; twice: quit", Keymap.interrupt),
     KeyBinding(("ctrl+d",), "quit when idle with an empty editor", Keymap.end_of_input),
     KeyBinding(("ctrl+s",), "steer: send what is typed into the running turn", Keymap.steer),
-    KeyBinding(("alt+up",), "take the newest queued prompt back into the editor", Keymap.take_back),
+    KeyBinding(("alt+up",), "move the newest queued prompt back to the editor", Keymap.take_back),
     KeyBinding(("ctrl+o",), "show long results in full, and fold them again", Keymap.expand),
-    KeyBinding(("shift+tab",), "switch what runs unasked: ask, accept edits, plan, everything", Keymap.switch),
+    KeyBinding(("shift+tab",), "switch what runs without approval: ask, accept edits, plan, everything", Keymap.switch),
     KeyBinding(("ctrl+l",), "redraw the bottom of the screen", Keymap.repaint),
     KeyBinding(("ctrl+z",), "suspend zot", Keymap.suspend),
 )
@@ -244,34 +245,34 @@ BINDINGS: tuple[KeyBinding, ...] = (
 _BY_KEY = {name: binding for binding in BINDINGS for name in binding.keys}
 
 
-# --- keys of the user's own
+# --- the user's keys
 
 
 class CustomKeys:
-    """``problems`` has a line for each entry that is passed over."""
+    """``problems`` has a line for each skipped entry."""
 
     def __init__(self, keymap: Mapping[str, str] | None = None) -> None:
         self.problems: list[str] = []
         self._commands: dict[str, str] = {}
         for chord, command in (keymap or {}).items():
             if reason := self._add(chord, command):
-                self.problems.append(f"keymap: {chord!r} is not used: {reason}")
+                self.problems.append(f"keymap: skipped {chord!r}: {reason}")
 
     def _add(self, chord: str, command: str) -> str:
         name = normal_name(chord)
         if not name:
-            return "a key is ctrl, alt, shift or cmd with one character or a named key"
+            return "expected ctrl, alt, shift or cmd with one character or a named key"
         if name in _FIXED:
-            return "its meaning is fixed"
+            return "this key cannot be changed"
         if not command.startswith("/") or len(command) < 2:
-            return "its value must be a slash command"
+            return "expected a slash command"
         if name in self._commands:
-            return "it is listed twice"
+            return "duplicate key"
         self._commands[name] = command
         return ""
 
     def command(self, key: str) -> str:
-        """The command of a key; terminals that cannot tell shift send the key without it."""
+        """The command of a key; terminals without shift reporting send the key without it."""
         if key in self._commands or not key.startswith("ctrl+"):
             return self._commands.get(key, "")
         return self._commands.get(f"ctrl+shift+{key.removeprefix('ctrl+')}", "")
@@ -281,7 +282,7 @@ class CustomKeys:
 
 
 def normal_name(chord: str) -> str:
-    """As ``zot.tui.keys`` names it; empty when it is not a chord."""
+    """The name in ``zot.tui.keys``; empty if it is not a chord."""
     words = chord.strip().lower().replace(" ", "").split("+")
     if words[-2:] == ["", ""]:  # the plus key itself
         words[-2:] = ["+"]

@@ -1,6 +1,6 @@
-"""Places the rows of a frame: conversation, notices, dialog or popup, queue, activity, editor, status bar. If there
-is no room, the live area shrinks first, then the dialog, never the editor. Rows that a narrower window would push out
-of the screen cannot be repainted, so the region leaves room for them to wrap."""
+"""Places the rows of a frame: conversation, notices, dialog, queue, activity, editor, status bar.
+If there is no room, the live area shrinks first, then the dialog, never the editor. Rows that a narrower window would
+push out of the screen cannot be repainted, so the region leaves room for them to wrap."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from zot.tui.live_region import FramePosition
 from zot.tui.terminal import Size
 from zot.tui.width import cells, cut, with_cursor
 
-# The empty editor's placeholder; a hint fades once its user has done what it says.
+# The empty editor's placeholder; a hint disappears once the user has followed it.
 
 _ASK = "ask anything"
 _IDLE = {"/": "/ for commands", "@": "@ for files", "!": "! for the shell"}
@@ -30,12 +30,12 @@ class Placeholder:
         self._used: set[str] = set()
 
     def text(self, *, busy: bool) -> str:
-        """For this moment; empty when there is nothing left to say."""
+        """The current placeholder; may be empty."""
         hints = [hint for name, hint in (_BUSY if busy else _IDLE).items() if name not in self._used]
         return " · ".join(hints if busy else [_ASK, *hints])
 
     def submitted(self, text: str, *, files: bool, busy: bool) -> None:
-        """Something was sent; ``files``: a file was picked for it."""
+        """A prompt was sent; ``files``: a file was picked for it."""
         self._said(text)
         if files:
             self._used.add("@")
@@ -46,7 +46,7 @@ class Placeholder:
         self._used.add("steer")
 
     def remember(self, earlier: Iterable[str], roots: Sequence[str]) -> None:
-        """Prompts of before; a path below one of these directories was a file that had been picked."""
+        """Earlier prompts; a path below one of these directories counts as a picked file."""
         for text in earlier:
             self._said(text)
             if any(f"{root}/" in text for root in roots):
@@ -57,15 +57,15 @@ class Placeholder:
             self._used.add(text[0])
 
 
-_ROOMY = 6  # rows that hold a status bar beside the editor
-_RULED = 10  # rows that hold the rules, too
-_BOTH = 16  # rows that hold a dialog, the status bar and the editor; below, what asks comes before what waits
-_NARROWER = 0.6  # how narrow a window may get in one step without a trace in its scrollback
-_GROW_S = 10.0  # after which rules follow a window that got wider
+_ROOMY = 6  # minimum rows for a status bar beside the editor
+_RULED = 10  # minimum rows for the rules
+_BOTH = 16  # minimum rows for dialog, status bar and editor; below, a question has priority
+_NARROWER = 0.6  # columns a window may shrink in one step without a trace in its scrollback
+_GROW_S = 10.0  # seconds after which rules follow a wider window
 
 
 class Layout:
-    """Implements ``screen.Scene``. ``turns`` and ``bar`` are exchanged when the agent arrives."""
+    """Implements ``screen.Scene``. ``turns`` and ``bar`` are replaced when the agent is built."""
 
     def __init__(
         self,
@@ -117,12 +117,12 @@ class Layout:
     def compose(self, size: Size, *, resting: bool) -> tuple[list[str], FramePosition | None]:
         columns, height = size.columns, max(size.rows - 1, 1)
         dialog, begun = self._dialogs.top, self._desk.settled.begun
-        typing = dialog is None or dialog.waits  # a question that waits leaves the cursor where somebody types
+        typing = dialog is None or dialog.waits  # a waiting question leaves the cursor in the editor
         hint = self._hints.text(busy=self.turns.busy) if typing else ""
         view = self._editor.view(self._desk.theme, columns, max(height // 3, 1), placeholder=hint)
         hidden = not typing and height < _BOTH
         foot, editor_at = ([], 0) if hidden else self._foot(view, columns, height, ruled=typing)
-        spaced = bool(foot) and height >= _ROOMY  # a blank row stands above the foot
+        spaced = bool(foot) and height >= _ROOMY  # a blank row above the foot
         sections = self._sections(columns, height - len(foot) - spaced, dialog)
         rows, place = self._breakable(sections.pop(), [foot, *sections], size), None
         for section in reversed(sections):
@@ -149,21 +149,20 @@ class Layout:
         return [self.row(row, size.columns) for row in ([""] * lead + rows)], cursor
 
     def _foot(self, view: EditorView, columns: int, height: int, *, ruled: bool) -> tuple[list[str], int]:
-        """What goes on, the editor between its rules, the status bar, and where in it the editor begins; the editor
-        alone where it is tight."""
+        """Activity, editor between its rules, status bar, and the editor's position; only the editor if tight."""
         theme = self._desk.theme
         if height < _ROOMY:
             return view.lines, 0
         above, below = self.bar.status(theme, columns), self.bar.lines(theme, self._rule_cells(columns))
-        if ruled and height >= _RULED:  # what asks has rules of its own
+        if ruled and height >= _RULED:  # a question has its own rules
             rule = theme.paint("border", "─" * self._rule_cells(columns))
             above, below = [*above, rule], [rule, *below]
         return [*above, *view.lines, *below], len(above)
 
-    # --- a window that gets narrower
+    # --- narrower windows
 
     def _rule_cells(self, columns: int) -> int:
-        """How long rules are: as long as the window is wide, but not wider than it was a moment ago."""
+        """The length of rules: the window's width, at most its width shortly before."""
         began = self.turns.busy and not self._was_busy
         self._was_busy = self.turns.busy
         now = time.monotonic()
@@ -174,7 +173,7 @@ class Layout:
         return self._ruled
 
     def _breakable(self, live: list[str], others: list[list[str]], size: Size) -> list[str]:
-        """The end of the live area that is still on the screen when a narrower window breaks all these rows."""
+        """The end of the live area that stays visible when a narrower window wraps all these rows."""
         if not self._desk.terminal.reflows:
             return live
         narrow = max(int(size.columns * _NARROWER), 1)
@@ -187,7 +186,7 @@ class Layout:
         return live
 
     def _lead(self, rows: list[str], size: Size) -> int:
-        """Blank rows before the first, as many as a narrower window may push out where nothing else stands above."""
+        """Blank rows before the first, as many as a narrower window may push out if nothing is above."""
         if size.rows - len(rows) < _ROOMY:
             return 0
         narrow = max(int(size.columns * _NARROWER), 1)
@@ -195,7 +194,7 @@ class Layout:
         return max(wide - self._desk.settled.printed, 0)
 
     def _sections(self, columns: int, room: int, dialog: Dialog[object] | None) -> list[list[str]]:
-        """What stands above the foot, bottom to top, the live area last: each as tall as what is left allows."""
+        """Sections above the foot, bottom to top, the live area last: each as tall as fits."""
         theme = self._desk.theme
         sections: list[list[str]] = []
         room -= _fit(self.turns.queue_lines(theme, columns), room, sections)
@@ -207,7 +206,7 @@ class Layout:
         return [*sections, self._live_area(columns)[-room:] if room > 0 else []]
 
     def _live_area(self, columns: int) -> list[str]:
-        """What still changes of the transcript, and the asides; the caller cuts from the top."""
+        """The live part of the transcript, and the notices; the caller cuts from the top."""
         rows = self._transcript.live_rows(columns)
         quiet = not self._transcript.anything and not self.turns.busy
         for section in self._asides.sections(self._desk.theme, columns, quiet=quiet):
@@ -217,7 +216,7 @@ class Layout:
 
 
 def _fit(rows: list[str], room: int, sections: list[list[str]]) -> int:
-    """Add a section if there is room for it and its blank row; how many rows it takes."""
+    """Add a section if it fits with its blank row; returns its height."""
     if not rows or room < 2:
         return 0
     kept = rows if len(rows) < room else [*rows[: max(room - 2, 0)], rows[-1]]

@@ -1,5 +1,5 @@
-"""Enters the terminal, builds the agent, handles signals and leaves. However zot ends, the turn is cancelled, the
-session saved, children ended and the terminal restored."""
+"""Enters the terminal, builds the agent, handles signals and leaves.
+However zot ends, the turn is cancelled, the session saved, children ended and the terminal restored."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ def run(options: TerminalOptions) -> int:
 
 
 def _run(options: TerminalOptions, terminal: Terminal, make: type[App]) -> tuple[int, str, list[str], str]:
-    """The exit code, the file of the session to continue, what of it was lost, and who goes on working."""
+    """Exit code, session file, lost data and running workers."""
     from zot.frontends.console import run_loop
 
     guards: list[LoopWatchdog] = []
     try:
         return run_loop(_main(options, terminal, make, guards))
-    except asyncio.CancelledError:  # what held the loop was what everything else was waiting for
+    except asyncio.CancelledError:  # everything else waited for the callback that blocked the loop
         return (
             next((guard.exit_code for guard in guards), 0) or 130,
             "",
-            ["it held the screen for too long, and ended"],
+            ["blocked the screen for too long and was interrupted"],
             "",
         )
     finally:
@@ -68,7 +68,7 @@ def _run(options: TerminalOptions, terminal: Terminal, make: type[App]) -> tuple
 
 
 def _end_at_once(terminal: Terminal, code: int) -> None:
-    """Nothing could be ended in good order: at least the terminal is given back and no child is left."""
+    """No orderly end is possible: restore the terminal and kill the children."""
     from zot.system.processes import kill_all
 
     terminal.leave()
@@ -108,16 +108,16 @@ async def _main(
 
 def _report(app: App, context: dict[str, Any]) -> None:
     if isinstance(error := context.get("exception"), LoopInterrupted):
-        app.desk.status.error("something took too long and was interrupted")
+        app.desk.status.error("interrupted an operation that took too long")
     else:
         app.tasks.report_bug(error, context["message"])
 
 
 async def _live(app: App, options: TerminalOptions, guard: LoopWatchdog) -> str:
-    """Until it is over; the file of the session there was last."""
-    # In a thread: the imports take a tenth of a second, and keys are not to wait for them.
+    """Run until the end; returns the last session's file."""
+    # in a thread: the imports take 0.1 s, and keys must not wait
     build, front_end = await asyncio.to_thread(_import_build, app)
-    config = msgspec.structs.replace(options.create_config(), ask_each=False)  # a user is here to ask
+    config = msgspec.structs.replace(options.create_config(), ask_each=False)  # the user can answer questions
     async with build(config, front_end) as conversation:
         await app.looks.answered()
         guard.watch_keys(lambda: app.keyboard.reads, app.keyboard.drain_pending_keys)
@@ -133,7 +133,7 @@ async def _live(app: App, options: TerminalOptions, guard: LoopWatchdog) -> str:
         await app.turns.stop()
         if app.swarm is not None:
             await app.swarm.aclose()
-    return conversation.snapshot.session_file  # closing it may have saved it under another name
+    return conversation.snapshot.session_file  # closing may have saved it under another name
 
 
 def _import_build(app: App) -> tuple[Any, Any]:
@@ -146,7 +146,7 @@ def _import_build(app: App) -> tuple[Any, Any]:
 
 
 async def _warm_up() -> None:
-    """The highlighter is wanted soon and slow to import: fetch it while the user types. Then tidy up after others."""
+    """Import the slow highlighter while the user types, then clean up leftovers."""
     await asyncio.sleep(_WARM_UP_S)
     await asyncio.to_thread(warm_up)
     from zot.system.temp_files import prune_user_temp_dir

@@ -1,4 +1,4 @@
-"""The part of the command line that only the terminal needs; the rest is in the run configuration."""
+"""Options of the command line that only the terminal needs; others are in the run configuration."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 class TerminalOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """``create_config`` is called after the first frame: it imports the agent. ``prompt`` is put into the editor;
-    ``resume`` lists the sessions to continue."""
+    """``create_config`` is called after the first frame, since it imports the agent.
+    ``prompt`` is put into the editor; ``resume`` lists the sessions to continue."""
 
     create_config: Callable[[], RunConfig]
     cwd: str = ""

@@ -1,4 +1,4 @@
-"""Shows questions to the user, one at a time and in order: one rendering per kind, imported when first asked."""
+"""Shows questions one at a time and in order: one rendering per kind, imported on first use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class QuestionHost:
-    """``tell`` shows a line about something that failed."""
+    """``tell`` reports failures."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class QuestionHost:
         question_queue(conversation.services).present(self._show, self._renderings)
 
     async def _show(self, question: Question[Any]) -> Any:
-        """A dialog that was closed is a denial."""
+        """A closed dialog is a denial."""
         answer = await self._renderings[question.kind](question)
         return question.denial() if answer is None else answer
 

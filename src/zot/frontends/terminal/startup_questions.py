@@ -1,5 +1,4 @@
-"""The questions at the start of a run, in order: trust, session, and the login or local model if no credential is
-found."""
+"""The questions at the start of a run, in order: trust, session, and login or local model."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ async def ask_startup_questions(context: CommandContext, *, resume: bool) -> Non
         context.commands.run("/sessions")
     elif conversation.unavailable_reason:
         await _first_launch(context)
-    elif conversation.settings.values.update_url:  # most people have no feed
+    elif conversation.settings.values.update_url:  # most users have no feed
         await show_whats_new(context)
 
 
@@ -63,7 +62,7 @@ async def _first_launch(context: CommandContext) -> None:
         try:
             done = await install(context.dialogs, embedded, context.desk.redraw, proxy)
         except ZotError as error:
-            context.status.error(f"{error}; /login takes a key instead")
+            context.status.error(f"{error}; use a key instead: /login")
             return
         if done:
             await use_model(context, "local", embedded.model)
@@ -73,7 +72,7 @@ async def _first_launch(context: CommandContext) -> None:
 
 
 class FirstLaunch(Picker):
-    """Ends with ``login``, ``later``, ``install``, or provider and model on this machine joined by a newline."""
+    """Ends with ``login``, ``later``, ``install``, or a local provider and model joined by a newline."""
 
     def __init__(self, servers: Sequence[LocalServer], embedded: InstallOffer) -> None:
         rows = [
@@ -93,7 +92,7 @@ class FirstLaunch(Picker):
         ]
         above = ["zot needs a model to talk to."]
         if not servers:
-            above.append("No local server answered (ollama, LM Studio, llama.cpp, vLLM); start one and type /model.")
+            above.append("No local server answered (ollama, LM Studio, llama.cpp, vLLM); start one and run /model.")
         super().__init__("welcome to zot", rows, filterable=False, above=above)
 
 
@@ -127,14 +126,14 @@ async def install(dialogs: Dialogs, offer: InstallOffer, redraw: Callable[[], No
 
 
 class InstallDialog(Dialog[bool]):
-    """``tell`` and ``complain`` take lines, ``show`` how far the download is."""
+    """``tell`` and ``complain`` show lines, ``show`` the progress."""
 
     animated = True
 
     def __init__(self, offer: InstallOffer, redraw: Callable[[], None]) -> None:
         super().__init__()
         self.title = f"installing {offer.title}"
-        self.hint = "esc stops; what was fetched is kept"
+        self.hint = "esc stops; the next download continues"
         self.failed: ZotError | None = None
         self.complaints: list[str] = []
         self._draw, self._loop = redraw, asyncio.get_running_loop()
@@ -154,12 +153,12 @@ class InstallDialog(Dialog[bool]):
         self._redraw()
 
     def _redraw(self) -> None:
-        """Parts are unpacked in a thread, and tell of it there."""
+        """Called from the thread that unpacks parts."""
         self._loop.call_soon_threadsafe(self._draw)
 
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
         rows = [theme.paint("muted", row) for line in self._lines[-_SHOWN:] for row in wrap(f"  {line}", width, "  ")]
-        progress = self._bar(theme, width) if self._progress else [theme.paint("fg", "  one moment …")]
+        progress = self._bar(theme, width) if self._progress else [theme.paint("fg", "  starting …")]
         return [*rows[-max(height - len(progress), 0) :], *progress][-height:]
 
     def _bar(self, theme: Theme, width: int) -> list[str]:
@@ -172,8 +171,8 @@ class InstallDialog(Dialog[bool]):
         ]
 
 
-# What is new after an upgrade; only with a release feed the user configured. Nothing waits for it, failures are silent,
-# and it never takes keys the user is already typing.
+# News after an upgrade, only with a configured release feed. Nothing waits for it, failures are silent, and it never
+# takes keys the user is typing.
 
 _ROWS = 18
 _SCROLL = frozenset({"up", "down", "pageup", "pagedown", "home", "end"})
@@ -186,11 +185,11 @@ async def show_whats_new(context: CommandContext) -> None:
         whats_new(conversation.settings, __version__, conversation.pool), check.find(conversation.pool)
     )
     if update is not None:
-        from zot.system.installation import installation  # only for those whose feed knows something newer
+        from zot.system.installation import installation  # only if the feed has a newer version
 
         theme, width = desk.theme, desk.columns
         lines = [
-            f"  {one_line(update.latest)} is out; you have {__version__}",
+            f"  {one_line(update.latest)} is available; you have {__version__}",
             f"  {installation().advice}",
             *([f"  {one_line(update.url)}"] if update.url else []),
         ]
@@ -205,12 +204,12 @@ async def show_whats_new(context: CommandContext) -> None:
             await context.dialogs.ask(ChangelogView(context.desk, text))
         else:
             feed = one_line(context.conversation.settings.values.update_url)
-            context.transcript.add_note(f"zot {__version__} is new here; what changed is in {feed}")
+            context.transcript.add_note(f"updated to zot {__version__}; changes: {feed}")
         dismissed(context.conversation.settings, __version__)
 
 
 class ChangelogView(TextView):
-    """What changed in this version; any key that does not scroll closes it."""
+    """Changes of this version; any key that does not scroll closes it."""
 
     def __init__(self, desk: ScreenServices, text: str) -> None:
         plain = visible(sanitize(text))

@@ -1,5 +1,6 @@
-"""Finds themes (built-in, packaged, the user's, extensions') and selects one: ``--theme``, ``ZOT_THEME``,
-``config.json``, detection. An unusable theme is a line in ``problems`` and ``logs/themes.log``, never an error."""
+"""Finds themes (built-in, packaged, the user's, extensions') and selects one.
+Order: ``--theme``, ``ZOT_THEME``, ``config.json``, detection. An unusable theme is a line in ``problems`` and
+``logs/themes.log``, never an error."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ _PRECEDENCE = {"explicit": 0, "project": 1, "global": 2}
 
 
 class ThemeChoice(msgspec.Struct, frozen=True):
-    """A row of the picker. ``value`` is what ``config.json`` stores."""
+    """A row of the picker. ``value`` is stored in ``config.json``."""
 
     value: str
     label: str
@@ -40,7 +41,7 @@ class Loaded(msgspec.Struct, frozen=True):
 
 
 class Themes:
-    """``entries`` are the extensions of this run; the directory is read again at each question."""
+    """``entries`` are the extensions of this run; the directory is read each time."""
 
     def __init__(self, home: Path, entries: Sequence[DiscoveredExtension] = ()) -> None:
         self._home = home
@@ -52,7 +53,7 @@ class Themes:
         return self._home / "themes"
 
     def choices(self) -> list[ThemeChoice]:
-        """What the picker offers: built-in, the user's files by name, extensions' by extension."""
+        """Rows of the picker: built-in, the user's files by name, extensions' by extension."""
         built = [
             ThemeChoice("auto", "auto", "follows the terminal's background"),
             ThemeChoice("dark", "dark", "built in"),
@@ -63,7 +64,7 @@ class Themes:
         shipped = [
             ThemeChoice(f.path.stem, f.path.stem, f.description, f.path)
             for f in map(theme_file.read, theme_file.shipped())
-            if f.path.stem not in named  # a file of the user's takes the place of ours
+            if f.path.stem not in named  # the user's file replaces a built-in theme
         ]
         own = [*shipped, *own]
         return [*built, *own, *self._extension_choices({choice.label for choice in (*built, *own)})]
@@ -92,14 +93,14 @@ class Themes:
         return [choice for _, choice in sorted(found, key=lambda pair: pair[0])]
 
     def load(self, value: str, background: Background, depth: Depth) -> Loaded:
-        """The theme of a stored value; detection and a problem when it cannot be used."""
+        """The theme of a stored value; detection and a problem if it cannot be used."""
         if value in AUTO:
             return Loaded(built_in(background, depth))
         if value in ("dark", "light"):
             return Loaded(built_in(value, depth))
         path = self._path_of(value)
         if path is None:
-            return self._fallback(f'there is no theme "{value}"; using the detected one', background, depth)
+            return self._fallback(f'unknown theme "{value}"; using the detected one', background, depth)
         file = theme_file.read(path)
         if file.problem:
             return self._fallback(f"theme {file.problem}; using the detected one", background, depth, path)
@@ -107,7 +108,7 @@ class Themes:
         return Loaded(theme, self._once(problems), path)
 
     def has(self, value: str) -> bool:
-        """Whether there is such a theme, usable or not."""
+        """True if such a theme exists, usable or not."""
         return value in (*AUTO, "dark", "light") or self._path_of(value) is not None
 
     def _path_of(self, value: str) -> Path | None:
@@ -125,7 +126,7 @@ class Themes:
         return Loaded(built_in(background, depth), self._once([problem]), path)
 
     def _once(self, problems: Sequence[str]) -> tuple[str, ...]:
-        """Each problem is told once, and kept in the log."""
+        """Each problem is reported once and logged."""
         fresh = tuple(problem for problem in problems if problem not in self._told)
         self._told.update(fresh)
         if fresh:
@@ -135,7 +136,7 @@ class Themes:
             from zot.system.files import make_private_dir
             from zot.system.safe_open import open_to_append
 
-            with contextlib.suppress(OSError):  # a log that cannot be written stops nothing
+            with contextlib.suppress(OSError):  # a log that cannot be written is ignored
                 make_private_dir(self._home / "logs")
                 stamp = time.strftime("%Y-%m-%d %H:%M:%S")
                 with os.fdopen(open_to_append(self._home / "logs" / "themes.log"), "w", encoding="utf-8") as log:
@@ -144,8 +145,7 @@ class Themes:
 
 
 def theme_problems(home: Path, value: str) -> list[str]:
-    """For ``zot doctor``: what is wrong with the chosen theme and with the user's others, and what of the chosen one
-    is hard to read."""
+    """For ``zot doctor``: problems and low contrast of the chosen theme, and problems of the user's others."""
     themes = Themes(home)
     chosen = themes.load(value, "dark", "true")
     found = list(chosen.problems)
@@ -160,5 +160,5 @@ def theme_problems(home: Path, value: str) -> list[str]:
 
 
 def wanted(flag: str, environ: Mapping[str, str], stored: str) -> str:
-    """Which theme a run asks for."""
+    """The requested theme of a run."""
     return flag or environ.get("ZOT_THEME", "") or stored

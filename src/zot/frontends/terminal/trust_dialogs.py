@@ -1,5 +1,5 @@
-"""Dialogs about trust: may a project's programs run, may the user's extensions get more rights. Names, commands and
-files are shown in full, hidden characters spelled out."""
+"""Dialogs about trust: may a project's programs run, may the user's extensions get more rights.
+Names, commands and files are shown in full, with hidden characters escaped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TRUST, EDITING, SKIP = "trust", "editing", "skip"
 
 
 class _Question(Dialog[str]):
-    """What it is about above the answers, of which the first is selected; closing it is that one, too."""
+    """The subject above the answers; the first is selected, and closing picks it."""
 
     unasked = True
     takes_text = False
@@ -52,7 +52,7 @@ class _Question(Dialog[str]):
 
 
 class TrustDialog(_Question):
-    """About everything a project brings; ends with ``trust``, ``editing`` or ``skip``."""
+    """About all programs of a project; ends with ``trust``, ``editing`` or ``skip``."""
 
     def __init__(self, items: Sequence[Untrusted]) -> None:
         kinds: list[UntrustedKind] = [kind for kind in _KINDS if any(item.kind == kind for item in items)]
@@ -69,7 +69,7 @@ class TrustDialog(_Question):
             if len(kinds) > 1:
                 told += [f"{_KINDS[kind].heading}: {_KINDS[kind].warning}"]
             told += [line for item in items if item.kind == kind for line in _described(item)]
-        warning = _KINDS[kinds[0]].warning if len(kinds) == 1 else "Read what would run before you trust it."
+        warning = _KINDS[kinds[0]].warning if len(kinds) == 1 else "Review what would run before you trust it."
         super().__init__(_title(items, kinds), warning, told, choices)
 
 
@@ -82,17 +82,20 @@ class _Kind(NamedTuple):
 _KINDS: dict[UntrustedKind, _Kind] = {
     "extension": _Kind(
         "extensions",
-        "They are programs, held to what is said below. Look at the files before you trust them.",
+        "They are programs, limited to the permissions below. Review the files before you trust them.",
         "until a file changes",
     ),
     "mcp": _Kind(
         "MCP servers",
-        "They run with your rights when the model uses them. What would run is said below.",
+        "They run with your rights when the model uses them. Their commands are listed below.",
         "until an entry changes",
     ),
     "hooks": _Kind(
         "hooks",
-        "They are commands that run as you, unasked, when the agent works. Read them before you trust them.",
+        (
+            "They are commands that run with your rights, without asking, while the agent works. Review them "
+            "before you trust them."
+        ),
         "until a command or a script changes",
     ),
 }
@@ -101,11 +104,11 @@ _KINDS: dict[UntrustedKind, _Kind] = {
 def _title(items: Sequence[Untrusted], kinds: Sequence[UntrustedKind]) -> str:
     if len(kinds) > 1:
         *others, last = (_KINDS[kind].heading for kind in kinds)
-        return f"this project brings {', '.join(others)} and {last}: run them?"
+        return f"this project has {', '.join(others)} and {last}: run them?"
     if kinds[0] == "mcp":
-        return "this project brings MCP servers: run them?"
+        return "this project has MCP servers: run them?"
     if kinds[0] == "hooks":
-        return "hooks of Claude Code want to run"
+        return "run hooks of Claude Code?"
     many, want = ("these extensions", "want") if len(items) > 1 else ("this extension", "wants")
     word = "changed since you trusted" if any(item.changed for item in items) else f"{want} to run"
     return f"this project: {many} {word}"
@@ -115,14 +118,14 @@ class PermissionChangeDialog(_Question):
     """Ends with ``trust`` or ``skip``."""
 
     def __init__(self, found: Sequence[PermissionChange]) -> None:
-        many = "extensions of yours ask" if len(found) > 1 else "an extension of yours asks"
+        many = "your extensions request" if len(found) > 1 else "your extension requests"
         choices = [
             Choice(SKIP, "do not run them", "ask again next time"),
-            Choice(TRUST, "grant what they ask for", "until they ask for more"),
+            Choice(TRUST, "grant the requested permissions", "until they request more"),
         ]
-        warning = "Their manifests changed. Somebody or something wrote that; grant it if it was you."
+        warning = "Their manifests changed. Grant this only if you changed them."
         told = [line for extension in found for line in _asking(extension)]
-        super().__init__(f"{many} for more than you granted", warning, told, choices)
+        super().__init__(f"{many} more than you granted", warning, told, choices)
 
 
 def _rows(warning: str, told: Sequence[str], theme: Theme, width: int) -> list[str]:
@@ -133,7 +136,7 @@ def _rows(warning: str, told: Sequence[str], theme: Theme, width: int) -> list[s
 
 
 def _described(item: Untrusted) -> list[str]:
-    """One line each: what it is, what it would run and where, and its files or what is different in them."""
+    """One line each: what it is, what it would run and where, and its files or changes."""
     if item.kind == "extension":
         guard = " (a guard)" if item.guard else ""
         lines = [f"{item.name}{guard}: {' '.join(item.runs)}", f"  in {item.source}"]
@@ -146,5 +149,5 @@ def _asking(extension: PermissionChange) -> list[str]:
     guard = " (a guard)" if extension.guard else ""
     command = shlex.join([extension.exec, *extension.args])
     lines = [f"{extension.name}{guard}: {command}", f"  in {extension.directory}"]
-    lines += [f"  more than you granted before: it {line}" for line in extension.wider]
+    lines += [f"  new: it {line}" for line in extension.wider]
     return lines + [f"  it {line}" for line in extension.permissions if line not in extension.wider]

@@ -1,5 +1,6 @@
-"""Runs one turn, compaction or shell command at a time and queues what is typed meanwhile; ``steer`` adds to the
-running turn. Cancelling returns queued texts to the editor. ``EarlyTurns`` stores prompts until the agent is built."""
+"""Runs one turn, compaction or shell command at a time and queues later input.
+``steer`` adds to the running turn. Cancelling returns queued texts to the editor. ``PendingTurns`` stores prompts until
+the agent is built."""
 
 from __future__ import annotations
 
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
     from zot.frontends.terminal.screen.ui_services import ScreenServices
     from zot.provider.messages import ImageBlock, Message
 
-# The line after a turn: what it changed, how long it took, what it cost.
+# The line after a turn: changes, duration, cost.
 
-LONG_S = 30.0  # a turn that changed nothing is worth a line when it took longer
+LONG_S = 30.0  # seconds; shorter turns without changes get no line
 
 
 class TurnMark:
-    """Made when a turn begins."""
+    """Created when a turn begins."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
@@ -40,7 +41,7 @@ class TurnMark:
         self._changes = recorded.collect_changes() if recorded is not None else []
 
     async def line(self) -> str:
-        """``3 files changed +41 −7 · worked for 2m13s · $0.04``; empty when there is nothing to tell."""
+        """``3 files changed +41 −7 · worked for 2m13s · $0.04``; may be empty."""
         seconds = time.monotonic() - self._began
         events = self._changes
         keeping = change_recorder(self._conversation) if events else None
@@ -66,45 +67,45 @@ _MOST_WAITING, _WAITING_CHARACTERS = 20, 1_000
 
 
 class PromptTarget(Protocol):
-    """What the editor speaks to, before and after the agent is there."""
+    """Receiver of the editor's submissions, before and after the agent is built."""
 
     @property
     def ready(self) -> bool:
-        """Whether there is an agent, and so something that leaving could cut off."""
+        """True if there is an agent, whose work quitting would interrupt."""
         ...
 
     @property
     def busy(self) -> bool: ...
 
     def submit(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
-        """Say it now, or when it is its turn."""
+        """Send it now, or queue it."""
         ...
 
     def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
-        """Join the running turn before its next model call; say it when there is none."""
+        """Join the running turn before its next model call; send it if there is none."""
         ...
 
     def cancel(self) -> None:
-        """End what runs; it says so itself when it has ended."""
+        """Abort; the end is reported by itself."""
         ...
 
     async def stop(self) -> bool:
-        """Cancel and wait a moment; whether nothing runs any more."""
+        """Cancel and wait briefly; true if nothing runs any more."""
         ...
 
     def return_to_editor(self) -> None:
-        """Everything queued returns to the editor, before what is there."""
+        """Return all queued prompts to the editor, before its text."""
         ...
 
     def edit_last_queued(self) -> None:
-        """The newest queued prompt returns to the editor."""
+        """Return the newest queued prompt to the editor."""
         ...
 
     def queue_lines(self, theme: Theme, width: int) -> list[str]: ...
 
 
 class PendingTurns:
-    """Keeps what is said before the agent is there, for ``Turns`` to say."""
+    """Stores prompts until the agent is built, for ``Turns`` to send."""
 
     ready = busy = False
 
@@ -132,7 +133,7 @@ class PendingTurns:
 
 
 class TurnRunner:
-    """``on_failure`` gets a turn that ended in an error, ``on_end`` the seconds anything took."""
+    """``on_failure`` gets a turn that ended in an error, ``on_end`` the seconds of any operation."""
 
     ready = True
 
@@ -158,13 +159,13 @@ class TurnRunner:
         self._given_back: Message | None = None
         self._on_end = on_end
         self.on_failure: Callable[[Outcome], object] = lambda outcome: None
-        self.moved_on: Callable[[], object] = lambda: None  # something begins while a failure waits for an answer
+        self.moved_on: Callable[[], object] = lambda: None  # another operation starts while a failure dialog is open
 
     @property
     def busy(self) -> bool:
         return self._task is not None
 
-    # --- saying something
+    # --- sending
 
     def submit(self, text: str, images: Sequence[ImageBlock] = (), *, first_call: FirstCall | None = None) -> None:
         """Start a turn, or queue behind the running one; ``first_call`` is for an idle agent only."""
@@ -181,7 +182,7 @@ class TurnRunner:
             instead = not again and self._given_back is not None and self._given_back is conversation.unanswered_prompt
             self._given_back = None
             if again or instead:
-                self._transcript.add_note("trying again" if again else "in place of the prompt that failed")
+                self._transcript.add_note("retrying" if again else "instead of the failed prompt")
             said = None if again else text
             self._start(lambda: self._converse(said, tuple(images), first_call, instead=instead))
         self._desk.redraw()
@@ -196,15 +197,15 @@ class TurnRunner:
     # --- running
 
     def run(self, work: Callable[[], Awaitable[None]], doing: str = "") -> bool:
-        """Occupy the busy state with something else (a compaction, a shell command); False when it is taken."""
+        """Mark as busy with another operation (compaction, shell command); False if already busy."""
         if self.busy:
             return False
         self._start(work, doing)
         return True
 
     def proceed(self) -> None:
-        """Work on from the transcript as it stands (rescue, retry after compaction): from an answer that broke off, or
-        from a prompt that has none."""
+        """Continue from the transcript (rescue, retry after compaction).
+        Starts at an interrupted answer or at an unanswered prompt."""
         if not self.busy:
             self._asides.turn_begins()
             self._start(lambda: self._converse(None, ()))
@@ -250,7 +251,7 @@ class TurnRunner:
             self._transcript.add_turn_summary(line)
 
     def _concluded(self, outcome: Outcome) -> bool:
-        """Say how it ended; return whether queued prompts may follow."""
+        """Report the end; returns whether queued prompts may follow."""
         if outcome.stop == "aborted":
             self.return_to_editor()
             self._transcript.add_marker("◌", "cancelled")
@@ -262,13 +263,13 @@ class TurnRunner:
             self._editor.give_back([(outcome.taken_back.text, outcome.taken_back.images)])
             self._given_back = self._conversation.unanswered_prompt  # the line in its place
             self._transcript.add_note(
-                "the prompt is back in the editor; shorten it, or put it into a file and name that"
+                "the prompt is back in the editor; shorten it, or save it to a file and name the file"
             )
         if outcome.error is not None:
             self.on_failure(outcome)
             return False
         if outcome.stop == "length":
-            self._status.error("the answer was cut at the model's output limit")
+            self._status.error("the answer was truncated at the model's output limit")
         return True
 
     # --- ending
@@ -288,12 +289,12 @@ class TurnRunner:
         return not self.busy
 
     async def wait_idle(self) -> None:
-        """Until what runs now has ended."""
+        """Wait until the current operation has ended."""
         if self._task is not None:
             await asyncio.wait([self._task])
 
     def run_next(self) -> None:
-        """Say the oldest queued prompt, if nothing runs."""
+        """Send the oldest queued prompt if idle."""
         if self.busy or (prompt := self._conversation.pop_queued()) is None:
             return
         self._asides.turn_begins()
@@ -305,7 +306,7 @@ class TurnRunner:
         self._editor.give_back([(prompt.text, prompt.images) for prompt in self._conversation.drain_input()])
 
     def give_failed_back(self) -> None:
-        """A prompt nobody answered returns to the editor, before a draft: what is said next takes its place."""
+        """Return an unanswered prompt to the editor, before a draft."""
         failed = self._conversation.unanswered_prompt
         if failed is not None and failed is not self._given_back:
             self._given_back = failed
@@ -322,7 +323,7 @@ class TurnRunner:
 
 
 def waiting_rows(waiting: Sequence[tuple[str, str]], theme: Theme, width: int) -> list[str]:
-    """A row for each of the first ones; every frame makes them."""
+    """Rows of the first queued prompts, built for every frame."""
     rows = [_waiting_row(how, text, theme, width) for how, text in waiting[:_MOST_WAITING]]
     if len(waiting) > _MOST_WAITING:
         rows.append(theme.paint("muted", cut(f"  … {len(waiting) - _MOST_WAITING:,} more are waiting", width)))

@@ -253,7 +253,7 @@ class TestChoose:
     @pytest.mark.parametrize("answer", ["", "0\n", "3\n", "x\n", "-1\n"])
     def test_anything_else_is_an_error(self, store: SessionStore, answer: str) -> None:
         saved(store, user("a"))
-        with pytest.raises(UsageError, match="not one of the sessions"):
+        with pytest.raises(UsageError, match="invalid session"):
             choose(store, lambda: answer, lambda text: None)
 
     def test_without_sessions_it_says_so_and_starts_anew(self, store: SessionStore) -> None:

@@ -152,7 +152,7 @@ async def test_a_project_without_end_is_not_looked_at_and_that_is_said(
     await project.bash("echo x > 1")
     await project.bash("echo x > 2")
     assert project.plan(prompt).items == ()
-    assert project.plan(prompt).blind == ("the project has more than 3 files, so what commands changed is not known",)
+    assert project.plan(prompt).blind == ("the project has more than 3 files: changes by commands are unknown",)
     assert isinstance(project.happened[0], UntrackedCommand)
 
 

@@ -157,7 +157,7 @@ async def test_a_directory_that_became_a_link_is_not_written_through(project: Pr
     (project.cwd / "d").rename(outside)
     (project.cwd / "d").symlink_to(outside)
     report = project.rewind(prompt)
-    assert report.failed == ((str(project.cwd / "d" / "f"), "a directory on the way to it is a link now"),)
+    assert report.failed == ((str(project.cwd / "d" / "f"), "a parent directory is now a link"),)
     assert (outside / "f").read_text() == "after"
 
 
@@ -178,7 +178,7 @@ async def test_a_store_that_fails_stops_no_tool_and_is_told_once(project: Projec
     await project.write("a", "two")
     assert (project.cwd / "a").read_text() == "two"
     assert len(project.told) == 1
-    assert "cannot be kept" in project.told[0]
+    assert "cannot save a checkpoint" in project.told[0]
 
 
 async def test_everything_kept_is_private(project: Project) -> None:
@@ -252,5 +252,5 @@ async def test_a_damaged_content_is_not_put_back(project: Project) -> None:
     digest = change.before.digest
     (project.place.objects.root / digest[:2] / digest[2:]).write_text("BEFORE")
     report = apply_plan(project.keeping, project.plan(prompt).doable)
-    assert report.failed == ((str(project.cwd / "a"), "what was kept of it is gone"),)
+    assert report.failed == ((str(project.cwd / "a"), "its saved content is missing"),)
     assert (project.cwd / "a").read_text() == "after"

@@ -173,4 +173,4 @@ def test_a_huge_skill_is_cut_and_says_so(place: Place) -> None:
     place.put(place.home / "skills/x", "a" * (2 << 20))
     body = found(place.discover(), "x").body()
     assert len(body) < (1 << 20) + 100
-    assert body.endswith("[cut: the first 1 MiB of this skill]")
+    assert body.endswith("[truncated to the first 1 MiB of this skill]")

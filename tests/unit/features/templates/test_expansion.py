@@ -35,7 +35,7 @@ def test_arguments_are_put_where_they_belong(body: str, arguments: str, said: st
 
 def test_what_it_would_run_is_told_and_not_run() -> None:
     said = fill_arguments(template("state: !`git status`"), "")
-    assert said.startswith("state: !`git status`\n\n(What stands") and "was not run" in said
+    assert said.startswith("state: !`git status`\n\n(The text between") and "was not run" in said
 
 
 def test_a_template_does_not_grow_without_end() -> None:
@@ -74,7 +74,7 @@ def test_names_are_files_below_the_places_the_nearest_first(tmp_path: Path) -> N
         ("a", "nearer", "[file] [line]", ""),
         ("git:tidy", "Tidy up", "", ""),
     ]
-    assert len(problems) == 2 and "hides" in problems[0] and "cannot be typed" in problems[1]
+    assert len(problems) == 2 and "hides" in problems[0] and "invalid command name" in problems[1]
     tidy = find("git:tidy", places, None)
     assert tidy is not None and tidy.body == "# Tidy up\nand so on"
     assert find("tidy", places, None) is None and find("git", places, None) is None

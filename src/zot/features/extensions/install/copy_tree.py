@@ -1,6 +1,6 @@
-"""Copies the directory of an extension: files with permission bits, links as links. Links into the same repository
-are replaced by their targets. Special files, git's files, bytecode and ignored files that look like data are skipped.
-"""
+"""Copies the directory of an extension: files with permission bits, links as links.
+Links into the same repository are replaced by their targets. Special files, git's files, bytecode and ignored files
+that look like data are skipped."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def copy_extension(manifest: Manifest, destination: Path, notify: Notify) -> Non
     copy_tree(source, destination, repository_of(source), skip, notify)
     if left_out:
         more = f" and {len(left_out) - 5} more" if len(left_out) > 5 else ""
-        notify(f"left out, because git ignores it: {', '.join(left_out[:5])}{more}")
+        notify(f"skipped files ignored by git: {', '.join(left_out[:5])}{more}")
 
 
 def copy_tree(source: Path, destination: Path, repository: Path, skip: Skip, notify: Notify) -> None:
@@ -50,7 +50,7 @@ def copy_tree(source: Path, destination: Path, repository: Path, skip: Skip, not
 
 
 def repository_of(directory: Path) -> Path:
-    """The top of the git repository it lies in; the directory itself when it is in none."""
+    """The root of its git repository; the directory itself without one."""
     real = Path(os.path.realpath(directory))
     return next((place for place in (real, *real.parents) if (place / ".git").exists()), real)
 
@@ -82,12 +82,12 @@ class _Copying:
                     target.chmod(stat.S_IMODE(entry.stat().st_mode) & 0o700)
                     self._progress.add(entry.stat().st_size)
                 else:
-                    self._notify(f"left out {entry.path}: not a file, directory or link")
+                    self._notify(f"skipped {entry.path}: not a file, directory or link")
         self._above.pop()
         destination.chmod(0o700)
 
     def _leads_into_repository(self, path: str) -> bool:
-        """Out of the extension, but not out of the checkout it came in; never round in a circle."""
+        """True for a link out of the extension but inside its checkout, without cycles."""
         real = os.path.realpath(path)
         if not os.path.exists(real) or any(Path(above).is_relative_to(real) for above in self._above):
             return False
@@ -95,7 +95,7 @@ class _Copying:
 
 
 def _link_target(link: Path, root: Path) -> str:
-    """Where the copy points: inside the tree it stays relative, what leads out keeps its target by absolute path."""
+    """Target of the copied link: relative inside the tree, absolute outside."""
     text = os.readlink(link)
     here = os.path.realpath(link.parent)
     there = os.path.normpath(os.path.join(here, text))
@@ -105,7 +105,7 @@ def _link_target(link: Path, root: Path) -> str:
 
 
 class _Progress:
-    """A counter on a terminal, for copies big enough to wonder about."""
+    """Progress counter on a terminal, for large copies."""
 
     def __init__(self) -> None:
         self._files = 0

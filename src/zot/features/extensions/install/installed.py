@@ -14,7 +14,7 @@ from zot.system.files import zot_home
 
 
 class Installed(msgspec.Struct, frozen=True):
-    """``manifest`` is None when the file is there but cannot be used; ``problem`` says why."""
+    """``manifest`` is None if the file cannot be used; ``problem`` is why."""
 
     scope: Scope
     directory: Path
@@ -34,7 +34,7 @@ def all_installed(home: Path | None = None, cwd: Path | None = None) -> list[Ins
 
 
 def find(name: str, notify: Callable[[str], None]) -> Installed:
-    """The one installation with this name; several are listed with ``notify``, and ZotError is raised."""
+    """The one installation with this name; ZotError for none or several, which are listed."""
     typed_name(name)
     matches = [item for item in all_installed() if name in (item.name, item.directory.name)]
     if not matches:
@@ -42,16 +42,16 @@ def find(name: str, notify: Callable[[str], None]) -> Installed:
     if len(matches) > 1:
         for item in matches:
             notify(f"  {item.scope}  {item.directory}")
-        raise ZotError(f'"{name}" matches {len(matches)} installations, listed above; nothing was changed')
+        raise ZotError(f'"{name}" matches {len(matches)} installations (listed above); nothing was changed')
     return matches[0]
 
 
 def typed_name(name: str) -> str:
-    """A name as typed after a verb; one with separators is refused before any path is made of it."""
+    """Validates a typed name before it becomes part of a path."""
     try:
         return check_name(name)
     except ExtensionError as error:
-        raise UsageError(f"{name!r} is not the name of an extension: names have no path separators") from error
+        raise UsageError(f"invalid extension name {name!r}: path separators are not allowed") from error
 
 
 def _read(scope: Scope, directory: Path) -> Installed:

@@ -33,7 +33,7 @@ from zot.system.temp_files import locked_temp_dir, remove_if_dead
 
 @contextmanager
 def staging(name: str) -> Generator[Path]:
-    """A place to build the directory ``name``, removed at the end with all that is left in it."""
+    """A staging directory for ``name``, removed at the end with its remains."""
     parent = global_dir(zot_home())
     make_private_dir(parent)
     for stale in parent.glob(f"{STAGING}*"):
@@ -45,7 +45,7 @@ def staging(name: str) -> Generator[Path]:
 
 
 def install_in_place(built: Path, source: ExtensionSource, fetched: Fetched, notify: Notify) -> Manifest:
-    """The staged directory becomes the installed one, also where there is one already."""
+    """Move the staged directory into place, replacing an installed one."""
     destination = global_dir(zot_home()) / built.name
     names = write_record(built, source, fetched.commit)
     old, lock = _manifest(destination), LockFile(zot_home())
@@ -53,7 +53,7 @@ def install_in_place(built: Path, source: ExtensionSource, fetched: Fetched, not
         pins = pins_of(built, names)
         lock.accept(built.name, fetched.manifest.permissions, pins)
         built.rename(destination)
-    elif destination.is_symlink():  # the link goes, not what it leads to
+    elif destination.is_symlink():  # remove the link, not its target
         destination.unlink()
         pins = pins_of(built, names)
         built.rename(destination)
@@ -70,13 +70,13 @@ def install_in_place(built: Path, source: ExtensionSource, fetched: Fetched, not
         before, after = (data_dir(each, "global", Path.cwd(), zot_home()) for each in (old, manifest))
         if before.is_dir() and not after.exists():
             before.rename(after)
-            notify(f"{old.name} is called {manifest.name} now; its data is in {after}")
+            notify(f"{old.name} is now called {manifest.name}; its data is in {after}")
     compile_ahead(manifest, zot_home())
     return manifest
 
 
 def _carry_over(old: Manifest, built: Path, notify: Notify) -> None:
-    """Files written beside the old program, and whether it was enabled."""
+    """Preserve files written beside the old program, and the disabled state."""
     notice = old.has_process and make_data_dir(old, "global", data_dir(old, "global", Path.cwd(), zot_home()))
     if notice:
         notify(notice)
@@ -88,7 +88,7 @@ def _carry_over(old: Manifest, built: Path, notify: Notify) -> None:
         if (old.directory / name).is_symlink():
             target.symlink_to(os.readlink(old.directory / name))
         else:
-            # the same file under both names, until the old one goes
+            # hard link until the old one is removed
             path = old.directory / name
             try:
                 os.link(path, target)
@@ -105,12 +105,12 @@ def set_enabled(path: Path, enabled: bool) -> bytes:
     try:
         write_atomic(path, data, mode=path.stat().st_mode & 0o777)
     except OSError as error:
-        raise ZotError(f"{path} cannot be written: {error.strerror or error}") from error
+        raise ZotError(f"cannot write {path}: {error.strerror or error}") from error
     return data
 
 
 def _kept(old: Manifest, built: Path) -> list[str]:
-    """Of unknown ones what may be data. What is built has to be built again, so a program is not kept."""
+    """Unknown files that may be data. Built files are rebuilt, so programs are not preserved."""
     record = read_record(old.directory)
     if record is None:
         return [name for name in legacy_files(old) if not os.path.lexists(built / name)]
@@ -128,7 +128,7 @@ def _manifest(directory: Path) -> Manifest | None:
 
 
 def _stop(_number: int, _frame: object) -> NoReturn:
-    """A polite end runs the clean-up too."""
+    """SIGTERM also runs the clean-up."""
     raise SystemExit(143)
 
 
@@ -136,5 +136,5 @@ def refuse_existing(name: str) -> None:
     destination = global_dir(zot_home()) / name
     if os.path.lexists(destination):
         raise ZotError(
-            f"{destination} already exists; `zot ext update {name}` updates it, `zot ext install --force` replaces it"
+            f"{destination} already exists; update it: `zot ext update {name}`, replace it: `zot ext install --force`"
         )

@@ -1,5 +1,6 @@
-"""Source of an extension (directory, git repository, ``URL@REF``, ``URL#DIRECTORY``, ``…/tree/REF/DIRECTORY``) and
-the record of an installation: origin and files. Fetching runs nothing. Files not in the record were written later."""
+"""Source of an extension and the record of an installation: origin and files.
+A source is a directory, git repository, ``URL@REF``, ``URL#DIRECTORY`` or ``…/tree/REF/DIRECTORY``. Fetching runs
+nothing. Files not in the record were written later."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 
 
 class ExtensionSource(msgspec.Struct, frozen=True):
-    """``place`` is a URL or an absolute path; ``ref`` and ``subdir`` are empty for the default and the whole."""
+    """``place`` is a URL or an absolute path; ``ref`` and ``subdir`` are empty for the defaults."""
 
     kind: Literal["git", "path"]
     place: str
@@ -36,7 +37,7 @@ class ExtensionSource(msgspec.Struct, frozen=True):
 
     @property
     def directory_name(self) -> str:
-        """The last part of the address without ``.git``, or of the directory in it."""
+        """The last part of the address without ``.git``, or of its subdirectory."""
         address = self.subdir or self.place
         name = address.rstrip("/").replace(":", "/").rsplit("/", 1)[-1].removesuffix(".git" if not self.subdir else "")
         if not name:
@@ -55,7 +56,7 @@ class Fetched(msgspec.Struct, frozen=True):
 
 def read_source(typed: str, ref: str = "", subdir: str = "") -> ExtensionSource:
     if os.path.exists(os.path.expanduser(typed.removeprefix("file://"))):
-        url, typed_ref, typed_subdir = typed, "", ""  # an @ or # in it is part of its name
+        url, typed_ref, typed_subdir = typed, "", ""  # an existing path may contain @ or #
     else:
         url, typed_ref, typed_subdir = _split(typed)
     ref, subdir = ref or typed_ref, subdir or typed_subdir
@@ -67,8 +68,7 @@ def read_source(typed: str, ref: str = "", subdir: str = "") -> ExtensionSource:
         return ExtensionSource("git", url, ref, subdir)
     if ref:
         raise UsageError(
-            f'"{typed}" is not a git URL, so there is no "{ref}" of it (for a repository on this machine '
-            f"write file://{os.path.abspath(os.path.expanduser(url))})"
+            f'"{typed}" is not a git URL and has no "{ref}"; for a local repository write file://{os.path.abspath(os.path.expanduser(url))}'
         )
     return ExtensionSource("path", os.path.abspath(os.path.join(os.path.expanduser(url), subdir)))
 
@@ -78,7 +78,7 @@ def is_git_url(source: str) -> bool:
 
 
 def fetch(source: ExtensionSource, target: Path, notify: Notify) -> Fetched:
-    """Put it into ``target``, which does not exist yet; the caller removes what a failure leaves."""
+    """Fetch into ``target``, which must not exist; the caller removes it after a failure."""
     if source.kind == "path":
         return _copy(Path(source.place), target, notify)
     if not source.subdir:
@@ -96,7 +96,7 @@ def fetch(source: ExtensionSource, target: Path, notify: Notify) -> Fetched:
 
 
 def fetch_files(source: ExtensionSource, target: Path, notify: Notify) -> str:
-    """The same for a directory of any kind: its files, without those of git, and the commit they are of."""
+    """Copy any directory without git's files; returns its commit."""
     if source.kind == "git":
         clone = target.with_name(f"{target.name}.clone")
         _clone(source, clone, notify)
@@ -108,14 +108,14 @@ def fetch_files(source: ExtensionSource, target: Path, notify: Notify) -> str:
         return commit
     place = Path(source.place)
     if not place.is_dir():
-        raise ZotError(f"{place} is not a directory (a git URL has a scheme, or ends in .git)")
+        raise ZotError(f"{place} is not a directory; a git URL has a scheme or ends in .git")
     if target.parent.resolve().is_relative_to(place.resolve()):
-        raise ZotError(f"{place} contains the place it would be installed to")
+        raise ZotError(f"cannot install {place}: it contains the target directory")
     notify(f"copying {place} …")
     try:
         copy_tree(place, target, repository_of(place), lambda path: path.name in (".git", "__pycache__"), notify)
     except OSError as error:
-        raise ZotError(f"copying {place} failed and was rolled back: {describe_error(error)}") from error
+        raise ZotError(f"cannot copy {place}: {describe_error(error)}; nothing was installed") from error
     return ""
 
 
@@ -128,7 +128,7 @@ def _split(typed: str) -> tuple[str, str, str]:
         url, _, ref = url.partition(".git@")
         return f"{url}.git", ref, subdir
     start = max(url.rfind("/"), url.rfind(":")) + 1
-    if start and "@" in url[start:] and is_git_url(url):  # behind the last separator: not the user of a host
+    if start and "@" in url[start:] and is_git_url(url):  # after the last separator, since a host may have a user
         at = url.index("@", start)
         return url[:at], url[at + 1 :], subdir
     return (url, "", subdir) if is_git_url(url) else (typed, "", "")
@@ -136,16 +136,16 @@ def _split(typed: str) -> tuple[str, str, str]:
 
 def _copy(source: Path, target: Path, notify: Notify) -> Fetched:
     if not source.is_dir():
-        raise ZotError(f"{source} is not a directory (a git URL has a scheme, or ends in .git)")
+        raise ZotError(f"{source} is not a directory; a git URL has a scheme or ends in .git")
     if not os.path.lexists(source / FILE):
         raise ZotError(f"{source} has no {FILE}; nothing was installed")
     if target.parent.resolve().is_relative_to(source.resolve()):
-        raise ZotError(f"{source} contains the place it would be installed to")
+        raise ZotError(f"cannot install {source}: it contains the target directory")
     notify(f"copying {source} …")
     try:
         copy_extension(_checked(source), target, notify)
     except OSError as error:
-        raise ZotError(f"copying {source} failed and was rolled back: {describe_error(error)}") from error
+        raise ZotError(f"cannot copy {source}: {describe_error(error)}; nothing was installed") from error
     return Fetched(_checked(target))
 
 
@@ -160,7 +160,7 @@ def _clone(source: ExtensionSource, target: Path, notify: Notify) -> None:
     words = [git, *quietly, "clone", *depth, progress, *branch, "--", source.place, str(target)]
     if subprocess.run(words, env=_git_environment()).returncode:
         which = f" at {source.ref}" if source.ref else ""
-        raise ZotError(f"git could not clone {source.place}{which}; nothing was installed")
+        raise ZotError(f"git cannot clone {source.place}{which}; nothing was installed")
     if by_commit:
         words = [git, "-C", str(target), "checkout", "--quiet", "--detach", source.ref]
         if subprocess.run(words, env=_git_environment()).returncode:
@@ -168,7 +168,7 @@ def _clone(source: ExtensionSource, target: Path, notify: Notify) -> None:
 
 
 def _git() -> str:
-    if (git := find_program("git")) is None:  # never the one of the directory we are in
+    if (git := find_program("git")) is None:  # never a repository around the working directory
         raise ZotError("git is not on PATH; install it, or install the extension from a directory")
     return git
 
@@ -180,7 +180,7 @@ def _commit(repository: Path) -> str:
 
 
 def _git_environment() -> dict[str, str]:
-    """Without what a surrounding git (a hook, say) says about its own repository."""
+    """Environment without variables of a surrounding git, such as those of a git hook."""
     taken = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
     return {name: value for name, value in os.environ.items() if name not in taken}
 
@@ -189,7 +189,7 @@ def _checked(directory: Path) -> Manifest:
     try:
         return read_manifest(directory)
     except ExtensionError as error:
-        raise ZotError(f"not an extension ({error}); the install was rolled back") from error
+        raise ZotError(f"not an extension ({error}); nothing was installed") from error
 
 
 class InstallRecord(msgspec.Struct, frozen=True):
@@ -200,7 +200,7 @@ class InstallRecord(msgspec.Struct, frozen=True):
 
 
 def write_record(directory: Path, source: ExtensionSource, commit: str) -> list[str]:
-    """Of the files as they lie there now; their names."""
+    """Names of the current files."""
     files = {str(path.relative_to(directory)): _mark(path) for path in files_below(directory) if path.name != RECORD}
     encoded = msgspec.json.encode(InstallRecord(source, commit, files))
     write_atomic(directory / RECORD, msgspec.json.format(encoded, indent=1) + b"\n")
@@ -208,7 +208,7 @@ def write_record(directory: Path, source: ExtensionSource, commit: str) -> list[
 
 
 def read_record(directory: Path) -> InstallRecord | None:
-    """None when nobody knows where it came from. A clone that an older zot made knows it itself."""
+    """None if the origin is unknown. A clone of an older zot has it in its git configuration."""
     try:
         return msgspec.json.decode(read_whole(directory / RECORD), type=InstallRecord)
     except (OSError, msgspec.MsgspecError, UnicodeError):
@@ -231,7 +231,7 @@ def written_later(directory: Path, record: InstallRecord) -> list[str]:
 
 
 def changed_here(directory: Path, record: InstallRecord) -> list[str]:
-    """Names of files that came with it and are different now; the manifest aside, which enabling rewrites."""
+    """Names of installed files that changed; without the manifest, which enabling rewrites."""
     return [
         name
         for name, mark in record.files.items()

@@ -1,5 +1,5 @@
-"""Data directory of an extension, below ``$ZOT_HOME/data``, so that updates and removal preserve the data. Data of
-older versions beside the program is copied once."""
+"""Data directory of an extension, below ``$ZOT_HOME/data``, so that updates and removal preserve it.
+Data of older versions beside the program is copied once."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from zot.system.safe_open import create, open_buffered
 
 Scope = Literal["explicit", "project", "global"]
 
-RECORD = ".zot-install.json"  # beside what `zot ext install` put there: where it came from, and its files
-LOCK = "ext-lock.json"  # in zot's home: what those files were, and what was granted
+RECORD = ".zot-install.json"  # written by `zot ext install` beside the program: origin and files
+LOCK = "ext-lock.json"  # in zot's home: pinned files and granted permissions
 MOST_FILES, MOST_BYTES = 1000, 256 << 20
 
 
 def data_dir(manifest: Manifest, scope: Scope, cwd: Path, home: Path) -> Path:
-    """By the name of the user's own; by project and name, or by directory and name, for the others."""
+    """By name for the user's extensions; by project or directory, and name, for others."""
     if scope == "global" or (scope == "explicit" and is_data_dir(manifest.directory, home)):
         return home / "data" / "global" / manifest.name
     place = os.path.realpath(cwd if scope == "project" else manifest.directory)
@@ -30,7 +30,7 @@ def data_dir(manifest: Manifest, scope: Scope, cwd: Path, home: Path) -> Path:
 
 
 def make_data_dir(manifest: Manifest, scope: Scope, place: Path) -> str:
-    """Create ``place``; what to tell when data from beside the program was brought there. OSError: it cannot be."""
+    """Create ``place``; returns a notice if data was copied there. OSError if it fails."""
     if place.is_dir():
         return ""
     make_private_dir(place.parent)
@@ -42,27 +42,29 @@ def make_data_dir(manifest: Manifest, scope: Scope, place: Path) -> str:
     old = own_data(manifest) if scope == "explicit" else legacy_files(manifest)
     if len(old) > MOST_FILES or sum((manifest.directory / name).lstat().st_size for name in old) > MOST_BYTES:
         make_private_dir(place)
-        return f"the data directory of {manifest.name} is {place} now; copy there what it needs of {manifest.directory}"
+        return (
+            f"the data directory of {manifest.name} is now {place}; copy needed files there from {manifest.directory}"
+        )
     making = Path(temporary_name(os.fspath(place)))
     try:
         with locked_temp_dir(making):
             copy_files(manifest.directory, old, making)
             making.rename(place)
     except OSError:
-        if not place.is_dir():  # not another zot that came first
+        if not place.is_dir():  # not if another process was first
             raise
         return ""
     if not old:
         return ""
     named = ", ".join(old[:3]) + (f" and {len(old) - 3} more" if len(old) > 3 else "")
-    return f"the data directory of {manifest.name} is {place} now; copied there from {manifest.directory}: {named}"
+    return f"the data directory of {manifest.name} is now {place}; copied from {manifest.directory}: {named}"
 
 
 def is_data_dir(directory: Path, home: Path) -> bool:
     return os.path.realpath(directory.parent) == os.path.realpath(home / "extensions")
 
 
-# Data beside a program: which of an extension's files it may have written itself.
+# Data beside a program: files an extension may have written itself.
 
 _BUILT = {"node_modules", "vendor", "venv", "dist", "build", "target", "bin", "lib", "obj", "out", "zot_ext", "zot-ext"}
 _OF_AUTHORS = {"docs", "test", "tests", "testdata", "fixtures", "examples", "skills", "themes", "src"}
@@ -78,7 +80,12 @@ _NAMES = {
     *("poetry.lock", "makefile", "dockerfile", "justfile", "skill.md", ".gitignore", ".gitattributes", ".gitmodules"),
     *(".editorconfig", ".npmrc", ".ds_store", ".python-version"),
 }
-_RUN_NOTHING = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")  # a repository may name programs
+_RUN_NOTHING = (
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+)  # a repository's configuration may name programs
 _BEGINNINGS = ("readme", "license", "licence", "copying", "notice", "changelog", "requirements", "contributing")
 
 
@@ -89,7 +96,7 @@ def copy_files(source: Path, names: list[str], target: Path) -> None:
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """With its owner's permission bits; ``target`` must not exist."""
+    """Copy with the owner's permission bits; ``target`` must not exist."""
     with open_buffered(source) as original, os.fdopen(create(target), "wb") as copy:
         while data := original.read(1 << 20):
             copy.write(data)
@@ -97,7 +104,7 @@ def copy_file(source: Path, target: Path) -> None:
 
 
 def looks_like_data(path: Path, manifest: Manifest) -> bool:
-    """Whether a program may have written the file as its state: nothing that runs, is built or tells about it."""
+    """True if the file may be state written by the program: not code, build output or documentation."""
     inside = path.relative_to(manifest.directory)
     folders = {part.lower() for part in inside.parts[:-1]}
     if folders & (_BUILT | _OF_AUTHORS) or any(part.startswith((".", "__")) for part in inside.parts[:-1]):
@@ -112,7 +119,7 @@ def looks_like_data(path: Path, manifest: Manifest) -> bool:
 
 
 def files_below(directory: Path) -> Iterator[Path]:
-    """Files and links, in order; without git's own and bytecode."""
+    """Files and links in order, without git's files and bytecode."""
     for folder, folders, names in os.walk(directory):
         linked = [name for name in folders if os.path.islink(os.path.join(folder, name))]
         folders[:] = sorted(set(folders) - {".git", "__pycache__"} - set(linked))
@@ -120,7 +127,7 @@ def files_below(directory: Path) -> Iterator[Path]:
 
 
 def git_lines(directory: Path, *words: str) -> list[str] | None:
-    """What git says about the directory, NUL between lines; None when it is not in a repository, or there is no git."""
+    """Output of git for the directory, NUL-separated; None without git or repository."""
     import subprocess
 
     inside = any((place / ".git").exists() for place in (directory, *directory.parents))
@@ -142,14 +149,14 @@ def git_lines(directory: Path, *words: str) -> list[str] | None:
 
 
 def own_data(manifest: Manifest) -> list[str]:
-    """The same among an author's sources, where only git can tell: what it ignores."""
+    """Data files in an author's sources: those that git ignores."""
     ignored = ignored_names(manifest.directory)
     found = ((path, str(path.relative_to(manifest.directory))) for path in files_below(manifest.directory))
     return [name for path, name in found if is_among(name, ignored) and looks_like_data(path, manifest)]
 
 
 def ignored_names(directory: Path) -> list[str]:
-    """What git ignores there, a whole directory as one name; nothing outside of a repository."""
+    """Names ignored by git, whole directories as one; none outside a repository."""
     words = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
     return [name.rstrip("/") for name in git_lines(directory, *words) or ()]
 
@@ -161,5 +168,5 @@ def is_among(name: str, names: list[str]) -> bool:
 def legacy_files(manifest: Manifest) -> list[str]:
     directory = manifest.directory
     found = [path for path in files_below(directory) if looks_like_data(path, manifest)]
-    tracked = set((found and git_lines(directory, "ls-files", "-z")) or ())  # what is kept in git is the author's
+    tracked = set((found and git_lines(directory, "ls-files", "-z")) or ())  # tracked files are the author's
     return [name for path in found if (name := str(path.relative_to(directory))) not in tracked]

@@ -1,5 +1,6 @@
-"""The ``permissions`` of a manifest, as data and in words. An extension with declared permissions gets only these;
-without, it has all rights of the user, unless it belongs to a project."""
+"""Parses and describes the ``permissions`` of a manifest.
+An extension with declared permissions gets only these; without, it has all rights of the user, unless it belongs to a
+project."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Permissions(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Paths as written. ``exec`` and ``intercept``: all of them, or these."""
+    """Paths as written. ``exec`` and ``intercept``: True for all, or a list."""
 
     read: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
@@ -37,12 +38,12 @@ class Permissions(msgspec.Struct, frozen=True, omit_defaults=True):
         return bool(self.intercept)
 
 
-# What a project's extension gets that does not say what it needs.
+# For a project's extension without declared permissions.
 OF_PROJECTS = Permissions(read=(PROJECT,), write=(".",), exec=True, intercept=True)
 
 
 def read_permissions(value: Any) -> tuple[Permissions, tuple[str, ...]]:
-    """What the field says, and keys in it that are nearly known ones; ExtensionError names the field that is wrong."""
+    """The permissions and misspelt keys; ExtensionError for an invalid field."""
     fields = _object("permissions", value)
     fs = _object("permissions.fs", fields.get("fs"))
     slips = [*_slips("permissions", fields, (*KEYS, *(f"fs.{name}" for name in _OF_FS))), *_slips("fs", fs, _OF_FS)]
@@ -62,7 +63,7 @@ def read_permissions(value: Any) -> tuple[Permissions, tuple[str, ...]]:
     ), tuple(slips)
 
 
-# --- in words
+# --- descriptions
 
 
 def describe_permissions(permissions: Permissions | None) -> list[str]:
@@ -73,19 +74,19 @@ def describe_permissions(permissions: Permissions | None) -> list[str]:
     lines = [
         f"reads {_listed(['its own directory', *(place for place in read if place != 'its own directory')])}",
         f"changes {_listed(['its data directory', *(place for place in write if place != 'its data directory')])}",
-        "connects to any place on the network" if permissions.net else "has no network",
+        "connects to the network" if permissions.net else "has no network",
         _programs(permissions.exec),
     ]
     if permissions.env:
         lines.append(f"gets the variables {_listed(permissions.env)}")
     if permissions.intercept:
-        what = "everything that can be" if permissions.intercept is True else _listed(permissions.intercept)
-        lines.append(f"may refuse and rewrite: {what}")
+        what = "all events" if permissions.intercept is True else _listed(permissions.intercept)
+        lines.append(f"may deny and rewrite: {what}")
     return lines
 
 
 def added_permissions(old: Permissions | None, new: Permissions | None) -> list[str]:
-    """What ``new`` allows that ``old`` does not, in words; empty when it is the same or less. None is everything."""
+    """Descriptions of what ``new`` allows and ``old`` does not; empty if not more. None is all rights."""
     if old is None:
         return []
     if new is None:
@@ -94,13 +95,13 @@ def added_permissions(old: Permissions | None, new: Permissions | None) -> list[
     found = [f"reads {_place(path)}" for path in new.read if not _is_below(path, (*readable, ".", DATA))]
     found += [f"changes {_place(path)}" for path in new.write if not _is_below(path, (*old.write, DATA))]
     if new.net and not old.net:
-        found.append("connects to any place on the network")
+        found.append("connects to the network")
     if more := _more(old.exec, new.exec):
         found.append(_programs(more))
     if names := [name for name in new.env if name not in old.env]:
         found.append(f"gets the variables {_listed(names)}")
     if more := _more(old.intercept, new.intercept):
-        found.append("may refuse and rewrite: " + ("everything that can be" if more is True else _listed(more)))
+        found.append("may deny and rewrite: " + ("all events" if more is True else _listed(more)))
     return found
 
 
@@ -140,14 +141,14 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(names)
 
 
-# --- reading the field
+# --- parsing
 
 
 def _object(name: str, value: Any) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise _Wrong(name, "is not an object")
+        raise _Wrong(name, "must be an object")
     return cast("dict[str, Any]", value)
 
 
@@ -155,19 +156,19 @@ def _texts(name: str, value: Any) -> list[str]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise _Wrong(f"permissions.{name}", "is not a list of strings")
+        raise _Wrong(f"permissions.{name}", "must be a list of strings")
     items = cast("list[Any]", value)
     if len(items) > _MOST:
         raise _Wrong(f"permissions.{name}", f"has more than {_MOST} entries")
     for item in items:
         if not isinstance(item, str) or not item or len(item) > _LONGEST or not item.isprintable():
-            raise _Wrong(f"permissions.{name}", f"cannot have {str(item)[:60]!r} in it")
+            raise _Wrong(f"permissions.{name}", f"has an invalid entry: {str(item)[:60]!r}")
     return items
 
 
 def _truth(name: str, value: Any) -> bool:
     if value is not None and not isinstance(value, bool):
-        raise _Wrong(f"permissions.{name}", "is neither true nor false")
+        raise _Wrong(f"permissions.{name}", "must be true or false")
     return bool(value)
 
 
@@ -175,7 +176,7 @@ def _all_or(name: str, value: Any, check: Any) -> bool | tuple[str, ...]:
     if isinstance(value, bool):
         return value or ()
     if value is not None and not isinstance(value, list):
-        raise _Wrong(f"permissions.{name}", "is neither true, false nor a list of strings")
+        raise _Wrong(f"permissions.{name}", "must be true, false or a list of strings")
     return tuple(_checked(name, _texts(name, value), check))
 
 
@@ -190,13 +191,13 @@ def _check_path(name: str, path: str) -> None:
     start = path.partition("/")[0]
     wrong = ""
     if ".." in path.split("/"):
-        wrong = "a path cannot have .. in it"
+        wrong = "must not contain .."
     elif start.startswith("$") and start not in (PROJECT, DATA):
-        wrong = f"only {PROJECT} and {DATA} stand for a directory; write ~ for your home"
+        wrong = f"only {PROJECT} and {DATA} are expanded; write ~ for your home"
     elif start.startswith("~") and start != "~":
-        wrong = "only ~ stands for a home"
+        wrong = "only ~ alone is a home"
     elif not path.strip("/"):
-        wrong = "that is everything; name directories"
+        wrong = "cannot be the whole file system; name directories"
     elif name == "fs.write" and start == PROJECT and (inside := os.path.normpath(path).split("/")[1:]):
         from zot.system.auto_executed import auto_executed_part
 
@@ -208,17 +209,17 @@ def _check_path(name: str, path: str) -> None:
 def _check_program(name: str) -> str:
     if os.path.isabs(name) or ("/" not in name and name not in (".", "..")):
         return ""
-    return "a program is a name on PATH or an absolute path; those in its own directory need no permission"
+    return "expected a name on PATH or an absolute path; programs in its own directory need no permission"
 
 
 def _check_variable(name: str) -> str:
-    return "" if _VARIABLE.fullmatch(name) else "is not the name of a variable"
+    return "" if _VARIABLE.fullmatch(name) else "must be a variable name"
 
 
 def _check_event(name: str) -> str:
     from zot.wire.extension_frames import INTERCEPTS
 
-    return "" if name in INTERCEPTS else f"cannot be intercepted; possible are {', '.join(INTERCEPTS)}"
+    return "" if name in INTERCEPTS else f"cannot be intercepted; expected {', '.join(INTERCEPTS)}"
 
 
 def _slips(where: str, fields: dict[str, Any], known: Sequence[str]) -> list[str]:

@@ -1,6 +1,6 @@
-"""Finds the extensions of a run in load order: explicit paths, project, user. Untrusted extensions count as absent; a
-project bundle hides only extensions without a process. No extension can replace a guard; a known guard that cannot
-run as before is missing, and tool calls are denied."""
+"""Finds the extensions of a run in load order: explicit paths, project, user.
+Untrusted extensions count as absent; a project bundle hides only extensions without a process. No extension can replace
+a guard; a known guard that cannot run as before is missing, and tool calls are denied."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from zot.features.trust import project_key
 from zot.system.files import is_missing
 
 STAGING = ".installing-"  # where `zot ext install` builds: never an extension
-RUNS_NOTHING = 'is a guard and runs nothing: "exec" is missing'
+RUNS_NOTHING = 'is a guard without a process: "exec" is missing'
 
 
 class DiscoveryFailed(ExtensionError):
-    """Nobody knows which extensions there are, nor whether one of them is a guard."""
+    """The extensions cannot be listed; one of them may be a guard."""
 
 
 class DiscoveredExtension(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class DiscoveredExtension(msgspec.Struct, frozen=True):
     data_dir: Path
     """Where the extension keeps state; the host creates it (0700) before the start."""
     was_guard: bool = False
-    """It was a guard when it was last seen, and its manifest does not deny it."""
+    """It was a guard in the last run, and its manifest does not contradict it."""
 
     @property
     def guards(self) -> bool:
@@ -50,7 +50,7 @@ class LoadProblem(msgspec.Struct, frozen=True):
 
     @property
     def message(self) -> str:
-        return f"{self.reason}; tool calls are refused: {self.fix}" if self.guard else self.reason
+        return f"{self.reason}; tool calls are denied: {self.fix}" if self.guard else self.reason
 
 
 class Discovery(msgspec.Struct):
@@ -60,15 +60,15 @@ class Discovery(msgspec.Struct):
     notes: list[str] = []
     """Skipped, shadowed, untrusted: one visible line each."""
     quiet: list[str] = []
-    """What is normal and only ``doctor`` tells: disabled extensions, and copies hidden by the project's."""
+    """Only for ``doctor``: disabled extensions, and copies hidden by the project's."""
     new_guards: list[str] = []
-    """The user's own directories that turned out to be guards."""
+    """The user's directories newly found to be guards."""
     former_guards: list[str] = []
-    """Those remembered as guards that say they no longer are."""
+    """Known guards that no longer declare themselves guards."""
 
 
 class _Found(msgspec.Struct):
-    """A directory with a manifest file; ``manifest`` is None when it cannot be used."""
+    """A directory with a manifest file; ``manifest`` is None if it cannot be used."""
 
     directory: Path
     manifest: Manifest | None
@@ -78,24 +78,24 @@ class _Found(msgspec.Struct):
 
     @property
     def declares_guard(self) -> bool:
-        """By its manifest, or by what is known of one whose manifest does not say."""
+        """A guard by its manifest, or by the registry if the manifest is silent."""
         if self.manifest is None:
             return self.was_guard or looks_like_guard(self.directory)
         return self.manifest.guard or (self.was_guard and not self.manifest.denies_guard)
 
     @property
     def is_active_guard(self) -> bool:
-        """A guard that is not disabled; one whose manifest cannot be used counts, for nothing says that it is."""
+        """A guard that is not disabled; one with an unusable manifest counts."""
         return self.declares_guard and (self.manifest is None or self.manifest.enabled)
 
     @property
     def presumed_guard(self) -> bool:
-        """Known as one, and not denying it."""
+        """A known guard whose manifest does not contradict it."""
         return self.was_guard and self.declares_guard
 
     @property
     def runs(self) -> bool:
-        """Whether it starts a process; one whose manifest cannot be used might."""
+        """True if it starts a process; assumed for an unusable manifest."""
         return self.manifest is None or self.manifest.has_process
 
 
@@ -150,14 +150,14 @@ def global_dir(home: Path) -> Path:
 
 
 def candidates(parent: Path) -> list[Path]:
-    """Directories with a manifest, sorted by name. Unreadable ones are included, so that reading tells why; CannotList
-    for the parent."""
+    """Directories with a manifest, sorted by name.
+    Unreadable ones are included, so that reading reports why; DiscoveryFailed for the parent."""
     try:
         names = sorted(os.listdir(parent))
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        raise DiscoveryFailed(f"the extensions in {parent} cannot be listed: {error.strerror}") from error
+        raise DiscoveryFailed(f"cannot list the extensions in {parent}: {error.strerror}") from error
     paths = [Path(os.path.abspath(parent)) / name for name in names if not name.startswith(STAGING)]
     return [path for path in paths if _may_be_directory(path) and not is_missing(path / FILE)]
 
@@ -178,12 +178,12 @@ def _explicit(paths: Sequence[Path], cwd: Path, home: Path, result: Discovery) -
         found.was_guard = project_key(directory) in known
         if found.manifest is None:
             reason = found.reason if directory.is_dir() else "no such directory"
-            fix = f"repair {directory / FILE}, or leave out --ext"
+            fix = f"repair {directory / FILE}, or run without --ext"
             result.problems.append(LoadProblem(directory, reason, found.declares_guard, fix))
         elif not found.manifest.enabled:
-            result.notes.append(f"extension {found.manifest.name} is disabled and was skipped: {directory}")
+            result.notes.append(f"skipped extension {found.manifest.name}: disabled ({directory})")
         elif found.declares_guard and not found.runs:
-            result.problems.append(LoadProblem(directory, RUNS_NOTHING, True, "leave out --ext"))
+            result.problems.append(LoadProblem(directory, RUNS_NOTHING, True, "run without --ext"))
         else:
             place = data_dir(found.manifest, "explicit", cwd, home)
             entries.append(DiscoveredExtension(found.manifest, "explicit", place, found.presumed_guard))
@@ -191,50 +191,50 @@ def _explicit(paths: Sequence[Path], cwd: Path, home: Path, result: Discovery) -
 
 
 def _project(cwd: Path, trust: ExtensionTrust, trust_project: bool, result: Discovery) -> list[_Found]:
-    """The project's extensions that count: the trusted ones, and bundles, which run nothing."""
+    """The project's trusted extensions, and bundles, which run nothing."""
     counted: list[_Found] = []
     records = trust.project_records(cwd)
-    for directory in _listed(project_dir(cwd), result, guards=False):  # those that were trusted are missed below
+    for directory in _listed(project_dir(cwd), result, guards=False):  # missing trusted ones are reported below
         record = records.pop(extension_key(directory), None)
         found = _find(directory)
         found.was_guard = record is not None and record.guard
         exactly = trust.is_trusted(directory)
         found.trusted = trust_project or exactly
         if found.was_guard and not _runs_as_guard(found, exactly, trust_project):
-            # a guard that was trusted does not run as it was trusted
-            changes = ", ".join(trust.changed(found.directory)) or found.reason or "it does not run as one any more"
-            fix = f"look at it, then run `zot ext trust {found.directory}`, or `zot ext untrust` to do without it"
-            result.problems.append(LoadProblem(found.directory, f"a trusted guard has changed ({changes})", True, fix))
+            # a trusted guard changed
+            changes = ", ".join(trust.changed(found.directory)) or found.reason or "it no longer runs as a guard"
+            fix = f"review it, then run `zot ext trust {found.directory}`; drop it: `zot ext untrust`"
+            result.problems.append(LoadProblem(found.directory, f"a trusted guard changed ({changes})", True, fix))
         elif found.trusted or not found.runs:
             counted.append(found)
         else:
             _report_untrusted(found, record is not None, result)
     for key, record in records.items():
         if record.guard:
-            fix = f"restore it, or run `zot ext untrust {key}` to do without it"
-            result.problems.append(LoadProblem(Path(key), f"the trusted guard {record.name} is gone", True, fix))
+            fix = f"restore it, or drop it: `zot ext untrust {key}`"
+            result.problems.append(LoadProblem(Path(key), f"the trusted guard {record.name} is missing", True, fix))
     return counted
 
 
 def _runs_as_guard(found: _Found, exactly: bool, trust_project: bool) -> bool:
-    """Whether a guard that was trusted is there: as it was trusted, or with everything trusted and still saying so."""
+    """True if a trusted guard is present unchanged, or with --trust-project and still declared."""
     if found.manifest is None or not (found.runs and found.is_active_guard):
         return False
     return exactly or (trust_project and found.manifest.guard)
 
 
 def _report_untrusted(found: _Found, was_trusted: bool, result: Discovery) -> None:
-    fix = f"look at it, then run `zot ext trust {found.directory}`"
+    fix = f"review it, then run `zot ext trust {found.directory}`"
     if found.manifest is None:
         result.problems.append(LoadProblem(found.directory, found.reason))
     elif found.manifest.enabled:
         why = "has changed since you trusted it" if was_trusted else "is not trusted"
         name = found.manifest.name
-        result.notes.append(f"project extension {name} {why} and was skipped; {fix} (or pass --trust-project)")
+        result.notes.append(f"skipped project extension {name}, which {why}; {fix} (or pass --trust-project)")
 
 
 def _own(home: Path, result: Discovery) -> list[_Found]:
-    """The user's own, among them guards that were seen before and have lost their manifest or their directory."""
+    """The user's extensions, including known guards with a missing manifest or directory."""
     known = known_guards(home).guards
     present = _listed(global_dir(home), result, guards=True)
     lost = known.difference(directory.name for directory in present)
@@ -248,12 +248,14 @@ def _own(home: Path, result: Discovery) -> list[_Found]:
             result.former_guards.append(item.directory.name)
             disabled = item.manifest is not None and not item.manifest.enabled
             says = '"enabled" is false' if disabled else '"guard" is false'
-            result.notes.append(f"your guard {item.directory.name} guards no longer: {says} in {item.directory / FILE}")
+            result.notes.append(
+                f"your guard {item.directory.name} is no longer a guard: {says} in {item.directory / FILE}"
+            )
     return found
 
 
 def _listed(parent: Path, result: Discovery, *, guards: bool) -> list[Path]:
-    """``guards``: where one may be among those that cannot be listed, tool calls are refused."""
+    """``guards``: deny tool calls if the directory cannot be listed."""
     try:
         return candidates(parent)
     except DiscoveryFailed as error:
@@ -262,7 +264,7 @@ def _listed(parent: Path, result: Discovery, *, guards: bool) -> list[Path]:
 
 
 def _not_hidden(own: list[_Found], project: list[_Found], result: Discovery) -> list[_Found]:
-    """The first stage, by directory name: what of the user's own the project does not hide."""
+    """First stage, by directory name: the user's extensions that the project does not hide."""
     by_name = {found.directory.name: found for found in project}
     kept: list[_Found] = []
     for found in own:
@@ -291,12 +293,12 @@ def _enabled(found: list[_Found], scope: Scope, cwd: Path, home: Path, result: D
 
 
 def _fix(directory: Path, scope: Scope) -> str:
-    without = f"run `zot ext remove {directory.name}` to do without it" if scope == "global" else "remove it"
+    without = f"drop it: `zot ext remove {directory.name}`" if scope == "global" else "remove it"
     return f"repair {directory / FILE}, or {without}"
 
 
 def _unique(entries: list[DiscoveredExtension], result: Discovery) -> list[DiscoveredExtension]:
-    """The second stage, by manifest name: one of each, in load order."""
+    """Second stage, by manifest name: one of each, in load order."""
     same_name: dict[str, list[DiscoveredExtension]] = {}
     for entry in entries:
         same_name.setdefault(entry.manifest.name, []).append(entry)
@@ -312,8 +314,8 @@ def _unique(entries: list[DiscoveredExtension], result: Discovery) -> list[Disco
 
 
 def _winner(group: list[DiscoveredExtension]) -> DiscoveredExtension:
-    """Guards first, the user's own before others; else the first, but a project bundle does not replace an extension
-    that runs."""
+    """Guards first, the user's before others; else the first.
+    A project bundle does not replace an extension that runs."""
     guards = [entry for entry in group if entry.guards]
     if guards:
         return next((entry for entry in guards if entry.scope == "global"), guards[0])
@@ -324,18 +326,18 @@ def _winner(group: list[DiscoveredExtension]) -> DiscoveredExtension:
 
 
 def _report_skipped(skipped: DiscoveredExtension, winner: DiscoveredExtension, result: Discovery) -> None:
-    """The same directory reached twice (a link, a path typed twice) is nothing to worry about; a second guard is."""
+    """A directory reached twice (link, repeated path) is normal; a second guard is not."""
     name, directory, place = skipped.manifest.name, skipped.manifest.directory, winner.manifest.directory
     if os.path.realpath(directory) == os.path.realpath(place):
-        result.quiet.append(f"extension {name} in {directory} was skipped: {place} has that name")
+        result.quiet.append(f"skipped extension {name} in {directory}: {place} has the same name")
     elif skipped.guards and (skipped.was_guard or skipped.scope != "project"):
-        fix = "rename one of them, or take one away (`zot ext disable`, `zot ext untrust`, no --ext)"
-        result.problems.append(LoadProblem(directory, f"{place} is a guard named {name} too", True, fix))
+        fix = "rename one of them or drop one (`zot ext disable`, `zot ext untrust`, no --ext)"
+        result.problems.append(LoadProblem(directory, f"{place} is also a guard named {name}", True, fix))
     elif skipped.scope == "project" and winner.scope == "global":
-        result.notes.append(f"project extension {name} was skipped: your own extension of that name wins")
+        result.notes.append(f"skipped project extension {name}: your own extension has the same name")
     else:
         guard = ", a guard," if winner.guards else ""
-        result.notes.append(f"extension {name} in {directory} was skipped: {place}{guard} has that name")
+        result.notes.append(f"skipped extension {name} in {directory}: {place}{guard} has the same name")
 
 
 def _find(directory: Path) -> _Found:
@@ -345,12 +347,11 @@ def _find(directory: Path) -> _Found:
         return _Found(directory, None, str(error))
 
 
-# Skills of extensions, found from the manifests without starting anything. Each must lie in the extension's
-# directory.
+# Skills of extensions, found from the manifests without starting anything. Each must be in the extension's directory.
 
 
 def skill_files(entries: Iterable[DiscoveredExtension]) -> tuple[list[SkillFile], list[str]]:
-    """The SKILL.md files of all extensions in load order, and what is wrong with the manifests' entries."""
+    """The SKILL.md files of all extensions in load order, and problems of manifest entries."""
     found: list[SkillFile] = []
     problems: list[str] = []
     for entry in entries:
@@ -359,7 +360,7 @@ def skill_files(entries: Iterable[DiscoveredExtension]) -> tuple[list[SkillFile]
             try:
                 files = _files(entry.manifest.directory, item)
             except ValueError as error:
-                problems.append(f"extension {name}: skills entry {item!r} {error}; it was skipped")
+                problems.append(f"extension {name}: skipped skills entry {item!r}: {error}")
             else:
                 label, directory = f"extension {name}", entry.manifest.directory
                 found += [SkillFile(file, label, f"{_kebab(name)}:", directory) for file in files]
@@ -369,7 +370,7 @@ def skill_files(entries: Iterable[DiscoveredExtension]) -> tuple[list[SkillFile]
 def _files(directory: Path, item: str) -> list[Path]:
     path = directory / item
     if ".." in Path(item).parts or not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(directory)):
-        raise ValueError("leads out of the extension's directory")
+        raise ValueError("is outside the extension's directory")
     if path.is_dir():
         return sorted(path.rglob(FILE_NAME))
     if path.name == FILE_NAME and path.is_file():

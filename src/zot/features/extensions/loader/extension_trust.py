@@ -26,14 +26,14 @@ from zot.system.temp_files import remove_tree
 if TYPE_CHECKING:
     from zot.features.extensions.loader.trusted_copy import FileDigest
 
-NOT_AS_TRUSTED = "its files are not those you trusted; look at them, then run `zot ext trust`"
+NOT_AS_TRUSTED = "its files changed since you trusted them; review them, then run `zot ext trust`"
 
 _MAKING = ".making-"
 _A_DAY_S = 86_400
 
 
 class ExtensionRecord(msgspec.Struct, frozen=True):
-    """What was trusted; ``guard`` stays known whatever becomes of the files, and says that it was enabled."""
+    """A trust record; ``guard`` is kept even if the files are lost, and implies enabled."""
 
     name: str = ""
     exec: str = ""
@@ -41,9 +41,9 @@ class ExtensionRecord(msgspec.Struct, frozen=True):
     guard: bool = False
     files: dict[str, str] = {}
     permissions: Permissions | None = None
-    """What it asked for; None when it did not say."""
+    """Its permissions; None if undeclared."""
     unconfined: bool = False
-    """A person let it run with all rights."""
+    """The user let it run with all rights."""
 
 
 class _Records(msgspec.Struct):
@@ -51,7 +51,8 @@ class _Records(msgspec.Struct):
 
 
 class ExtensionTrust:
-    """Reads the store each time, since other processes change it. Hashing and copying are imported on demand."""
+    """Reads the store each time, since other processes change it.
+    Hashing and copying are imported on demand."""
 
     def __init__(self, home: Path) -> None:
         self._store = TrustStore(home)
@@ -60,10 +61,10 @@ class ExtensionTrust:
         self._editing: dict[str, Permissions] = {}
         self.trusted_for_session: list[str] = []
 
-    # --- looking
+    # --- checking
 
     def is_trusted(self, directory: Path) -> bool:
-        """Whether the directory holds exactly what was trusted. Asked before every start, restarts included."""
+        """True if the directory has exactly the trusted content. Checked before every start."""
         return extension_key(directory) in self._editing or (
             self.record(directory) is not None and not self.changed(directory)
         )
@@ -75,7 +76,7 @@ class ExtensionTrust:
         return self._records().get(key)
 
     def changed(self, directory: Path) -> list[str]:
-        """What differs from the trusted content, one line each; empty when it is the same or was never trusted."""
+        """Differences from the trusted content, one line each; empty if equal or never trusted."""
         record = self.record(directory)
         if record is None:
             return []
@@ -84,17 +85,17 @@ class ExtensionTrust:
         try:
             return differences(fingerprint(directory), record.files)
         except OSError as error:
-            return [f"cannot be read: {error.strerror or error}"]
+            return [f"cannot read it: {error.strerror or error}"]
         except ExtensionError as error:
             return [str(error)]
 
     def is_unconfined(self, directory: Path) -> bool:
-        """Whether a person let exactly this content run with all rights."""
+        """True if exactly this content was allowed all rights."""
         record = self.record(directory)
         return record is not None and record.unconfined and not self.changed(directory)
 
     def project_records(self, cwd: Path) -> dict[str, ExtensionRecord]:
-        """The records of a project by ``extension_key``, including those of extensions that are gone by now."""
+        """Trust records of a project by ``extension_key``, including missing extensions."""
         parent = os.path.join(project_key(cwd), ".zot", "extensions")
         known = self._records()
         return {key: record for key, record in sorted(known.items()) if os.path.dirname(key) == parent}
@@ -104,7 +105,7 @@ class ExtensionTrust:
         ExtensionError if it may not run."""
         if (granted := self._editing.get(extension_key(directory))) is not None:
             if more := added_permissions(granted, read_manifest(directory).permissions or OF_PROJECTS):
-                raise ExtensionError(f"asks for more than you granted it: {'; '.join(more)}; run `zot ext trust`")
+                raise ExtensionError(f"requests more than you granted: {'; '.join(more)}; review it: `zot ext trust`")
             return directory
         record = self.record(directory)
         if record is None or self.changed(directory):
@@ -121,8 +122,8 @@ class ExtensionTrust:
         return copy
 
     def pending_decision(self, directory: Path) -> UntrustedExtension | None:
-        """What to decide about, None if it would not run; ExtensionError or OSError if it cannot be trusted. The
-        manifest is the fingerprint's."""
+        """The decision for the user; None if it would not run.
+        ExtensionError or OSError if it cannot be trusted. The manifest is the fingerprint's."""
         from zot.features.extensions.loader.trusted_copy import check_command, differences, fingerprint
 
         data = b""
@@ -157,14 +158,14 @@ class ExtensionTrust:
     def trust(
         self, directory: Path, seen: dict[str, str] | None = None, *, unconfined: bool | None = False
     ) -> ExtensionRecord:
-        """Trust the current content; ExtensionError if it differs from ``seen``. ``unconfined``: all rights, None for
-        no change."""
+        """Trust the current content; ExtensionError if it differs from ``seen``.
+        ``unconfined``: all rights, None for no change."""
         from zot.features.extensions.loader.trusted_copy import copy_path, differences, remove_copies
 
         key = extension_key(directory)
         with self._copied(directory) as (making, manifest, files):
             if seen is not None and (changes := differences(files, seen)):
-                raise ExtensionError(f"has changed since you were asked ({', '.join(changes[:5])}); look again")
+                raise ExtensionError(f"changed during the review ({', '.join(changes[:5])}); review it again")
             copy = copy_path(self._home, key, directory.name, files)
             self._put(making, copy, files)
         with self._edit() as records:
@@ -179,11 +180,11 @@ class ExtensionTrust:
         return record
 
     def untrust(self, directory: Path) -> bool:
-        """Delete the record of the directory; False when there is none."""
+        """Delete the record of the directory; False without one."""
         return self.untrust_key(extension_key(directory))
 
     def untrust_key(self, key: str) -> bool:
-        """The same for an ``extension_key``: the directory may be gone."""
+        """The same for an ``extension_key``, also if the directory is missing."""
         from zot.features.extensions.loader.trusted_copy import remove_copies
 
         with self._edit() as records:
@@ -192,12 +193,12 @@ class ExtensionTrust:
         return known
 
     def trust_for_session(self, directory: Path) -> None:
-        """Accept whatever the directory holds until this process ends, and what it asks for now; nothing is stored."""
+        """Accept the directory's content and permissions until this process ends; nothing is saved."""
         self.trusted_for_session.append(str(directory))
         self._editing[extension_key(directory)] = read_manifest(directory).permissions or OF_PROJECTS
 
     def record_guard(self, directory: Path, guard: bool) -> bool:
-        """What the hello of a trusted extension said of that, for the next time; False when it is not a trusted one."""
+        """Store what the hello of a trusted extension declared; False if it is untrusted."""
         key = extension_key(directory)
         with self._edit() as records:
             if (record := records.get(key)) is not None:
@@ -222,12 +223,12 @@ class ExtensionTrust:
 
     @contextmanager
     def _copied(self, directory: Path) -> Generator[tuple[Path, Manifest, dict[str, str]]]:
-        """A new copy that nobody uses yet, with its manifest and fingerprint; what is left at the end is removed."""
+        """A new private copy with its manifest and fingerprint; removed at the end if still there."""
         from zot.features.extensions.loader.trusted_copy import PLACE, make_copy
 
         for stale in (self._home / PLACE).glob(f"{_MAKING}*"):
             with suppress(OSError):
-                if time.time() - stale.stat().st_mtime > _A_DAY_S:  # its maker was killed
+                if time.time() - stale.stat().st_mtime > _A_DAY_S:  # left by a killed process
                     remove_tree(stale)
         making = self._home / PLACE / f"{_MAKING}{os.urandom(6).hex()}"
         try:
@@ -237,7 +238,7 @@ class ExtensionTrust:
             remove_tree(making)
 
     def _put(self, making: Path, copy: Path, files: dict[str, str]) -> None:
-        """Under its name at once; another process may have put the same there meanwhile."""
+        """Rename into place; another process may have created the same."""
         from zot.features.extensions.loader.trusted_copy import is_intact
 
         copy.parent.parent.mkdir(mode=0o700, exist_ok=True)
@@ -249,7 +250,7 @@ class ExtensionTrust:
 
 
 def extension_key(directory: Path) -> str:
-    """The real project path and the extension's path in it as written, so that a link there has the same key."""
+    """The real project path and the extension's path in it as written, so that a link has the same key."""
     place = Path(os.path.abspath(directory))
     inside = place.parts[-3:-1] == (".zot", "extensions")
     project = place.parents[2] if inside else place.parent
@@ -257,7 +258,7 @@ def extension_key(directory: Path) -> str:
 
 
 class UntrustedExtension(msgspec.Struct, frozen=True):
-    """One project extension a person has to decide about, as it was when it was looked at."""
+    """One project extension awaiting a decision, as it was when read."""
 
     directory: Path
     name: str
@@ -265,20 +266,20 @@ class UntrustedExtension(msgspec.Struct, frozen=True):
     args: tuple[str, ...]
     guard: bool
     changes: list[str]
-    """Empty for one that was never trusted."""
+    """Empty if never trusted."""
     fingerprint: dict[str, str]
-    """Hand it back with the answer: that is what was decided about."""
+    """Pass it back with the answer: it identifies the reviewed content."""
     permissions: list[str] = []
-    """What it may do, in words."""
+    """Descriptions of its permissions."""
     wider: list[str] = []
-    """What of that is more than was granted before."""
+    """Permissions beyond those granted before."""
 
     @property
     def files(self) -> list[str]:
         return sorted(self.fingerprint)
 
     def as_item(self) -> Untrusted:
-        details = [f"more than you granted before: it {line}" for line in self.wider]
+        details = [f"new: it {line}" for line in self.wider]
         details += [f"it {line}" for line in self.permissions]
         return Untrusted(
             kind="extension",
@@ -292,15 +293,15 @@ class UntrustedExtension(msgspec.Struct, frozen=True):
 
 
 def untrusted_extensions(cwd: Path, trust: ExtensionTrust) -> list[UntrustedExtension]:
-    """The project's extensions that would run if they were trusted, sorted: one question lists them all."""
+    """The project's extensions that trust would let run, sorted for one question."""
     from zot.features.extensions.loader.discovery import candidates, project_dir
 
     found: list[UntrustedExtension] = []
     directories: list[Path] = []
-    with suppress(ExtensionError):  # they cannot be listed; discovery tells why
+    with suppress(ExtensionError):  # discovery reports why they cannot be listed
         directories = candidates(project_dir(cwd))
     for directory in directories:
-        with suppress(ExtensionError, OSError):  # it cannot run; discovery tells why
+        with suppress(ExtensionError, OSError):  # discovery reports why it cannot run
             if not trust.is_trusted(directory) and (entry := trust.pending_decision(directory)):
                 found.append(entry)
     return found

@@ -1,5 +1,6 @@
-"""Known guards (``$ZOT_HOME/guards.json``). A damaged or missing manifest cannot declare a guard, so this file
-ensures that such a guard denies instead of being skipped. Guards of projects are part of their trust."""
+"""Known guards (``$ZOT_HOME/guards.json``).
+A damaged or missing manifest cannot declare a guard, so this file ensures that such a guard denies instead of being
+skipped. Guards of projects are part of their trust."""
 
 from __future__ import annotations
 
@@ -17,14 +18,14 @@ class KnownGuards(msgspec.Struct):
     guards: set[str] = set()
     """Names of directories in the user's own extensions."""
     paths: set[str] = set()
-    """Elsewhere, by ``project_key``: those that were named with ``--ext`` or run under ``--trust-project``."""
+    """Elsewhere, by ``project_key``: guards named with ``--ext`` or run under ``--trust-project``."""
 
 
 class _GuardsFile(JsonStore[KnownGuards]):
-    """Without any guard there is no file."""
+    """Without guards there is no file."""
 
     def __init__(self, home: Path) -> None:
-        super().__init__(home / FILE, KnownGuards, "look at `zot ext list` for missing guards, then delete the file")
+        super().__init__(home / FILE, KnownGuards, "check `zot ext list` for missing guards, then delete the file")
 
     def encode(self, content: KnownGuards) -> bytes:
         fields = {name: names for name, names in msgspec.structs.asdict(content).items() if names}
@@ -38,7 +39,7 @@ class _GuardsFile(JsonStore[KnownGuards]):
 
 
 def known_guards(home: Path) -> KnownGuards:
-    """ConfigError when the file cannot be used: then nobody can say which guard is missing."""
+    """ConfigError if the file cannot be used: missing guards are then unknown."""
     return _GuardsFile(home).load()
 
 
@@ -52,7 +53,7 @@ def remember(
 
 
 def forget(home: Path, name: str) -> bool:
-    """Whether ``name`` was known as a guard until now."""
+    """True if ``name`` is a known guard."""
     if name not in known_guards(home).guards:
         return False
     remember(home, forgotten=[name])

@@ -1,6 +1,6 @@
-"""``$ZOT_HOME/ext-lock.json``: pinned files and granted permissions of the user's extensions. Each start compares the
-files, reading only those with changed metadata; a difference prevents the start. More permissions than granted are
-refused."""
+"""``$ZOT_HOME/ext-lock.json``: pinned files and granted permissions of the user's extensions.
+Each start compares the files, reading only those with changed metadata; a difference prevents the start. More
+permissions than granted are refused."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VERSION = 1
 
 
 class Pin(msgspec.Struct, frozen=True):
-    """``digest`` is of the content, or says where a link leads; ``mark`` is what the file system says about it."""
+    """``digest`` is of the content or a link's target; ``mark`` is the file's metadata."""
 
     digest: str
     mark: str = ""
@@ -43,31 +43,29 @@ class _LockFields(msgspec.Struct):
 
 
 class LockFile:
-    """By the name of the directory in the user's extensions."""
+    """By directory name in the user's extensions."""
 
     def __init__(self, home: Path) -> None:
         self.path = home / LOCK
-        advice = "repair the file, or delete it: then nothing is pinned and granted any more"
+        advice = "repair the file, or delete it to drop all pins and grants"
         self._file = JsonStore(self.path, _LockFields, advice)
 
     def of(self, name: str) -> LockEntry | None:
         return self._file.load().extensions.get(name)
 
     def check(self, manifest: Manifest) -> LockEntry | None:
-        """ExtensionError when the files, or the permissions, are not those that were accepted."""
+        """ExtensionError if files or permissions differ from the accepted ones."""
         name = manifest.directory.name
         known = self.of(name)
         if known is None:
             return None
         if known.pins and (wrong := min((_differences(manifest.directory, pins) for pins in known.pins), key=len)):
             more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-            mend = f"`zot ext update --force {name}` brings it back, `zot ext trust {name}` accepts it as it is"
+            mend = f"restore it: `zot ext update --force {name}`; accept it as it is: `zot ext trust {name}`"
             path, what = manifest.directory / wrong[0][0], wrong[0][1]
             raise ExtensionError(f"{path} {what} since it was installed{more}; {mend}")
         if known.confined and (more := added_permissions(known.granted, manifest.permissions)):
-            raise ExtensionError(
-                f"asks for more than you granted it: {'; '.join(more)}; `zot ext trust {name}` grants it"
-            )
+            raise ExtensionError(f"requests more than you granted: {'; '.join(more)}; grant it: `zot ext trust {name}`")
         return known
 
     def is_intact(self, directory: Path) -> bool:
@@ -77,32 +75,32 @@ class LockFile:
     # --- deciding
 
     def stage_update(self, name: str, files: dict[str, Pin]) -> None:
-        """What is about to take the place of what is there: until it has, both may be found."""
+        """Pin the next version beside the current one: during an update either may be found."""
         with self._file.edit() as content:
             old = content.extensions.get(name)
             if old is not None and old.pins:
                 content.extensions[name] = msgspec.structs.replace(old, pins=(old.pins[0], files))
 
     def accept(self, name: str, permissions: Permissions | None, files: dict[str, Pin] | None) -> None:
-        """Exactly these files, if somebody knows which, and the permissions that it asks for now."""
+        """Pin these files, if known, and grant the current permissions."""
         pins = (files,) if files is not None else ()
         with self._file.edit() as content:
             content.extensions[name] = LockEntry(pins, permissions is not None, permissions or Permissions())
 
     def grant(self, name: str, permissions: Permissions | None) -> None:
-        """What it asks for by now; its files stay pinned as they are."""
+        """Grant the current permissions; the files stay pinned."""
         with self._file.edit() as content:
             pins = known.pins if (known := content.extensions.get(name)) else ()
             content.extensions[name] = LockEntry(pins, permissions is not None, permissions or Permissions())
 
     def grant_first(self, manifest: Manifest) -> None:
-        """One that nobody installed and that says what it needs: from now on it gets no more than that."""
+        """Limit an extension that was not installed to its declared permissions."""
         with self._file.edit() as content:
             granted = LockEntry((), True, manifest.permissions or Permissions())
             content.extensions.setdefault(manifest.directory.name, granted)
 
     def repin(self, directory: Path, name: str) -> None:
-        """A file of a pinned extension was rewritten by zot itself."""
+        """Pin a file that zot itself rewrote."""
         with self._file.edit() as content:
             old = content.extensions.get(directory.name)
             if old is not None and old.pins:
@@ -124,27 +122,27 @@ def pins_of(directory: Path, names: Iterable[str]) -> dict[str, Pin]:
 
 
 def pin(path: Path) -> Pin:
-    mark = _mark(path)  # first: what changes while it is read does not count as read
+    mark = _mark(path)  # first, so that a change during the read is detected
     return Pin(_digest(path), mark)
 
 
 def _differences(directory: Path, pins: dict[str, Pin]) -> list[tuple[str, str]]:
-    """Each file with what happened to it; the manifest last, because its change is the one least surprising."""
+    """Each file with its difference; the manifest last, since it changes most often."""
     found: list[tuple[str, str]] = []
     for name in sorted(pins, key=lambda name: (name == FILE, name)):
         path, expected = directory / name, pins[name]
         try:
             if expected.mark != _mark(path) and _digest(path) != expected.digest:
-                found.append((name, "has changed"))
+                found.append((name, "changed"))
         except FileNotFoundError:
-            found.append((name, "is gone"))
+            found.append((name, "is missing"))
         except OSError as error:
             found.append((name, f"cannot be read ({error.strerror})"))
     return found
 
 
 def _mark(path: Path) -> str:
-    """Nobody can give a changed file its old time of change of status back."""
+    """Metadata with the status-change time, which cannot be set back."""
     info = path.lstat()
     return f"{info.st_ino} {info.st_size} {info.st_mtime_ns} {info.st_ctime_ns} {info.st_mode:o}"
 
@@ -156,12 +154,11 @@ def _digest(path: Path) -> str:
         return sha256_of(file)
 
 
-# The user's extensions that ask for more than they were granted. Changed files are another matter, which no question
-# settles.
+# The user's extensions that request more than granted. Changed files are not covered by this question.
 
 
 class PermissionChange(msgspec.Struct, frozen=True):
-    """One of them as it was when it was looked at; ``asked`` None is everything."""
+    """One of them as it was when read; ``asked`` None is all rights."""
 
     directory: Path
     name: str
@@ -170,7 +167,7 @@ class PermissionChange(msgspec.Struct, frozen=True):
     guard: bool
     asked: Permissions | None
     wider: tuple[str, ...]
-    """What is more than was granted, in words."""
+    """Descriptions of the additional permissions."""
 
     @property
     def permissions(self) -> list[str]:
@@ -178,25 +175,25 @@ class PermissionChange(msgspec.Struct, frozen=True):
 
 
 def find_permission_changes(home: Path) -> list[PermissionChange]:
-    """Those that would run if it were granted, sorted: one question lists them all."""
+    """Extensions that a grant would let run, sorted for one question."""
     from zot.features.extensions.loader.discovery import candidates, global_dir
 
     lock, found = LockFile(home), list[PermissionChange]()
     directories: list[Path] = []
-    with suppress(ExtensionError):  # they cannot be listed; discovery tells why
+    with suppress(ExtensionError):  # discovery reports why they cannot be listed
         directories = candidates(global_dir(home))
     for directory in directories:
-        with suppress(ExtensionError, ConfigError, OSError):  # it cannot run; its start tells why
+        with suppress(ExtensionError, ConfigError, OSError):  # the start reports why it cannot run
             if (entry := _looked_at(directory, lock)) is not None:
                 found.append(entry)
     return found
 
 
 def grant(home: Path, seen: PermissionChange) -> None:
-    """Exactly what was shown; ExtensionError when it asks for something else by now."""
+    """Grant exactly what was shown; ExtensionError if it changed."""
     lock = LockFile(home)
     if _looked_at(seen.directory, lock) != seen:
-        raise ExtensionError("has changed since you were asked; look again")
+        raise ExtensionError("changed during the review; review it again")
     lock.grant(seen.directory.name, seen.asked)
 
 

@@ -54,35 +54,35 @@ class Manifest(msgspec.Struct, frozen=True):
     enabled: bool = True
     guard: bool = False
     denies_guard: bool = False
-    """It says that it is no guard, which is more than saying nothing."""
+    """Declares that it is no guard, unlike a missing field."""
     permissions: Permissions | None = None
-    """What it asks for; None when it does not say."""
+    """Declared permissions; None if missing."""
     themes: tuple[Path, ...] = ()
     slips: tuple[str, ...] = ()
-    """Keys nobody knows that are nearly known ones: a misspelt "guard" guards nothing."""
+    """Unknown keys close to known ones, such as a misspelt "guard"."""
 
     @property
     def has_process(self) -> bool:
-        """False for a bundle of themes or skills: nothing is started, nothing needs trust."""
+        """False for a bundle of themes or skills: nothing runs, nothing needs trust."""
         return bool(self.exec)
 
     @property
     def kind(self) -> str:
-        """What a user gets from it: ``process``, ``theme``, ``process+theme`` or ``skills``."""
+        """What it provides: ``process``, ``theme``, ``process+theme`` or ``skills``."""
         parts = ["process"] * bool(self.exec) + ["theme"] * bool(self.themes)
         return "+".join(parts) or "skills"
 
     def argv(self, path_variable: str) -> list[str]:
-        """What to run, ``exec`` resolved; ``path_variable`` is the value of ``PATH``."""
+        """The command to run with ``exec`` resolved; ``path_variable`` is the value of ``PATH``."""
         if not self.exec:
             raise ExtensionError("has no exec: it is a bundle without a process")
-        from zot.features.child_process import resolve_exec  # only where it is started
+        from zot.features.child_process import resolve_exec  # only needed at the start
 
         return [resolve_exec(self.exec, self.directory, path_variable), *self.args]
 
 
 def read_manifest(directory: Path, data: bytes | None = None) -> Manifest:
-    """The manifest in ``directory``, or the one that was read there; ExtensionError says why it cannot be used."""
+    """The manifest in ``directory``, or from ``data``; ExtensionError if it cannot be used."""
     directory = Path(os.path.abspath(directory))
     fields, slips = _decode(directory / FILE, _read(directory / FILE) if data is None else data)
     permissions = None
@@ -91,7 +91,7 @@ def read_manifest(directory: Path, data: bytes | None = None) -> Manifest:
 
         permissions, more = read_permissions(fields.permissions)
         if fields.guard and not permissions.intercepts:
-            raise ExtensionError(f'{FILE}: "permissions.intercept" is missing: a guard can do nothing without it')
+            raise ExtensionError(f'{FILE}: "permissions.intercept" is missing; a guard requires it')
         slips = (*slips, *more)
     themes = tuple(path for name in THEME_FILES if (path := directory / name).is_file())
     manifest = Manifest(
@@ -111,14 +111,14 @@ def read_manifest(directory: Path, data: bytes | None = None) -> Manifest:
         slips=slips,
     )
     if not (manifest.exec or manifest.themes or manifest.skills):
-        raise ExtensionError(f'{FILE}: "exec" is missing, and there is neither a theme file nor "skills"')
+        raise ExtensionError(f'{FILE}: expected "exec", a theme file or "skills"')
     if "\0" in "".join((manifest.exec, *manifest.args)):
-        raise ExtensionError(f'{FILE}: "exec" and "args" cannot hold NUL characters')
+        raise ExtensionError(f'{FILE}: "exec" and "args" must not contain NUL characters')
     return manifest
 
 
 def looks_like_guard(directory: Path) -> bool:
-    """Whether an unusable or unreadable manifest may declare a guard: the host must fail closed."""
+    """True if an unusable or unreadable manifest may declare a guard: the host must fail closed."""
     try:
         return _GUARD.search(_read(directory / FILE)) is not None
     except _Unreadable:
@@ -128,15 +128,17 @@ def looks_like_guard(directory: Path) -> bool:
 
 
 class _Unreadable(ExtensionError):
-    """It is there, and nobody knows what it says."""
+    """It exists, but cannot be read."""
 
 
 def check_name(name: str) -> str:
-    """The name itself, or ExtensionError: it becomes part of file names and must not lead elsewhere."""
+    """Validates a name, which becomes part of file names; ExtensionError if invalid."""
     if not name.strip():
         raise ExtensionError(f'{FILE}: "name" is missing or empty')
     if name in (".", "..") or any(char in "/\\" or char < " " or char == "\x7f" for char in name):
-        raise ExtensionError(f"the name {name!r} cannot be used: no path separators, control characters, '.' or '..'")
+        raise ExtensionError(
+            f'{FILE}: invalid "name" {name!r}: path separators, control characters, "." and ".." are not allowed'
+        )
     return name
 
 
@@ -144,7 +146,7 @@ def _decode(path: Path, data: bytes) -> tuple[_ManifestFields, tuple[str, ...]]:
     if len(data) > MAX_BYTES:
         raise ExtensionError(f"{FILE} is larger than 1 MiB")
     try:
-        decode_object(path, data)  # first, because it tells syntax errors by line and column
+        decode_object(path, data)  # first, because its errors include line and column
         value: Any = strict_json.loads(data.removeprefix(b"\xef\xbb\xbf")) if data.strip() else {}
         return msgspec.convert(value, _ManifestFields), _slips(value)
     except ConfigError as error:
@@ -160,7 +162,7 @@ def _slips(fields: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _read(path: Path) -> bytes:
-    """A plain file of reasonable size; a pipe called extension.json must not hang the start."""
+    """A plain file of limited size; a pipe called extension.json must not block the start."""
     try:
         if not path.is_file():
             missing = f"no {FILE}" if path.parent.is_dir() else "no such directory"
@@ -169,4 +171,4 @@ def _read(path: Path) -> bytes:
     except TooLarge as error:
         raise ExtensionError(f"{FILE} is larger than 1 MiB") from error
     except OSError as error:
-        raise _Unreadable(f"{FILE} cannot be read: {error.strerror or error}") from error
+        raise _Unreadable(f"cannot read {FILE}: {error.strerror or error}") from error

@@ -1,6 +1,6 @@
-"""Trusted copy of a project's extension in zot's home, which runs instead of the original, and the fingerprint that
-trust is bound to. So later changes to the project never become trusted code. Links out of the project may lead to
-files only; each file is hashed and copied in one pass."""
+"""Trusted copy of a project's extension, which runs instead of the original, and its fingerprint.
+Later changes to the project never become trusted code. Links out of the project may lead to files only; each file is
+hashed and copied in one pass."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from zot.system.files import make_private_dir
 from zot.system.safe_open import create, open_buffered
 from zot.system.temp_files import remove_tree
 
-MAX_FILES = 50_000  # directories count too
+MAX_FILES = 50_000  # including directories
 MAX_BYTES = 1 << 30
 MAX_DEPTH = 100
 
@@ -29,7 +29,7 @@ Keep = Callable[["FileDigest", Iterator[bytes]], None]
 
 
 class FileDigest(msgspec.Struct, frozen=True):
-    """One file of the tree; ``leads_to`` is set when it is a link out of the project."""
+    """One file of the tree; ``leads_to`` is set for a link out of the project."""
 
     name: str
     path: Path
@@ -37,21 +37,21 @@ class FileDigest(msgspec.Struct, frozen=True):
 
 
 def fingerprint(directory: Path, keep: Keep | None = None) -> dict[str, str]:
-    """Hash of each file; ``keep`` gets the hashed bytes. ExtensionError if something cannot be trusted, OSError if
-    unreadable."""
+    """Hash of each file; ``keep`` gets the hashed bytes.
+    ExtensionError if something cannot be trusted, OSError if unreadable."""
     budget = _Budget()
     return {found.name: _digest(found, budget, keep) for found in _walk(directory)}
 
 
 def differences(present: dict[str, str], trusted: dict[str, str]) -> list[str]:
-    """One line per file that ends the trust; empty when the content is as it was."""
-    gone = [f"{name} is gone" for name in trusted if name not in present]
+    """One line per changed file; empty if unchanged."""
+    gone = [f"{name} is missing" for name in trusted if name not in present]
     new = [f"{name} is new" for name in present if name not in trusted]
     return sorted([*gone, *new, *(f"{n} changed" for n in present if n in trusted and present[n] != trusted[n])])
 
 
 def project_of(directory: Path) -> Path:
-    """The real path of the project an extension lies in: what is in there came with it."""
+    """The real path of the project that contains an extension."""
     place = Path(os.path.abspath(directory))
     inside = place.parts[-3:-1] == (".zot", "extensions")
     return Path(os.path.realpath(place.parents[2] if inside else place))
@@ -66,22 +66,22 @@ def _walk(directory: Path) -> Iterator[FileDigest]:
         for name in sorted(os.listdir(above[-1])):
             count += 1
             if count > MAX_FILES:
-                raise ExtensionError(f"has more than {MAX_FILES} files: too many to be trusted one by one")
+                raise ExtensionError(f"cannot be trusted: more than {MAX_FILES} files")
             found = _look(Path(above[-1]) / name, f"{prefix}{name}", project)
             if isinstance(found, FileDigest):
                 yield found
             elif found is not None and found not in above:  # a link to a directory above would never end
                 if len(above) > MAX_DEPTH:
-                    raise ExtensionError(f"has directories nested deeper than {MAX_DEPTH}: too deep to be trusted")
+                    raise ExtensionError(f"cannot be trusted: directories nested deeper than {MAX_DEPTH}")
                 waiting.append((f"{prefix}{name}/", (*above, found)))
 
 
 def _look(path: Path, name: str, project: Path) -> FileDigest | str | None:
-    """A file, the real path of a directory to look into, or None for what does not count."""
+    """A file, the real path of a directory to read, or None to skip."""
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise ExtensionError(f"has a file whose name is not UTF-8: {name!r}") from None
+        raise ExtensionError(f"cannot be trusted: a file name is not UTF-8: {name!r}") from None
     status = path.lstat()
     leads_to = ""
     if stat.S_ISLNK(status.st_mode):
@@ -92,18 +92,18 @@ def _look(path: Path, name: str, project: Path) -> FileDigest | str | None:
         path, status = Path(real), os.lstat(real)
     if stat.S_ISDIR(status.st_mode):
         if leads_to:
-            raise ExtensionError(f"{name} leads to {leads_to}: a directory outside the project cannot be trusted")
+            raise ExtensionError(f"cannot be trusted: {name} is a link to {leads_to}, a directory outside the project")
         return None if path.name == ".git" else str(path)
     if not stat.S_ISREG(status.st_mode):
         if leads_to:
-            raise ExtensionError(f"{name} leads to {leads_to}, which is not a file")
+            raise ExtensionError(f"cannot be trusted: {name} is a link to {leads_to}, which is not a file")
         return None
     in_cache = path.parent.name == "__pycache__" and path.suffix == ".pyc"
     return None if in_cache else FileDigest(name, path, leads_to)
 
 
 class _Budget:
-    """How much may still be read: a tree that never ends must not be read to the end."""
+    """Limits the bytes to read, since a tree may be endless."""
 
     def __init__(self) -> None:
         self.left = MAX_BYTES
@@ -111,7 +111,7 @@ class _Budget:
     def take(self, size: int) -> None:
         self.left -= size
         if self.left < 0:
-            raise ExtensionError(f"has more than {MAX_BYTES >> 20} MiB of files: too much to be trusted")
+            raise ExtensionError(f"cannot be trusted: more than {MAX_BYTES >> 20} MiB of files")
 
 
 def _digest(found: FileDigest, budget: _Budget, keep: Keep | None = None) -> str:
@@ -127,7 +127,7 @@ def _digest(found: FileDigest, budget: _Budget, keep: Keep | None = None) -> str
     chunks = content()
     if keep is not None:
         keep(found, chunks)
-    for _ in chunks:  # what nobody kept is read all the same
+    for _ in chunks:  # read to the end for the hash
         pass
     return f"link to {found.leads_to} {digest.hexdigest()}" if found.leads_to else digest.hexdigest()
 
@@ -135,7 +135,7 @@ def _digest(found: FileDigest, budget: _Budget, keep: Keep | None = None) -> str
 PLACE = "trusted"
 
 _UPWARDS = re.compile(r"(?:^|[\s/=:;,\"'(])\.\.(?:$|[\s/:;,\"')])")
-# Variables that make interpreters and linkers load code: lists of places, and those that name something themselves.
+# Variables that make interpreters and linkers load code: path lists, and single names.
 _LISTS = (
     *("PATH", "PYTHONPATH", "NODE_PATH", "PERL5LIB", "RUBYLIB", "CLASSPATH"),
     *("LD_LIBRARY_PATH", "LD_PRELOAD", "DYLD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES"),
@@ -144,8 +144,8 @@ _OTHERS = ("BASH_ENV", "ENV", "PYTHONSTARTUP", "PYTHONHOME", "NODE_OPTIONS", "PE
 
 
 def make_copy(directory: Path, into: Path, home: Path) -> tuple[Manifest, dict[str, str]]:
-    """Copy the extension into ``into``; returns manifest and fingerprint of the copy. ExtensionError if it cannot be
-    trusted; the caller cleans up."""
+    """Copy the extension into ``into``; returns manifest and fingerprint of the copy.
+    ExtensionError if it cannot be trusted; the caller cleans up."""
     make_private_dir(into)
 
     def keep(found: FileDigest, content: Iterator[bytes]) -> None:
@@ -173,17 +173,17 @@ def check_command(manifest: Manifest, files: Path, directory: Path, home: Path) 
     only = "only files in it can be trusted"
     for word in (manifest.exec, *manifest.args):
         if _UPWARDS.search(word) or any(place in word for place in places):
-            raise ExtensionError(f"runs {word!r}, which leads out of its directory: {only}")
+            raise ExtensionError(f"runs {word!r}, which is outside its directory: {only}")
     program = files / manifest.exec
     if "/" in manifest.exec and program.is_file():
         with open_buffered(program) as file:
             first = file.readline(4096)
         if first.startswith(b"#!") and any(os.fsencode(place) in first for place in places):
-            raise ExtensionError(f"{manifest.exec} is run by a program that leads out of its directory: {only}")
+            raise ExtensionError(f"the interpreter of {manifest.exec} is outside its directory: {only}")
 
 
 def is_intact(copy: Path, files: Mapping[str, str]) -> bool:
-    """Whether the copy still holds every trusted file as it was; what else lies there was written by the program."""
+    """True if the copy still has every trusted file; other files were written by the program."""
     try:
         return copy.is_dir() and all(_same(copy / name, expected) for name, expected in files.items())
     except OSError:
@@ -191,7 +191,7 @@ def is_intact(copy: Path, files: Mapping[str, str]) -> bool:
 
 
 def remove_untrusted_code(copy: Path, files: Mapping[str, str]) -> None:
-    """What the program wrote beside itself stays if it is data; code that nobody trusted does not run the next time."""
+    """Keeps data that the program wrote beside itself; removes untrusted code."""
     from zot.features.extensions.loader.data_dir import looks_like_data
 
     manifest = read_manifest(copy)
@@ -212,7 +212,7 @@ def _same(path: Path, expected: str) -> bool:
 
 
 def copy_path(home: Path, key: str, name: str, files: Mapping[str, str]) -> Path:
-    """Where the copy of exactly these files of the extension ``key`` lies."""
+    """The directory of the copy of these files of the extension ``key``."""
     content = hashlib.sha256(msgspec.json.encode(dict(files), order="deterministic")).hexdigest()
     return copies_of(home, key) / content[:32] / name
 
@@ -231,7 +231,7 @@ def remove_copies(home: Path, key: str, but: Path | None = None) -> None:
 
 
 def strip_project_env(environment: dict[str, str], project: Path, home: Path) -> list[str]:
-    """Take out of the environment what would load code from the project; the names of what was changed."""
+    """Remove variables that load code from the project; returns their names."""
     changed: list[str] = []
     places = (str(project), os.path.realpath(project))
     if _holds_home(project, home):
@@ -252,7 +252,7 @@ def strip_project_env(environment: dict[str, str], project: Path, home: Path) ->
 
 
 def _holds_home(project: Path, home: Path) -> bool:
-    """A directory that zot's own home lies in, such as the user's whole home, is no repository: all is in there."""
+    """A directory that contains zot's home, such as the user's home, is not a repository."""
     return Path(os.path.realpath(home)).is_relative_to(os.path.realpath(project))
 
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.frontends.terminal.screen.ui_services import ScreenServices
 
-# It is a child of the conversation: same guards and limits, its cost counts; it has no tools and is never stored. esc
-# ends a running answer first, then closes; ctrl+c closes.
+# A child of the conversation: same guards and limits, its cost counts; it has no tools and is never saved. esc ends a
+# running answer first, then closes; ctrl+c closes.
 
 _RESULT = 4000  # characters of a tool's result that the side chat sees
 
@@ -46,10 +46,10 @@ class SideChat(Dialog[bool]):
         self._field = TextField()
         self._pages = Pager()
 
-    # --- asking
+    # --- questions
 
     def ask(self, question: str) -> None:
-        """Send it; the answer streams in. A question nobody answered is replaced by the next one."""
+        """Send it; the answer streams in. An unanswered question is replaced by the next one."""
         self._answer, self._failure, self._since = "", "", time.monotonic()
         self._asking = self._desk.spawn(self._work(question))
         self._pages.top = 1 << 30
@@ -64,7 +64,7 @@ class SideChat(Dialog[bool]):
 
     @property
     def _unanswered(self) -> bool:
-        """Whether a question was asked here and nobody answered it."""
+        """True if a question here has no answer."""
         return self._chat.unanswered_prompt is not None and len(self._chat.messages) > self._before
 
     def _hear(self, event: AgentEvent) -> None:
@@ -77,7 +77,7 @@ class SideChat(Dialog[bool]):
     def lines(self, theme: Theme, width: int, height: int) -> list[str]:
         elapsed = int(time.monotonic() - self._since)
         doing = "enter asks · esc closes" if self._asking is None else f"answering - {elapsed}s · esc stops"
-        self.hint = f"{doing} · nothing here is kept or told to the agent"
+        self.hint = f"{doing} · not saved, not part of the conversation"
         return super().lines(theme, width, height)
 
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
@@ -124,7 +124,7 @@ class SideChat(Dialog[bool]):
 
 
 def plain_history(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The conversation as text: a model without tools must not be shown calls it could be asked to answer."""
+    """The conversation as text, since a model without tools must not see tool calls."""
     told = [
         Message(
             "user" if message.role == "tool" else message.role,

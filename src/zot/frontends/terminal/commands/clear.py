@@ -1,4 +1,4 @@
-"""``/clear``: forget the conversation and begin a new session; what was said stays in the terminal and on disk."""
+"""``/clear``: start a new session; the conversation stays in the terminal and on disk."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from zot.frontends.terminal.commands.command_context import CommandContext
 
 def run(context: CommandContext, arguments: str) -> None:
     context.conversation.clear()
-    begin(context, "cleared: a new conversation begins")
+    begin(context, "cleared; started a new conversation")
 
 
 def begin(context: CommandContext, text: str) -> None:
-    """The screen of a conversation in which nothing was said yet."""
+    """The screen of an empty conversation."""
     context.asides.clear()
     context.transcript.clear()
     context.status.ok(text)

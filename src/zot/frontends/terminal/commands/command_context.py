@@ -1,4 +1,4 @@
-"""Everything a slash command may use: the screen's services, and the conversation when it is built."""
+"""Everything a slash command may use: the screen's services, and the conversation once it is built."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 class CommandLookup(Protocol):
-    """The commands there are; ``runner`` has them."""
+    """The available commands."""
 
     def run(self, text: str) -> None:
-        """As if it had been typed."""
+        """Submit as if typed."""
         ...
 
     def offered(self) -> list[Command]: ...
@@ -42,7 +42,7 @@ class CommandLookup(Protocol):
 
 
 class EarlyCommandContext(msgspec.Struct, frozen=True, kw_only=True):
-    """Enough for a command that is run before the agent is there."""
+    """Context of a command that runs before the agent is built."""
 
     desk: ScreenServices
     status: StatusLine
@@ -54,7 +54,7 @@ class EarlyCommandContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CommandContext(EarlyCommandContext, frozen=True, kw_only=True):
-    """``typed`` is False when an extension runs the command in a person's place."""
+    """``typed`` is False if an extension runs the command."""
 
     conversation: Conversation
     turns: TurnRunner
@@ -67,7 +67,7 @@ class CommandContext(EarlyCommandContext, frozen=True, kw_only=True):
     typed: bool = True
 
     def session_file(self) -> Path | None:
-        """The file of this session, complete on disk; None while nothing is kept."""
+        """The file of this session, complete on disk; None without one."""
         session = self.conversation.session
         if session is None:
             return None
@@ -75,6 +75,6 @@ class CommandContext(EarlyCommandContext, frozen=True, kw_only=True):
         return session.path if session.path.exists() else None
 
     async def end_turn(self, doing: str) -> None:
-        """Before a choice is applied that a running turn must not see: cancel it and wait."""
+        """Cancel a running turn and wait, before applying a choice it must not see."""
         if self.turns.busy and not await self.turns.stop():
-            raise ZotError(f"{doing}: the turn could not be cancelled in time; try again")
+            raise ZotError(f"{doing}: cannot cancel the turn in time; try again")

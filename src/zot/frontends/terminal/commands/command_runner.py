@@ -1,5 +1,5 @@
-"""Finds and runs a typed command: built-ins first, then extensions, then prompt templates. A command that needs the
-agent waits until it is built."""
+"""Finds and runs a typed command: built-ins first, then extensions, then prompt templates.
+A command that needs the agent waits until it is built."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class CommandRunner:
-    """``turns`` is exchanged when the agent arrives; ``early`` is set before the first key."""
+    """``turns`` is replaced when the agent is built; ``early`` is set before the first key."""
 
     early: EarlyCommandContext
 
@@ -47,7 +47,7 @@ class CommandRunner:
     # --- running
 
     def run(self, text: str, *, typed: bool = True) -> None:
-        """``typed``: by a person, not by an extension. Anything that is not a command goes to the model."""
+        """``typed``: by the user, not by an extension. Anything that is not a command goes to the model."""
         parsed = registry.parse(text)
         if parsed is None:
             self.turns.submit(text)
@@ -57,7 +57,7 @@ class CommandRunner:
             self._arrived.result().conversation.record_command(text)
         command = registry.find(name)
         if command is not None and command.widens and not typed:
-            self._desk.status.error(f"/{name} came from an extension and was refused: type it if you want it")
+            self._desk.status.error(f"/{name} was denied: an extension cannot run it; type it yourself")
         elif command is not None:
             self._desk.status.clear()
             self._desk.spawn(self._run(command, arguments, typed))
@@ -74,10 +74,10 @@ class CommandRunner:
 
     async def _run(self, command: Command, arguments: str, typed: bool) -> None:
         if self.turns.busy and command.when_busy == "refuse":
-            raise ZotError(f"/{command.name} has to wait until the turn is over; esc cancels the turn")
+            raise ZotError(f"/{command.name} requires an idle agent; esc cancels the turn")
         if self.turns.busy and command.when_busy == "cancel" and not await self.turns.stop():
-            raise ZotError(f"/{command.name}: the turn could not be cancelled in time; try again")
-        # Loaded here: two dozen modules are not to be read before the first key.
+            raise ZotError(f"/{command.name}: cannot cancel the turn in time; try again")
+        # loaded here: dozens of modules must not delay the first key
         work: Any = import_module(command.module)
         waiting = work.run(self.early if command.early else await self._context(typed), arguments)
         if waiting is not None:
@@ -98,7 +98,7 @@ class CommandRunner:
                 context.turns.submit(as_plain_text(text))
             case commands.ToolPrompt(extension, text, first_call):
                 if context.turns.busy:
-                    raise ZotError(f"{extension}: wait until the turn is over, then try again")
+                    raise ZotError(f"{extension}: a turn is running; try again when it ends")
                 context.turns.submit(as_plain_text(text), first_call=first_call)
             case commands.Insert(_, text):
                 cursor = context.editor.buffer.cursor
@@ -118,10 +118,9 @@ class CommandRunner:
         return context if typed else msgspec.structs.replace(context, typed=False)
 
     def run_shell(self, command: str) -> None:
-        """What stood after an exclamation mark: refused, and kept in the editor, while it cannot run. A second mark
-        keeps it from the model."""
+        """Runs the text after ``!``; if it cannot run now, it stays in the editor. ``!!`` hides it from the model."""
         if not command.strip("! \t\n"):
-            self._desk.status.error("type a shell command after the exclamation mark: !make test")
+            self._desk.status.error("expected a shell command after the exclamation mark: !make test")
             return
         if not self._arrived.done() or self.turns.busy:
             reason = "a turn is running; esc cancels it" if self._arrived.done() else "zot is still starting"
@@ -132,21 +131,21 @@ class CommandRunner:
 
         shell.run(self._arrived.result(), command.removeprefix("!"), told=not command.startswith("!"))
 
-    # --- what there is
+    # --- lists
 
     def offered(self) -> list[Command]:
-        """The commands a person is shown: without sessions there is no new one to begin."""
+        """The listed commands; without sessions there is no /new."""
         return [command for command in COMMANDS if not command.hidden and (self._sessions or command.name != "new")]
 
     def of_extensions(self) -> list[tuple[str, str]]:
-        """Name and description of each extension command, by name; without a description the extension is named."""
+        """Name and description of each extension command; without a description the extension is named."""
         host = extension_host(self._arrived.result().conversation) if self._arrived.done() else None
         known = host.commands() if host is not None else []
         infos = sorted(known, key=lambda info: info.name)
         return [(one_line(info.name), one_line(info.description) or f"({one_line(info.extension)})") for info in infos]
 
     def templates(self) -> list[Template]:
-        """The prompt templates whose names no command has."""
+        """Prompt templates whose names are not commands."""
         if not self._arrived.done():
             return []
         taken = {name.lower() for name, _ in self.of_extensions()}
@@ -161,7 +160,7 @@ class CommandRunner:
         return self._arrived.done() and is_template(self._arrived.result().conversation, text)
 
     def slash_commands(self) -> Sequence[SlashCommand]:
-        """What the editor's popup lists."""
+        """The rows of the editor's popup."""
         from zot.frontends.terminal.editor.slash_popup import SlashCommand
 
         own = [
@@ -185,6 +184,6 @@ class CommandRunner:
         return [*own, *aliases, *others, *unlisted]
 
     def _complete(self, command: Command, typed: str) -> Sequence[Choice]:
-        """What a command's module offers for its arguments: ``complete(context, typed)``, if it has one."""
+        """Arguments offered by a command's module: ``complete(context, typed)``, if defined."""
         offer = getattr(import_module(command.module), "complete", None)
         return offer(self._arrived.result(), typed) if offer is not None and self._arrived.done() else ()

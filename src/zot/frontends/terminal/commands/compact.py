@@ -1,5 +1,4 @@
-"""``/compact [FOCUS]``: replaces the conversation with one message that ends with the last instruction word for
-word."""
+"""``/compact [FOCUS]``: replaces the conversation with a summary that ends with the last instruction verbatim."""
 
 from __future__ import annotations
 
@@ -11,13 +10,13 @@ from zot.tui.widgets import tokens
 async def run(context: CommandContext, arguments: str) -> None:
     conversation, turns, status = context.conversation, context.turns, context.status
     if not conversation.messages:
-        raise ZotError("there is nothing to compact yet")
+        raise ZotError("nothing to compact yet")
     before = conversation.context_tokens
 
     async def work() -> None:
         try:
             await conversation.compact(arguments.strip())
-            used = f"; it was {tokens(before)} tokens before" if before else ""
+            used = f"; {tokens(before)} tokens before" if before else ""
             status.ok(f"compacted: the conversation is now one summary{used}")
         except CompactionAborted:
             turns.return_to_editor()

@@ -38,12 +38,14 @@ def context_rows(use: ContextUsage, theme: Theme, width: int) -> list[str]:
             rows += _section(f"{mark} {title}", role, parts, use, theme, width)
     if use.window:
         rows.append(_row("░ free", use.free, use, theme, width, role="muted"))
-    fitted = f"fitted to the {tokens(use.counted)} the provider counted with the last prompt" if use.counted else ""
+    fitted = (
+        f"scaled to the {tokens(use.counted)} tokens the provider counted for the last prompt" if use.counted else ""
+    )
     notes = [one_line(home_as_tilde(use.left_out))] if use.left_out else []
     notes.append(f"estimated from lengths{', ' if fitted else ''}{fitted}")
     if use.window and use.compact_at:
         at = tokens(use.window * use.compact_at // 100)
-        notes.append(f"compacted automatically at {use.compact_at}% ({at}); /compact does it now")
+        notes.append(f"compacts automatically at {use.compact_at}% ({at}); compact now: /compact")
     return [*rows, "", *[theme.paint("muted", row) for note in notes for row in wrap(f"  {note}", width, "  ")]]
 
 
@@ -56,7 +58,7 @@ def _headline(use: ContextUsage) -> str:
 
 
 def _bar(use: ContextUsage, theme: Theme, width: int) -> str:
-    """One row for the whole window; what is there at all is seen."""
+    """One row for the whole window; every part is visible."""
     room, pieces = width, list[str]()
     for group, (_, role, mark) in _GROUPS.items():
         used = sum(part.tokens for part in use.of(group))

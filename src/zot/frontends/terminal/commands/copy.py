@@ -1,5 +1,5 @@
-"""``/copy [n|code [n]]``: copies an answer, or a code block of one, counted from the newest. The copied text ends
-without a newline, so that pasting a command into a shell does not run it."""
+"""``/copy [n|code [n]]``: copies an answer, or a code block of one, counted from the newest.
+The text ends without a newline, so that pasting a command into a shell does not run it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import msgspec
 from zot.errors import UsageError, ZotError
 from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.provider.messages import Message
+from zot.system.visible_text import counted
 from zot.tui.sanitize import one_line, sanitize
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _STYLE = r"\x1b\[[0-9;:]*m"
 
 
 class CopyMatch(msgspec.Struct, frozen=True):
-    """What will be copied, and what to call it."""
+    """The text to copy and its name."""
 
     text: str
     name: str
@@ -32,7 +33,7 @@ async def run(context: CommandContext, arguments: str) -> None:
     found = find(context.conversation.messages, arguments)
     text, how = await copied(context, found.text)
     if not how:
-        raise ZotError("nothing here takes a text into the clipboard; install wl-clipboard, xclip or xsel")
+        raise ZotError("cannot copy: no clipboard program found; install wl-clipboard, xclip or xsel")
     doubt = "" if how.startswith("by ") else ", if it allows that"
     lines = text.count("\n") + 1
     size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
@@ -40,7 +41,7 @@ async def run(context: CommandContext, arguments: str) -> None:
 
 
 async def copied(context: CommandContext, text: str) -> tuple[str, str]:
-    """What got into the clipboard, without anything a terminal would obey, and how; see ``screen.copying``."""
+    """The copied text without control sequences, and how it was copied."""
     from zot.frontends.terminal.editor.clipboard import copy
 
     plain = re.sub(_STYLE, "", sanitize(text)).strip("\n")
@@ -56,35 +57,35 @@ def complete(context: CommandContext, typed: str) -> list[Choice]:
 
 
 def find(messages: Sequence[Message], arguments: str) -> CopyMatch:
-    """What the arguments mean; UsageError and ZotError say what there is instead."""
+    """Resolves the arguments; UsageError and ZotError name the alternatives."""
     match = re.fullmatch(_ARGUMENTS, arguments.strip().lower())
     if match is None:
         raise UsageError(f'/copy {arguments}: expected a number, "code" or "code" and a number')
     answers, number = _answers(messages), int(match["number"] or 1)
     if not answers:
-        raise ZotError("there is no answer to copy yet")
+        raise ZotError("no answer to copy yet")
     if match["code"]:
         codes = _blocks_of(answers)
         if not codes:
-            raise ZotError("no answer has a code block; /copy takes the whole of the last one")
+            raise ZotError("no answer has a code block; copy the last answer with /copy")
         if number > len(codes):
-            raise ZotError(f"that answer has only {len(codes)} code blocks")
+            raise ZotError(f"that answer has only {counted(len(codes), 'code block')}")
         language, text = codes[-number]
         which = "the code block" if len(codes) == 1 else f"code block {len(codes) - number + 1} of {len(codes)}"
         return CopyMatch(text, f"{which} ({one_line(language)})" if language else which)
     if number > len(answers):
-        raise ZotError(f"there are only {len(answers)} answers to copy")
+        raise ZotError(f"only {counted(len(answers), 'answer')} to copy")
     return CopyMatch(answers[number - 1], "the last answer" if number == 1 else f"answer {number} from the end")
 
 
 def _answers(messages: Sequence[Message]) -> list[str]:
-    """The newest first; what was only said between two tool calls counts, too."""
+    """Answers, the newest first, including texts between tool calls."""
     texts = (message.shown_text() for message in reversed(messages) if message.role == "assistant")
     return [text for text in texts if text.strip()]
 
 
 def _blocks_of(answers: list[str]) -> list[tuple[str, str]]:
-    """Language and text of the code blocks of the newest answer that has any."""
+    """Language and text of the code blocks of the newest answer with any."""
     from zot.tui.markdown import blocks, code_of
 
     for text in answers:

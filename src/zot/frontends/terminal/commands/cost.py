@@ -1,4 +1,4 @@
-"""``/cost``: what this session used, by model and by turn."""
+"""``/cost``: cost of this session, by model and by turn."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ async def run(context: CommandContext, arguments: str) -> None:
 
 
 def _limits(context: CommandContext) -> str:
-    """What may be spent, where that is limited."""
+    """The limits, if any."""
     from zot.features.budget.reservations import Reservations
     from zot.features.budget.spending_limits import limits
     from zot.features.lookup import budget
 
     session, day = limits(context.conversation)
-    told = [f"this session may cost ${session:g}"] if session > 0 else []
+    told = [f"session limit: ${session:g}"] if session > 0 else []
     if day > 0:
         try:
             feature = budget(context.conversation)
             spent = Reservations(feature.ledger).spent_today() if feature is not None else 0.0
-            told.append(f"${spent:.4f} of ${day:g} are spent today")
+            told.append(f"${spent:.4f} of ${day:g} spent today")
         except OSError:
-            told.append(f"all runs of a day may cost ${day:g}")
+            told.append(f"daily limit of all runs: ${day:g}")
     return "; ".join(told)
 
 
@@ -44,7 +44,7 @@ def cost_rows(report: CostReport, total: Usage, theme: Theme, width: int, limits
     rows = _section("by model", report.models, theme, width)
     turns = tuple(UsageTotal(f"#{i} {turn.label}", turn.usage, turn.calls) for i, turn in enumerate(report.turns, 1))
     rows += _section("by turn", turns, theme, width)
-    rows.append(_row(theme, UsageTotal("all of it", total), width, role="assistant"))
+    rows.append(_row(theme, UsageTotal("total", total), width, role="assistant"))
     return [*rows, "", theme.paint("muted", cut(f"  {limits}", width))] if limits else rows
 
 
@@ -62,7 +62,7 @@ def _row(theme: Theme, spent: UsageTotal, width: int, role: str = "fg") -> str:
 
 
 def used(usage: Usage) -> str:
-    """``↑12k ↓1.2k R40k W3k``; what is zero is left out."""
+    """``↑12k ↓1.2k R40k W3k``; zeros are omitted."""
     counts = (
         ("↑", usage.input_tokens),
         ("↓", usage.output_tokens),

@@ -1,4 +1,4 @@
-"""``/diff``: what the last turn that changed something did to the files, any other turn, or the whole session."""
+"""``/diff``: file changes of the last turn that made any, of another turn, or of the session."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ async def run(context: CommandContext, arguments: str) -> None:
 
     path, keeping = context.session_file(), change_recorder(context.conversation)
     if path is None or keeping is None:
-        raise ZotError("/diff: nothing is kept of files here")
+        raise ZotError("/diff: file changes are not recorded in this session")
     title, files = await asyncio.to_thread(_collect, keeping, path, arguments.lower())
     if not files:
-        raise ZotError(f"/diff: {title or 'no file was changed by the tools of this session'}")
+        raise ZotError(f"/diff: {title or 'no file changes in this session'}")
     cwd, desk = str(context.conversation.workspace.cwd), context.desk
     await context.dialogs.ask(TextView(title, lambda theme, width: _rows(files, cwd, desk.painter, width)))
 
 
 def complete(context: CommandContext, typed: str) -> list[Choice]:
-    """What the editor offers after ``/diff``."""
+    """Arguments offered after ``/diff``."""
     from zot.tui.widgets import Choice
 
-    return [Choice("turn", "turn", "what the last turn changed"), Choice("session", "session", "all of it")]
+    return [Choice("turn", "turn", "changes of the last turn"), Choice("session", "session", "all changes")]
 
 
 def _collect(keeping: FileChangeRecorder, path: Path, wanted: str) -> tuple[str, list[Shown]]:
-    """A title and each file; without files the title says why, if that is known."""
+    """A title and each file; without files the title is the reason, if known."""
     from zot.core.session.turn_history import turns_of
     from zot.features.checkpoints.diff import counted, diff_lines, diff_summary, differences
 

@@ -1,4 +1,4 @@
-"""``/doctor``: what ``zot doctor`` says, without leaving the conversation."""
+"""``/doctor``: the report of ``zot doctor`` inside the conversation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def run(context: CommandContext, arguments: str) -> None:
 
     host = extension_host(context.conversation)
     conversation, running = context.conversation, (host.statuses() if host is not None else [])
-    # In a thread: it looks at every file zot reads. Extensions run already; none is started for it.
+    # In a thread: it reads many files. Extensions already run; none is started.
     found = await asyncio.to_thread(report, conversation.home, Path(conversation.snapshot.directory), running)
     described = [_described(status) for status in running]
 

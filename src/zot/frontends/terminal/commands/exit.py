@@ -1,4 +1,4 @@
-"""``/exit``: leave."""
+"""``/exit``: quit."""
 
 from __future__ import annotations
 

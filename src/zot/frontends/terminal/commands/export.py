@@ -25,7 +25,7 @@ async def run(context: CommandContext, arguments: str) -> None:
     path = " ".join(words[1:] if named else words)
     kind = named or format_of(path, "md")
     written = await asyncio.to_thread(_write, context, context.session_file(), path, kind, bool(hide))
-    doubt = "look before you share it" if hide else "it may contain secrets, --redact hides those it knows"
+    doubt = "review it before sharing" if hide else "it may contain secrets; --redact hides known ones"
     context.status.ok(f"exported to {written}; {doubt}")
 
 
@@ -34,15 +34,15 @@ def complete(context: CommandContext, typed: str) -> list[Choice]:
 
     rows = {
         "md": "Markdown",
-        "html": "a page for a browser, in one file",
-        "md --redact": "without credentials, addresses and paths",
-        "html --redact": "without credentials, addresses and paths",
+        "html": "one HTML file",
+        "md --redact": "without credentials, e-mail addresses and paths",
+        "html --redact": "without credentials, e-mail addresses and paths",
     }
     return [Choice(value, value, text) for value, text in rows.items()]
 
 
 def _write(context: CommandContext, file: Path | None, path: str, kind: Format, hide: bool) -> Path:
-    """In a thread: a long session takes its time to read."""
+    """In a thread: a long session takes time to read."""
     from zot.core.session.fork import default_destination, typed_path, with_suffix
     from zot.features.export.document import document_of
     from zot.features.export.export import export, redaction, write_page

@@ -1,4 +1,4 @@
-"""``/help``: keys and commands, made from the tables that act on them."""
+"""``/help``: keys and commands, from the tables that dispatch them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
 from zot.tui.width import cut
 
-_REST = 9  # rows for the editor, the status bar and a little of the conversation
+_REST = 9  # rows for the editor, the status bar and part of the conversation
 
 
 async def run(context: EarlyCommandContext, arguments: str) -> None:
-    """A block under the transcript, until esc or the next prompt; where it is too long, a list to scroll."""
+    """Rows below the transcript, until esc or the next prompt; a scrollable list if too long."""
     desk, rows = context.desk, partial(_rows, context)
     if len(rows(desk.theme, desk.columns)) <= desk.height - _REST:
         context.asides.help = rows
@@ -32,14 +32,14 @@ def _rows(context: EarlyCommandContext, theme: Theme, width: int) -> list[str]:
         *own,
         *of_extensions,
         *templates,
-        ("!command", "run a shell command; the model sees it later"),
-        ("!!command", "run a shell command; the model is not told"),
+        ("!command", "run a shell command; the model sees it with the next prompt"),
+        ("!!command", "run a shell command; hidden from the model"),
     ]
     return [*_table("commands", commands, theme, width), "", *_table("keys", context.key_help(), theme, width)]
 
 
 def _table(title: str, pairs: list[tuple[str, str]], theme: Theme, width: int) -> list[str]:
-    """Two columns; where the left one would take more than half, its long rows stand out instead."""
+    """Two columns; a left column wider than half is not aligned."""
     column = min(max(len(left) for left, _ in pairs), width // 2)
     rows = [
         f"{theme.paint('fg', f'{one_line(left):<{column}}')}  {theme.paint('muted', one_line(right))}"

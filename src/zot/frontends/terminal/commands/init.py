@@ -1,4 +1,4 @@
-"""``/init``: have the agent write a first AGENTS.md for the project, or bring the one that is there up to date."""
+"""``/init``: have the agent write or update the project's AGENTS.md."""
 
 from __future__ import annotations
 

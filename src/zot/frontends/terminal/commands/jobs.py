@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _LOOKED_AT = 200_000  # bytes at the end of the output
-_NONE = "nothing runs in the background; !command & starts something"
+_NONE = "no background commands; start one with !command &"
 
 
 async def run(context: CommandContext, arguments: str) -> None:
-    """``stop N`` and ``stop all`` need no list."""
+    """``stop N`` and ``stop all`` open no list."""
     if arguments:
         verb, _, which = arguments.partition(" ")
         if verb.lower() not in ("stop", "kill") or not (which.strip() == "all" or which.strip().isdecimal()):
-            raise UsageError("/jobs shows what runs in the background; /jobs stop N and /jobs stop all end it")
+            raise UsageError("/jobs: expected nothing, stop N or stop all")
         living = context.conversation.workspace.jobs.living()
         chosen = [job for job in living if which.strip() in ("all", str(job.number))]
         if not chosen:
-            raise ZotError(f"there is no job {which.strip()}" if living else _NONE)
+            raise ZotError(f"no job {which.strip()}; see /jobs" if living else _NONE)
         await _stop(context, chosen)
         return
 
@@ -55,7 +55,7 @@ def complete(context: CommandContext, typed: str) -> list[Choice]:
 
     living = context.conversation.workspace.jobs.living()
     rows = [Choice(f"stop {job.number}", f"stop {job.number}", one_line(job.command)) for job in living]
-    return [*rows, Choice("stop all", "stop all", "end everything in the background")] if rows else []
+    return [*rows, Choice("stop all", "stop all", "stop all background commands")] if rows else []
 
 
 async def _stop(context: CommandContext, chosen: list[Job]) -> None:
@@ -66,13 +66,13 @@ async def _stop(context: CommandContext, chosen: list[Job]) -> None:
 
 
 async def _show(context: CommandContext, job: Job) -> None:
-    """The end of what it has printed so far."""
+    """The end of its output so far."""
     from zot.frontends.terminal.dialogs.text_dialogs import TextView
     from zot.tui.sanitize import sanitize
     from zot.tui.width import wrap
 
     if job.output is None:
-        raise ZotError(f"job {job.number} prints nothing that zot could read")
+        raise ZotError(f"job {job.number} has no readable output")
     text = sanitize(end_of(job.output)).expandtabs(4).rstrip("\n") or "(nothing yet)"
 
     def rows(theme: object, width: int) -> list[str]:
@@ -84,7 +84,7 @@ async def _show(context: CommandContext, job: Job) -> None:
 
 
 def end_of(path: Path) -> str:
-    """The last of a file that grows."""
+    """The end of a growing file."""
     import os
 
     from zot.system.safe_open import open_buffered
@@ -95,7 +95,7 @@ def end_of(path: Path) -> str:
             file.seek(max(size - _LOOKED_AT, 0))
             return file.read(_LOOKED_AT).decode("utf-8", "replace")
     except OSError as error:
-        raise ZotError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise ZotError(f"cannot read {path}: {error.strerror or error}") from error
 
 
 # The list of background jobs: enter shows output, ctrl+x stops, letters search.

@@ -1,4 +1,4 @@
-"""``/jump``: read an earlier turn again, in full; nothing changes, and the conversation continues where it was."""
+"""``/jump``: read an earlier turn in full; the conversation does not change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ async def run(context: CommandContext, arguments: str) -> None:
     else:
         turns = await asyncio.to_thread(turns_of, path)
     if not turns:
-        raise ZotError("there is nothing to jump to yet")
+        raise ZotError("no earlier turns yet")
     found = [i for i, turn in enumerate(turns) if arguments.lower() in turn.prompt.text().lower()]
     if arguments and not found:
         raise ZotError(f'no prompt contains "{arguments}"')
@@ -30,7 +30,7 @@ async def run(context: CommandContext, arguments: str) -> None:
 
 
 def put(context: CommandContext, text: str) -> None:
-    """Into the clipboard, beside everything else."""
+    """Copies to the clipboard in the background."""
     from zot.frontends.terminal.commands.copy import copied
 
     async def copy() -> None:

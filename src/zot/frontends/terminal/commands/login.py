@@ -1,5 +1,5 @@
-"""``/login``: an API key, pasted here or on a page in the browser, or a subscription by OAuth. A key is tried once
-and stored only if the provider accepts it."""
+"""``/login``: an API key, pasted here or on a page in the browser, or a subscription by OAuth.
+A key is tested once and stored only if the provider accepts it."""
 
 from __future__ import annotations
 
@@ -38,9 +38,7 @@ if TYPE_CHECKING:
     from zot.provider.providers import Provider
 
 _FIRST = ("anthropic", "openai", "kimi")
-_NEEDS_CLIENT = (
-    "Logging in with a subscription needs a client id of your own: zot ships nobody's. Put it into models.json,"
-)
+_NEEDS_CLIENT = "A subscription login requires your own client id, which zot does not ship. Add it to models.json,"
 
 
 async def run(context: CommandContext, arguments: str) -> None:
@@ -80,7 +78,7 @@ async def run(context: CommandContext, arguments: str) -> None:
 
 
 async def log_in(context: CommandContext, provider: Provider, account: str = "") -> bool:
-    """Ask for a key until one is taken, here or on the page; whether one was."""
+    """Ask for a key until one is accepted, here or on the page; true if one was."""
     asking = _KeyQuestion(context, provider, account)
     async with AsyncExitStack() as closing:
         url = await asking.open_page(closing)
@@ -92,11 +90,11 @@ async def log_in(context: CommandContext, provider: Provider, account: str = "")
     return asking.stored
 
 
-# --- the steps: how, with whom, as whom
+# --- method, provider, account
 
 
 async def _what(context: CommandContext, typed: str) -> tuple[str, Provider | None]:
-    """What was typed, or what is chosen: method first, then provider."""
+    """The typed or chosen login: method first, then provider."""
     providers = providers_with_logins(context.conversation.catalog)
     if typed:
         from zot.features.login.key_login import named_provider
@@ -146,8 +144,8 @@ async def _rather_a_key(context: CommandContext, provider: Provider) -> bool:
 
 
 async def _account(context: CommandContext, provider: Provider) -> str | None:
-    """Empty for the one in use, ``use\\n…`` for a stored one to switch to; None when it was closed. Only who has
-    something stored is asked."""
+    """Empty for the active account, ``use\
+    …`` for a stored one; None if closed. Asked only if an account is stored."""
     from zot.frontends.terminal.dialogs.picker import Picker
     from zot.frontends.terminal.dialogs.text_dialogs import TextPrompt
     from zot.tui.widgets import Choice
@@ -157,8 +155,8 @@ async def _account(context: CommandContext, provider: Provider) -> str | None:
     if not stored:
         return ""
     rows = [Choice(f"use\n{name}", f"use {name}", "stored") for name in stored if name != active]
-    again = Choice("again", "log in again" if active == "default" else f"log in to {active} again", "in its place")
-    rows = [again, *rows, Choice("new", "add an account", "the others stay")]
+    again = Choice("again", "log in again" if active == "default" else f"log in to {active} again", "replaces it")
+    rows = [again, *rows, Choice("new", "add an account", "keeps the others")]
     chosen = await context.dialogs.ask(Picker(f"{provider.name}: you are logged in", rows, filterable=False))
     if chosen == "new":
         return await context.dialogs.ask(TextPrompt("a name for the account", above=["work, home, …"]))
@@ -208,7 +206,7 @@ class _KeyQuestion:
         self._prompt: TextPrompt | None = None
 
     async def open_page(self, closing: AsyncExitStack) -> str:
-        """The address of the page, which is there until ``closing`` ends; empty where there is no browser."""
+        """The page's address, valid until ``closing`` ends; empty without a browser."""
         from zot.features.login.browser import has_browser
 
         if not has_browser(os.environ):
@@ -224,28 +222,28 @@ class _KeyQuestion:
         return server.url
 
     async def run(self, url: str) -> str:
-        """Until a key is stored or the dialog is closed; why the last one was refused."""
+        """Until a key is stored or the dialog is closed; shows why the last one was rejected."""
         key, refused = "", ""
         while typed := await self._ask(key, refused, url):
             try:
-                self.context.status.ok(f"asking {self.provider.name} about the key …")
+                self.context.status.ok(f"testing the key with {self.provider.name} …")
                 await self._accept(typed)
                 return ""
             except KeyRefused as error:
-                key, refused = typed, f"nothing was stored: {error}"
+                key, refused = typed, f"nothing was saved: {error}"
                 self.context.status.clear()
         return refused
 
     async def _ask(self, before: str, refused: str, url: str) -> str | None:
-        """What is typed now; ``before`` is what was ``refused``: it can be mended, and a paste takes its place."""
+        """The dialog for a key; ``before`` is a rejected key to edit, which a paste replaces."""
         from zot.frontends.terminal.dialogs.text_dialogs import TextPrompt
 
         name = self.provider.name
         told = [
-            f"Paste the key for {name}. It is tried once and then stored {place_of(self.context.conversation.auth)}."
+            f"Paste the key for {name}. It is tested once and then stored {place_of(self.context.conversation.auth)}."
         ]
         if refused:
-            told = [f"{refused}. What you typed is still here: paste another key in its place, or mend it."]
+            told = [f"{refused}. Edit the key below, or paste another one."]
         if url:
             told.append(f"Or use the page in your browser: {url}")
         self._prompt = TextPrompt(f"API key for {name}", text=before, masked=True, above=told, paste_replaces=True)
@@ -257,7 +255,7 @@ class _KeyQuestion:
             self._prompt.finish(None)
 
     async def _accept(self, key: str) -> None:
-        """KeyRefused for a key that is not taken; nothing is stored then."""
+        """KeyRefused for a rejected key; nothing is stored then."""
         context, provider = self.context, self.provider
         conversation = context.conversation
         model = _model(conversation, provider)
@@ -283,7 +281,7 @@ def _model(conversation: Conversation, provider: Provider) -> str:
 
 
 async def _switch(context: CommandContext, provider: Provider, account: str) -> None:
-    """Go on with what was just stored or chosen."""
+    """Continue with the stored or chosen credential."""
     from zot.frontends.terminal.commands.model import use_model
 
     conversation = context.conversation
@@ -300,8 +298,8 @@ async def _switch(context: CommandContext, provider: Provider, account: str) -> 
 # --- a subscription
 
 
-# The OAuth dialog: where to go, the code to compare or type, and a field for the answer when the browser is on another
-# machine. Closing it ends the login; later answers are ignored.
+# The OAuth dialog: address, code to compare or type, and a field for the answer if the browser is on another machine.
+# Closing it ends the login; later answers are ignored.
 
 
 async def subscribe(
@@ -314,14 +312,14 @@ async def subscribe(
     *,
     device: bool,
 ) -> OAuthToken | None:
-    """The token, or None when the dialog was closed; ZotError when the server refused."""
+    """The token, or None if the dialog was closed; ZotError if the server refused."""
     dialog = SubscriptionDialog(f"log in to {name}", open_page, redraw)
     async with asyncio.TaskGroup() as group:
         work = group.create_task(_log_in(dialog, settings, pool, device=device))
         await dialogs.ask(dialog)
         work.cancel()
     if dialog.failed is not None:
-        raise ZotError(f"nothing was stored: {dialog.failed}")
+        raise ZotError(f"nothing was saved: {dialog.failed}")
     return dialog.token
 
 
@@ -340,7 +338,7 @@ async def _log_in(dialog: SubscriptionDialog, settings: OAuthSettings, pool: Htt
 
 
 class SubscriptionDialog(Dialog[bool]):
-    """``tell`` is given to the login, and so is ``pasted``; ``token`` or ``failed`` is how it ended."""
+    """``tell`` and ``pasted`` are passed to the login; ``token`` or ``failed`` is its result."""
 
     def __init__(self, title: str, open_page: Callable[[str], None], redraw: Callable[[], None]) -> None:
         super().__init__()
@@ -351,7 +349,7 @@ class SubscriptionDialog(Dialog[bool]):
         self._open_page = open_page
         self._redraw = redraw
         self._opened: LoginStep | None = None
-        self._said = "one moment …"
+        self._said = "starting …"
         self._field = TextField("")
         self._pasted: asyncio.Queue[str] = asyncio.Queue()
 
@@ -389,7 +387,7 @@ class SubscriptionDialog(Dialog[bool]):
         if step.manual_url:
             lines.append(f"In a browser on another machine: {one_line(step.manual_url)}")
         if step.may_paste:
-            lines.append("Without a browser here: paste the address of the last page, or the code it shows.")
+            lines.append("No browser here? Paste the address of the last page, or the code it shows.")
         return lines
 
     def key(self, key: Key) -> bool:

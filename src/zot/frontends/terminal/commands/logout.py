@@ -1,4 +1,4 @@
-"""``/logout``: forget a stored credential, of one account or of all. The conversation stays where it is."""
+"""``/logout``: delete a stored credential of one account or of all. The conversation stays open."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def run(context: CommandContext, arguments: str) -> None:
         hint = f"did you mean {near}? " if near else ""
         raise UsageError(f"/logout {arguments}: {hint}expected one of {', '.join(known)}")
     if not stored:
-        context.status.ok("nothing is stored, so there is nothing to log out of")
+        context.status.ok("not logged in: no credential is stored")
         return
     if not target:
         from zot.frontends.terminal.dialogs.picker import Picker
@@ -33,7 +33,7 @@ async def run(context: CommandContext, arguments: str) -> None:
 
         rows = complete(context, "")
         if len(rows) > 1:
-            rows.append(Choice("all", "all", "all of them"))
+            rows.append(Choice("all", "all", "all accounts"))
         target = await context.dialogs.ask(Picker("log out of", rows)) or ""
     if target:
         await context.end_turn("/logout")
@@ -46,7 +46,7 @@ async def run(context: CommandContext, arguments: str) -> None:
 
 
 def complete(context: CommandContext, typed: str) -> list[Choice]:
-    """What the editor offers after ``/logout``."""
+    """Arguments offered after ``/logout``."""
     from zot.tui.widgets import Choice
 
     return [Choice(_name(login), _name(login), KINDS[login.kind]) for login in _stored(context.conversation)]
@@ -68,7 +68,7 @@ async def _forget(context: CommandContext, logins: list[LoginRow]) -> None:
     for login in logins:
         conversation.auth.clear(login.provider, login.account)
     names = ", ".join(_name(login) for login in logins)
-    text = f"logged out of {names}" if names else "nothing is stored there"
+    text = f"logged out of {names}" if names else "no credential is stored there"
     if any(login.provider == conversation.snapshot.provider and login.in_use for login in logins):
         present = conversation.snapshot
         await conversation.set_model(present.model, present.provider, logged_out=True)

@@ -1,4 +1,4 @@
-"""``/mcp``: the MCP servers of this run, what each has and costs, its last error and log; start, stop and log in."""
+"""``/mcp``: the MCP servers of this run: tools, cost, last error and log; start, stop and log in."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from zot.errors import UsageError, ZotError
 from zot.features.lookup import mcp_host
 from zot.frontends.terminal.commands.command_context import CommandContext
+from zot.system.visible_text import counted
 from zot.tui.sanitize import one_line, sanitize
 
 if TYPE_CHECKING:
     from zot.features.mcp.host import McpHost, Status
     from zot.tui.widgets import Choice
 
-_NONE = "no MCP servers are configured; `zot mcp add NAME -- COMMAND` adds one (`zot docs mcp`)"
+_NONE = "no MCP servers are configured; add one: `zot mcp add NAME -- COMMAND` (`zot docs mcp`)"
 _VERBS = ("start", "stop", "login", "trust")
 
 
@@ -24,7 +25,7 @@ async def run(context: CommandContext, arguments: str) -> None:
         return
     verb, _, name = arguments.partition(" ")
     if verb and verb not in _VERBS:
-        raise UsageError(f"/mcp shows the servers; /mcp {'|'.join(_VERBS)} NAME acts on one")
+        raise UsageError(f"/mcp: expected nothing or {'|'.join(_VERBS)} NAME")
     if verb:
         await _act(context, host, verb, name.strip())
         return
@@ -51,14 +52,18 @@ def complete(context: CommandContext, typed: str) -> list[Choice]:
 def _row(status: Status) -> Choice:
     from zot.tui.widgets import Choice
 
-    known = f"{status.tools} tools, {status.tokens:,} tokens if all were sent" if status.known else "not asked yet"
+    known = (
+        f"{counted(status.tools, 'tool')}, {status.tokens:,} tokens if all were sent"
+        if status.known
+        else "not listed yet"
+    )
     error = one_line(status.error.removeprefix(f"{status.name}: "))[:80]
     told = " · ".join(filter(None, (known if status.known or not error else "", error)))
     return Choice(status.name, f"{one_line(status.name)}  {status.state}", told)
 
 
 async def _one(context: CommandContext, host: McpHost, status: Status) -> None:
-    """What is known of one, and what can be done with it."""
+    """Details of one server and its actions."""
     from zot.frontends.terminal.dialogs.picker import Picker
     from zot.tui.widgets import Choice
 
@@ -70,7 +75,7 @@ async def _one(context: CommandContext, host: McpHost, status: Status) -> None:
         "needs login": ("login",),
         "not trusted": ("trust",),
     }
-    words = {"start": "start it", "stop": "stop it", "login": "log in", "trust": "trust it: exactly what is shown runs"}
+    words = {"start": "start it", "stop": "stop it", "login": "log in", "trust": "trust it exactly as shown"}
     rows = [Choice(verb, words[verb], "") for verb in able.get(status.state, ())]
     rows += [Choice("tools", "its tools", f"{status.tools}"), Choice("log", "its log", one_line(status.log))]
     title = f"{one_line(status.name)}: {status.state} · {one_line(status.shown)[:160]}"
@@ -91,7 +96,7 @@ async def _show(context: CommandContext, host: McpHost, status: Status, what: st
         text = end_of(host.log_of(status.name))
     else:
         rows = [(name, row) for name, (server, row) in host.rows().items() if server == status.name]
-        hints = {"readOnlyHint": "says it only reads", "destructiveHint": "may destroy"}
+        hints = {"readOnlyHint": "marked read-only", "destructiveHint": "marked destructive"}
         text = "\n\n".join(
             f"{name}{''.join(f' [{word}]' for key, word in hints.items() if row.annotations.get(key) is True)}\n"
             f"{row.description}"
@@ -108,22 +113,20 @@ async def _show(context: CommandContext, host: McpHost, status: Status, what: st
 async def _act(context: CommandContext, host: McpHost, verb: str, name: str) -> None:
     known = {status.name for status in host.statuses()}
     if name not in known:
-        raise ZotError(
-            f"there is no MCP server {one_line(name)!r}; there are {', '.join(map(one_line, sorted(known)))}"
-        )
+        raise ZotError(f"unknown MCP server {one_line(name)!r}; configured: {', '.join(map(one_line, sorted(known)))}")
     if verb == "trust":
         host.trust(name)
         context.status.ok(f"{name} is trusted in this directory")
         return
     if name in host.untrusted:
-        raise ZotError(f"{name} is not trusted; /mcp trust {name}")
+        raise ZotError(f"{name} is untrusted; allow it: /mcp trust {name}")
     if verb == "start":
         context.status.ok(f"starting {name} …")
         await host.get_server(name).session()
-        context.status.ok(f"{name} runs")
+        context.status.ok(f"{name} is running")
     elif verb == "stop":
         await host.get_server(name).stop()
-        context.status.ok(f"{name} is stopped; it starts again when it is used")
+        context.status.ok(f"{name} stopped; it starts again on next use")
     else:
         from zot.features.login.browser import open_in_browser
         from zot.provider.auth.oauth.token_endpoint import LoginStep

@@ -1,4 +1,4 @@
-"""``/model``: continue with another model, of any provider that has a credential; transcript and cost stay."""
+"""``/model``: switch to a model of any provider with a credential; transcript and cost stay."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def run(context: CommandContext, arguments: str) -> None:
 
 
 def complete(context: CommandContext, typed: str) -> list[Choice]:
-    """What the editor offers after ``/model``."""
+    """Arguments offered after ``/model``."""
     from zot.frontends.terminal.dialogs.picker import model_row, usable_models
 
     rows = [model_row(model) for model in usable_models(context.conversation)]
@@ -44,7 +44,7 @@ def complete(context: CommandContext, typed: str) -> list[Choice]:
 
 
 def named_model(conversation: Conversation, typed: str) -> tuple[str, str]:
-    """Provider and id of what was typed: an id, or ``provider/id``. The current provider comes first."""
+    """Provider and id of a typed ``id`` or ``provider/id``. The current provider comes first."""
     from zot.agent.model_lookup import match_model, resolve_alias, suggestion_text
     from zot.frontends.terminal.dialogs.picker import usable_models
 
@@ -62,17 +62,17 @@ def named_model(conversation: Conversation, typed: str) -> tuple[str, str]:
         return current.id, typed
     elsewhere = conversation.catalog.find(typed)
     if elsewhere is not None:
-        raise ZotError(f'model "{typed}" belongs to {elsewhere.provider}, which has no credential; /login adds one')
+        raise ZotError(f'model "{typed}" requires a login to {elsewhere.provider}; run /login')
     part = match_model(typed, conversation.catalog, {}, usable={provider for provider, _ in usable}.__contains__)
     if part.notice:
         return next((pair for pair in usable if pair[1] == part.model), (current.id, part.model))
     near = suggestion_text(typed, conversation.catalog.rows())
-    raise UsageError(f'unknown model "{typed}"{near}; /model lists those you can use')
+    raise UsageError(f'unknown model "{typed}"{near}; list models with /model')
 
 
 async def _is_listed(conversation: Conversation, provider: str, model: str) -> bool:
-    """Whether somebody lists it. Where any id is taken, one that is not listed may be a slip; a server on this machine
-    is asked, and one that answers knows better: UsageError names what it has."""
+    """True if the model is listed.
+    A provider that accepts any id may get a typo; a local server is asked, and UsageError names its models."""
     if conversation.catalog.find(model, provider) is not None or conversation.resolved.script:
         return True
     row, launch = conversation.catalog.providers()[provider], conversation.launch
@@ -84,14 +84,14 @@ async def _is_listed(conversation: Conversation, provider: str, model: str) -> b
     if servers and model not in servers[0].models:
         near = closest_match(model, servers[0].models)
         raise UsageError(
-            f'{provider} has no model "{model}"' + (f"; did you mean {near}?" if near else "; /model lists what it has")
+            f'{provider} has no model "{model}"'
+            + (f"; did you mean {near}?" if near else "; list its models with /model")
         )
     return bool(servers)
 
 
 async def use_model(context: CommandContext, provider: str, model_id: str, *, listed: bool = True) -> None:
-    """End a running turn, switch, and remember the choice for the next run, unless nobody lists such a model: the next
-    run should not begin with a slip."""
+    """Cancel a running turn, switch, and save the choice for the next run if the model is listed."""
     conversation = context.conversation
     await context.end_turn("/model")
     await conversation.set_model(model_id, provider)
@@ -100,18 +100,18 @@ async def use_model(context: CommandContext, provider: str, model_id: str, *, li
         context.status.ok(f"model: {present.model} ({present.provider})")
         conversation.settings.save(provider=present.provider, model=present.model)
     else:
-        unlisted = "nobody lists it, so it is not kept for the next run"
+        unlisted = "not in any model list, so not saved for the next run"
         context.status.ok(f"model: {present.model} ({present.provider}); {unlisted}")
 
 
 async def _refresh(context: CommandContext, picker: ModelPicker) -> None:
-    """Ask providers with a credential for their models, if what is known is old; the list grows while it is open."""
+    """Refresh outdated model lists of providers with a credential; the list grows while open."""
     from zot.provider.discovery import refresh, targets
 
     conversation, launch = context.conversation, context.conversation.launch
     providers = conversation.catalog.providers().values()
     asked = targets(providers, conversation.auth, os.environ, in_use=conversation.snapshot.provider)
-    if launch.base_url:  # an address typed by hand is not the provider's: not asked
+    if launch.base_url:  # an address from the command line is not the provider's
         asked = [target for target in asked if target.provider.id != launch.provider]
     url, fetched = conversation.settings.values.catalog_url, False
     if url:

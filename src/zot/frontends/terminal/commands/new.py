@@ -1,4 +1,4 @@
-"""``/new``: keep the conversation in its session and begin an empty one with the same model, tools and extensions."""
+"""``/new``: save the conversation and start an empty one with the same model, tools and extensions."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from zot.frontends.terminal.commands.command_context import CommandContext
 
 def run(context: CommandContext, arguments: str) -> None:
     if not context.conversation.snapshot.session_file:
-        raise ZotError("/new needs sessions, and zot was started with --no-session; /clear starts over without one")
+        raise ZotError("/new requires sessions (started with --no-session); use /clear instead")
     context.conversation.new_session()
-    begin(context, "a new session begins; the previous one is in /sessions")
+    begin(context, "started a new session; the previous one is in /sessions")

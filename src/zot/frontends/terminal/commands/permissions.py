@@ -1,4 +1,4 @@
-"""``/permissions [mode]``: what runs without a question from now on, and the answers that are kept for this project."""
+"""``/permissions [mode]``: which calls run without approval, and the answers saved for this project."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ async def run(context: CommandContext, arguments: str) -> None:
         kept = saved_rules(context.conversation)
         rules = dict(_kept(context))
         if kept is None or number not in rules:
-            raise UsageError("that answer is not kept any more")
+            raise UsageError("that answer is no longer saved")
         kept.forget(rules[number])
-        context.status.ok(f"forgotten: {_named(rules[number])}; what was answered in this session still holds")
+        context.status.ok(f"deleted: {_named(rules[number])}; answers of this session still apply")
 
 
 def complete(context: CommandContext, typed: str) -> Sequence[Choice]:
@@ -45,12 +45,12 @@ def _picker(context: CommandContext) -> Picker:
     rows = [
         *_modes(context),
         *(
-            Choice(f"{_FORGET}{number}", _named(rule), "kept for this project; enter forgets it")
+            Choice(f"{_FORGET}{number}", _named(rule), "saved for this project; enter deletes it")
             for number, rule in _kept(context)
         ),
     ]
-    hint = "enter picks · shift+tab switches without this list · esc closes"
-    return Picker("what runs without a question?", rows, selected=context.confirmations.mode, hint=hint)
+    hint = "enter picks · shift+tab switches directly · esc closes"
+    return Picker("which calls run without approval?", rows, selected=context.confirmations.mode, hint=hint)
 
 
 def _kept(context: CommandContext) -> list[tuple[int, Rule]]:

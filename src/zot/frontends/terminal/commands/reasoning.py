@@ -1,4 +1,4 @@
-"""``/reasoning``: how hard the model thinks; only levels the current model distinguishes."""
+"""``/reasoning``: the reasoning effort; only levels the current model supports."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ async def run(context: CommandContext, arguments: str) -> None:
     offered = levels(conversation)
     chosen: str | None = parse_reasoning(arguments) if arguments else None
     if arguments and chosen not in offered:
-        raise ZotError(f"{conversation.model.id} has no level {arguments}; it has {', '.join(offered)}")
+        raise ZotError(
+            f"{conversation.model.id} does not support level {arguments}; expected one of {', '.join(offered)}"
+        )
     if chosen is None:
         current = conversation.snapshot.reasoning or "off"
         rows = [Choice(level, f"{'● ' if level == current else '  '}{level}") for level in offered]
@@ -33,14 +35,14 @@ async def run(context: CommandContext, arguments: str) -> None:
 
 
 def complete(context: CommandContext, typed: str) -> list[Choice]:
-    """What the editor offers after ``/reasoning``."""
+    """Arguments offered after ``/reasoning``."""
     from zot.tui.widgets import Choice
 
     return [Choice(level, level) for level in levels(context.conversation)]
 
 
 def apply(context: CommandContext, level: Reasoning) -> None:
-    """From the next model call on, and in the next runs."""
+    """From the next model call on, and in later runs."""
     conversation = context.conversation
     conversation.set_reasoning(level)
     conversation.settings.save(reasoning=level)
@@ -48,7 +50,7 @@ def apply(context: CommandContext, level: Reasoning) -> None:
 
 
 def levels(conversation: Conversation) -> list[str]:
-    """What the current model distinguishes, from none to most."""
+    """Levels of the current model, from none to maximum."""
     model = conversation.model
     if not model.reasoning:
         return ["off"]

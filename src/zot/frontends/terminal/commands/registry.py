@@ -13,16 +13,12 @@ WhenBusy = Literal["run", "apply", "cancel", "refuse", "queue"]
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of the table; ``run(context, arguments)`` is in the module of its name, loaded when it is used.
-
-    It may be plain or a coroutine and may raise ZotError; ``arguments`` is what stood after the name, stripped. The
-    module may also have ``complete(context, typed)``, which offers arguments.
-
-    ``when_busy``: ``run`` beside the turn, ``cancel`` it first, ``refuse``, ``apply`` (the command ends the turn itself
-    when a choice is applied) or ``queue`` (it submits). A ``hidden`` command works but is not listed; ``arguments`` of
-    a row is how help shows them. A command typed before the agent is there waits for it, unless it is ``early``. What
-    ``widens`` the agent's rights is a person's to type: no extension can run it.
-    """
+    """One row of the table; ``run(context, arguments)`` is in the module of its name, loaded on use.
+    ``run`` may be a coroutine and may raise ZotError; ``arguments`` is the stripped text after the name. The module may
+    have ``complete(context, typed)``, which offers arguments. ``when_busy``: ``run`` beside the turn, ``cancel`` it
+    first, ``refuse``, ``apply`` (the command cancels the turn when a choice is applied) or ``queue`` (it submits). A
+    ``hidden`` command is not listed; ``arguments`` of a row is for help. Before the agent is built a command waits,
+    unless it is ``early``. A command that ``widens`` the agent's rights cannot be run by an extension."""
 
     name: str
     summary: str
@@ -47,55 +43,55 @@ COMMANDS: list[Command] = [
         when_busy="apply",
     ),
     Command(
-        name="logout", summary="forget a stored credential", arguments="[provider [account]|all]", when_busy="apply"
+        name="logout", summary="delete a stored credential", arguments="[provider [account]|all]", when_busy="apply"
     ),
     Command(name="model", summary="switch the model", arguments="[id]", when_busy="apply"),
-    Command(name="reasoning", summary="how hard the model thinks", arguments="[level]"),
+    Command(name="reasoning", summary="set the reasoning effort", arguments="[level]"),
     Command(name="sessions", summary="find, resume, rename, delete a session", arguments="[words]", when_busy="apply"),
     Command(
         name="session", summary="export, import, fork, tree or rename", arguments="[what] [path]", when_busy="apply"
     ),
-    Command(name="new", summary="begin a new session, keep this one", when_busy="cancel"),
+    Command(name="new", summary="start a new session, keep this one", when_busy="cancel"),
     Command(name="jump", summary="read an earlier turn, with search", arguments="[text]"),
     Command(
         name="rewind",
-        summary="go back to before a prompt: conversation, files or both",
+        summary="rewind to before a prompt: conversation, files or both",
         arguments="[n]",
         when_busy="apply",
     ),
-    Command(name="diff", summary="what a turn or the session changed", arguments="[turn|session|n]"),
+    Command(name="diff", summary="show file changes of a turn or the session", arguments="[turn|session|n]"),
     Command(name="copy", summary="copy the last answer, an earlier one, or its code", arguments="[n|code]"),
-    Command(name="export", summary="write the conversation to a page to read", arguments="[md|html] [path] [--redact]"),
+    Command(name="export", summary="export the conversation as a page", arguments="[md|html] [path] [--redact]"),
     Command(name="compact", summary="replace the conversation with a summary", arguments="[focus]", when_busy="cancel"),
     Command(name="study", summary="have the agent read the project", arguments="[path]", when_busy="queue"),
     Command(name="init", summary="have the agent write AGENTS.md", arguments="[what matters]", when_busy="queue"),
     Command(
         name="review",
-        summary="have the agent review what is not committed, or a range",
+        summary="have the agent review uncommitted changes or a range",
         arguments="[range]",
         when_busy="queue",
     ),
-    Command(name="btw", summary="ask something on the side; nothing is kept", arguments="[question]"),
+    Command(name="btw", summary="ask a side question; nothing is saved", arguments="[question]"),
     Command(name="jail", summary="confine commands and file tools to this directory", arguments="[net]", widens=True),
     Command(name="unjail", summary="leave the jail", widens=True),
-    Command(name="skills", summary="list the skills and read them"),
+    Command(name="skills", summary="list and read skills"),
     Command(name="skill", summary="load a skill: /skill:NAME [text]", when_busy="queue", hidden=True),
     Command(name="reload-ext", summary="restart all extensions", when_busy="apply"),
     Command(
         name="permissions",
-        summary="what runs without a question; forget kept answers",
+        summary="what runs without approval; delete saved answers",
         arguments="[mode]",
         aliases=("mode",),
         widens=True,
     ),
-    Command(name="yolo", summary="stop asking before tools run", widens=True),
+    Command(name="yolo", summary="approve all tool calls in this session", widens=True),
     Command(name="settings", summary="change settings, choose a theme", arguments="[theme [name]]"),
     Command(name="doctor", summary="check this installation"),
-    Command(name="cost", summary="what was spent, by model and by turn"),
-    Command(name="jobs", summary="what runs in the background, to look at and stop", arguments="[stop N|all]"),
+    Command(name="cost", summary="show the cost by model and by turn"),
+    Command(name="jobs", summary="show and stop background commands", arguments="[stop N|all]"),
     Command(
         name="swarm",
-        summary="workers in the background: see, start, tell, stop, merge",
+        summary="background workers: show, start, message, stop, merge",
         arguments="[task|verb]",
         widens=True,
     ),
@@ -105,12 +101,12 @@ COMMANDS: list[Command] = [
         arguments="[start|stop|login NAME]",
         widens=True,
     ),
-    Command(name="context", summary="what fills the model's window, by part"),
-    Command(name="clear", summary="forget the conversation, begin a new one", when_busy="cancel"),
+    Command(name="context", summary="show what fills the model's window"),
+    Command(name="clear", summary="start a new conversation", when_busy="cancel"),
     Command(name="exit", summary="leave zot", aliases=("quit",), early=True),
 ]
 
-# What may follow ``/session``; people also type it as a command of its own.
+# Arguments of ``/session``; also accepted as commands.
 SESSION_OPERATIONS = {
     "export": "write it to a .zotsession file",
     "import": "import a .zotsession file and switch to it",
@@ -119,8 +115,8 @@ SESSION_OPERATIONS = {
     "rename": "give it a title",
 }
 
-# What people type who know other agents, or are in a hurry: it runs what stands beside it. A command of that name, and
-# one of an extension, comes first.
+# Names known from other agents, and abbreviations. A built-in command or one of an extension with that name comes
+# first.
 ALIASES: dict[str, str] = {
     **{"resume": "sessions", "continue": "sessions", "history": "jump", "search": "jump", "models": "model"},
     **{"undo": "rewind", "checkpoints": "rewind", "branch": "session fork"},
@@ -136,7 +132,7 @@ _SHAPE = r"(?s)/([A-Za-z0-9_-]+)(:[A-Za-z0-9._:-]+)?(?:\s+(.*))?"
 
 
 def parse(text: str) -> tuple[str, str] | None:
-    """Name (lower case) and arguments of a command, which ``/usr/bin`` is not. ``/skill:x y`` means ``skill``."""
+    """Name (lower case) and arguments of a command; None for ``/usr/bin``. ``/skill:x y`` is ``skill``."""
     match = re.fullmatch(_SHAPE, text.strip())
     if match is None or (match[2] and match[1].lower() != "skill"):
         return None
@@ -150,6 +146,6 @@ def find(name: str) -> Command | None:
 
 
 def suggest_command(name: str) -> str:
-    """The advice for a name that is almost one of these."""
+    """A suggestion for a similar name."""
     close = closest_match(name, (*(command.name for command in COMMANDS if not command.hidden), *ALIASES))
     return f"; did you mean /{close}?" if close else ""

@@ -1,5 +1,5 @@
-"""``/reload-ext``: stops all extensions, reads their manifests and starts them again. Changed project extensions are
-confirmed by the user before anything is stopped."""
+"""``/reload-ext``: stops all extensions, reads their manifests and starts them again.
+The user confirms changed project extensions before anything is stopped."""
 
 from __future__ import annotations
 
@@ -25,23 +25,21 @@ async def run(context: CommandContext, arguments: str) -> None:
         await reload(context)
         return
     await context.end_turn("/reload-ext")
-    if (
-        await ensure_extensions(context.conversation) is None
-    ):  # there were none when zot started; perhaps there are by now
-        context.status.ok("there are no extensions")
+    if await ensure_extensions(context.conversation) is None:  # none existed at the start; some may exist now
+        context.status.ok("no extensions are installed")
         return
     await ask_about_trust(context.conversation)
     await reload(context)
 
 
 async def reload(context: CommandContext) -> None:
-    """Without a question; says what came of it."""
+    """Reload without a question and report the result."""
     conversation, status = context.conversation, context.status
     status.ok("reloading extensions …")
     stats = await reload_extensions(conversation)
     if stats is None:
         return
-    context.looks.settings_read(conversation)  # extensions bring themes
+    context.looks.settings_read(conversation)  # extensions may provide themes
     text = counts(stats)
     if stats.errors:
         status.error(text)

@@ -1,4 +1,4 @@
-"""``/review``: have the agent review what is not committed yet, or what a range of commits changed. Nothing changes."""
+"""``/review``: have the agent review uncommitted changes, or a range of commits. Nothing changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``/rewind``, or esc twice: go back to before a prompt, in the conversation, in the files, or in both."""
+"""``/rewind``, or esc twice: rewind to before a prompt: the conversation, the files, or both."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from zot.features.checkpoints.restore_plan import RestorePlan, RestorePoint
     from zot.tui.widgets import Choice
 
-_MOST_LINES = 12  # of what would become of files
+_MOST_LINES = 12  # of changes to files
 _LABEL = 300
 _BOTH, _FILES, _CONVERSATION, _ALL = "both", "files", "conversation", "overwrite"
 
@@ -24,27 +24,27 @@ async def run(context: CommandContext, arguments: str) -> None:
     from zot.features.checkpoints import rewind
 
     if context.conversation.session is None:
-        raise ZotError("/rewind: there is no session (--no-session)")
+        raise ZotError("/rewind: this conversation has no session (--no-session)")
     path = context.session_file()
     if path is None:
-        raise ZotError("/rewind: nothing has been said yet")
+        raise ZotError("/rewind: this conversation has no prompts yet")
     turns, found = await asyncio.to_thread(rewind.list_restore_points, context.conversation, path)
     from zot.frontends.terminal.dialogs.picker import Picker
 
     if arguments:
         point = next((point for point in found if point.number and str(point.number) == arguments.lstrip("#")), None)
         if point is None:
-            raise UsageError(f'/rewind {arguments}: there is no prompt "{arguments}"')
+            raise UsageError(f'/rewind {arguments}: no prompt "{arguments}"')
     else:
         rows = [_row(number, point) for number, point in enumerate(found)]
-        picker = Picker("rewind to before", rows, selected=rows[-1].value if rows else "", empty="nothing was said yet")
+        picker = Picker("rewind to before", rows, selected=rows[-1].value if rows else "", empty="no prompts yet")
         chosen = await context.dialogs.ask(picker)
         point = found[int(chosen)] if chosen is not None else None
     if point is not None:
         await _go_back(context, turns, point)
 
 
-# --- where to
+# --- the restore point
 
 
 def _row(index: int, point: RestorePoint) -> Choice:
@@ -53,11 +53,11 @@ def _row(index: int, point: RestorePoint) -> Choice:
     from zot.tui.widgets import Choice
 
     text = one_line(point.text.strip().partition("\n")[0][:_LABEL]) or "(no text)"
-    label = f"#{point.number:<4} {text}" if point.number else "◇     a rewinding, to undo it"
+    label = f"#{point.number:<4} {text}" if point.number else "◇     a rewind, to undo it"
     return Choice(str(index), label, changed(point))
 
 
-# --- what, and what stands in the way
+# --- what to restore, and conflicts
 
 
 async def _go_back(context: CommandContext, turns: list[PromptTurn], point: RestorePoint) -> None:
@@ -68,7 +68,7 @@ async def _go_back(context: CommandContext, turns: list[PromptTurn], point: Rest
     if how is None:
         return
     await context.end_turn("/rewind")
-    told: list[str] = [f"rewound to before #{point.number}" if point.number else "undid a rewinding"]
+    told: list[str] = [f"rewound to before #{point.number}" if point.number else "undid a rewind"]
     if how != _CONVERSATION:
         from zot.features.checkpoints.restore_plan import report_line, shown_path
         from zot.features.checkpoints.rewind import notify_model, restore_files
@@ -93,7 +93,7 @@ async def _go_back(context: CommandContext, turns: list[PromptTurn], point: Rest
 
 
 async def _ask(context: CommandContext, point: RestorePoint, plan: RestorePlan) -> str | None:
-    """Which way; the conversation alone needs no question, for it only branches off."""
+    """What to restore; the conversation alone needs no question, since it only branches."""
     from zot.frontends.terminal.dialogs.picker import Picker
     from zot.tui.widgets import Choice
 
@@ -122,5 +122,5 @@ async def _ask(context: CommandContext, point: RestorePoint, plan: RestorePlan) 
     above = [*lines, ""] if lines else []
     if not above and point.number:
         return _CONVERSATION
-    title = f"rewind to before #{point.number}" if point.number else "undo a rewinding"
-    return await context.dialogs.ask(Picker(title, choices, filterable=False, above=above, empty="no file to change"))
+    title = f"rewind to before #{point.number}" if point.number else "undo a rewind"
+    return await context.dialogs.ask(Picker(title, choices, filterable=False, above=above, empty="no file changes"))

@@ -1,4 +1,4 @@
-"""``/session``: carry a conversation elsewhere, bring one in, branch off, see the branches, give it a title."""
+"""``/session``: export, import, fork, show branches, rename."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def run(context: CommandContext, arguments: str) -> None:
 
 
 def complete(context: CommandContext, typed: str) -> list[Choice]:
-    """What the editor offers after ``/session``."""
+    """Arguments offered after ``/session``."""
     from zot.tui.widgets import Choice
 
     return [Choice(name, name, text) for name, text in SESSION_OPERATIONS.items()]
@@ -42,10 +42,10 @@ def _saved(conversation: Conversation, what: str) -> Session:
     """The current session, complete on disk."""
     session = conversation.session
     if session is None:
-        raise ZotError(f"/session {what}: there is no session (--no-session)")
+        raise ZotError(f"/session {what}: this conversation has no session (--no-session)")
     session.flush()
     if not session.path.exists():
-        raise ZotError(f"/session {what}: nothing has been said yet, so there is no session file")
+        raise ZotError(f"/session {what}: no session file yet: this conversation has no prompts")
     return session
 
 
@@ -62,9 +62,9 @@ async def _import(context: CommandContext, path: str) -> None:
 
     conversation = context.conversation
     if not path:
-        raise UsageError("/session import needs the path of a .zotsession file")
+        raise UsageError("/session import: expected the path of a .zotsession file")
     if not conversation.snapshot.session_file:
-        raise ZotError("/session import: sessions are off (--no-session)")
+        raise ZotError("/session import: sessions are disabled (--no-session)")
     await context.end_turn("/session import")
     new = await asyncio.to_thread(import_session, conversation.sessions, path)
     await switch_session(context, new)
@@ -95,7 +95,7 @@ async def _tree(context: CommandContext, arguments: str) -> None:
 
     present = context.conversation.snapshot
     found = branches(await summaries(context.conversation))
-    rows = [  # branches often have the same title: how long and how old they are tells them apart
+    rows = [  # branches often share a title: length and age distinguish them
         Choice(s.path, sanitize(line).replace("\n", " "), f"{s.messages} msgs · {age(s.modified)}")
         for s, line in zip((branch.summary for branch in found), tree_lines(found, present.session_id), strict=True)
     ]
@@ -112,4 +112,4 @@ async def _rename(context: CommandContext, title: str) -> None:
     title = title or await context.dialogs.ask(TextPrompt("title of this session", text=session.meta.title)) or ""
     if title:
         session.rename(title)
-        context.status.ok(f"this session is now called {title}")
+        context.status.ok(f"renamed this session to {title}")

@@ -1,4 +1,4 @@
-"""``/sessions``: the conversations of this directory, to resume, rename or delete."""
+"""``/sessions``: resume, rename or delete the conversations of this directory."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from zot.errors import SessionLocked, ZotError
 from zot.frontends.terminal.commands.command_context import CommandContext
+from zot.system.visible_text import counted
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
@@ -29,7 +30,7 @@ async def run(context: CommandContext, arguments: str) -> None:
                 conversation = context.conversation
                 path = Path(act.path)
                 if conversation.snapshot.session_file == str(path):
-                    raise ZotError("you are in this session; begin another one with /new, then it can be deleted")
+                    raise ZotError("cannot delete the current session; start another one with /new first")
                 session = await conversation.sessions.load(path)
                 try:
                     session.delete()
@@ -54,7 +55,7 @@ async def _ask(context: CommandContext, dialog: SessionsList) -> SessionAction |
 async def _list(
     context: CommandContext, *, everywhere: bool = False, like: SessionsList | None = None, filter: str = ""
 ) -> SessionsList:
-    """As the files are now; what was typed and chosen in an earlier list is so again."""
+    """As the files are now, with the filter and selection of the previous list."""
     from zot.frontends.terminal.dialogs.sessions_list import SessionsList
 
     chosen = like.list.chosen if like is not None else None
@@ -77,7 +78,7 @@ async def _sure(context: CommandContext, act: SessionAction) -> bool:
 
 
 async def _rename(conversation: Conversation, path: Path, title: str) -> None:
-    """SessionLocked when another zot has it open."""
+    """SessionLocked if another zot has it open."""
     if conversation.session is not None and conversation.session.path == path:
         conversation.session.rename(title)
         return
@@ -89,7 +90,7 @@ async def _rename(conversation: Conversation, path: Path, title: str) -> None:
 
 
 async def switch_session(context: CommandContext, path: Path) -> None:
-    """Continue a stored conversation: it is shown, and its own model is used where possible."""
+    """Resume a stored conversation, with its own model if possible."""
     if context.conversation.snapshot.session_file == str(path):
         context.status.ok("you are already in this session")
         return
@@ -97,11 +98,11 @@ async def switch_session(context: CommandContext, path: Path) -> None:
     try:
         session = await context.conversation.open_session(path)
     except SessionLocked:
-        # Two programs must not write to one file; a branch has everything that was said so far.
+        # Two processes must not write to one file; a branch contains the whole conversation.
         from zot.core.session.fork import fork_at
         from zot.frontends.terminal.dialogs.picker import YesNo
 
-        question = "Another zot has this session open.\nContinue in a branch of it? The session itself stays as it is."
+        question = "Another zot has this session open.\nContinue in a branch? The session itself does not change."
         if await context.dialogs.ask(YesNo("session in use", question, "yes, branch off")) == "yes":
             branch = await asyncio.to_thread(fork_at, context.conversation.sessions, path)
             await switch_session(context, branch)
@@ -110,12 +111,12 @@ async def switch_session(context: CommandContext, path: Path) -> None:
 
 
 async def show_session(context: CommandContext, session: Session) -> None:
-    """What was said in the session that was just opened, and what had to be repaired; its model answers from now on."""
+    """Shows the opened session and its repairs, and switches to its model."""
     transcript = context.transcript
     context.asides.clear()
     transcript.clear()
     transcript.show(session.messages)
-    context.status.ok(f"resumed: {len(session.messages)} messages")
+    context.status.ok(f"resumed: {counted(len(session.messages), 'message')}")
     for repair in session.repairs:
         transcript.add_diagnostic(repair)
     conversation, present = context.conversation, context.conversation.snapshot
@@ -127,7 +128,7 @@ async def show_session(context: CommandContext, session: Session) -> None:
     except ZotError as error:
         current = present.model
         context.transcript.add_diagnostic(
-            f"the session's model {'/'.join(wanted)} cannot be used ({error}); continuing with {current}"
+            f"cannot use the session's model {'/'.join(wanted)} ({error}); continuing with {current}"
         )
 
 

@@ -1,4 +1,4 @@
-"""``/settings``: rows to change with enter, one line each in ROWS; a change is stored at once and in force."""
+"""``/settings``: rows to change with enter, one line each in ROWS; a change is saved and applied at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from zot.tui.widgets import Choice
 
 
 async def run(context: CommandContext, arguments: str) -> None:
-    """``theme`` opens the list of themes, ``theme NAME`` chooses one."""
+    """``theme`` opens the list of themes, ``theme NAME`` selects one."""
     what, _, name = arguments.partition(" ")
     if what.lower() == "theme":
         await (_use_theme(context, name.strip()) if name.strip() else _theme(context))
@@ -51,7 +51,7 @@ async def run(context: CommandContext, arguments: str) -> None:
 
 
 class SettingRow(msgspec.Struct, frozen=True):
-    """A setting with few values; ``apply`` makes a change work now, where reading the setting later is not enough."""
+    """A setting with few values; ``apply`` makes a change effective now, if reading it later is not enough."""
 
     key: str
     label: str
@@ -64,7 +64,7 @@ def _read_again(context: CommandContext) -> None:
 
 
 def _permission_mode(context: CommandContext) -> None:
-    """In force now, unless this run may not have it."""
+    """Apply now, unless this run does not allow it."""
     context.conversation.set_permission_mode(context.conversation.settings.values.permission_mode)
     context.desk.redraw()
 
@@ -106,39 +106,37 @@ ROWS: tuple[SettingRow, ...] = (
         ("everything", "ask", "accept-edits", "plan"),
         _permission_mode,
     ),
-    SettingRow("ask_outside", "what a jailed call wanted outside", (False, True), _approve),
-    SettingRow("retries", "try a failed model call again this often", (9, 20, 0, 3), _read_again),
-    SettingRow("max_cost_session", "what a session may cost ($)", (0, 1, 5, 20, 100), _read_again),
-    SettingRow("max_cost_day", "what all runs may cost on one day ($)", (0, 5, 20, 100), _read_again),
-    SettingRow("show_thinking", "what the model thinks", ("folded", "open", "off")),
-    SettingRow("notify_after_s", "ring when a turn took this long (s)", (15, 60, 0)),
-    SettingRow("bell", "how zot calls you", ("on", "quiet", "off"), _bell),
-    SettingRow("terminal_title", "name the terminal's window", (True, False)),
+    SettingRow("ask_outside", "when a jailed call needs outside access", (False, True), _approve),
+    SettingRow("retries", "retries of a failed model call", (9, 20, 0, 3), _read_again),
+    SettingRow("max_cost_session", "cost limit per session ($)", (0, 1, 5, 20, 100), _read_again),
+    SettingRow("max_cost_day", "cost limit per day, all runs ($)", (0, 5, 20, 100), _read_again),
+    SettingRow("show_thinking", "show the model's thinking", ("folded", "open", "off")),
+    SettingRow("notify_after_s", "ring after turns longer than (s)", (15, 60, 0)),
+    SettingRow("bell", "how zot gets your attention", ("on", "quiet", "off"), _bell),
+    SettingRow("terminal_title", "set the terminal's window title", (True, False)),
     SettingRow("vi_mode", "vi keys in the editor", (False, True)),
     SettingRow("model_can_start_agents", "the model may start agents in the background", (False, True), _read_again),
-    SettingRow("swarm_agents", "workers at work at once, from the next one on", (4, 8, 16, 1, 2)),
-    SettingRow(
-        "mcp_tool_timeout_s", "how long an MCP server may be silent in a call (s)", (300, 60, 900, 3600), _patience
-    ),
-    SettingRow("hooks_strict", "refuse a call whose hook failed, from the next start", (False, True)),
-    SettingRow("credential_store", "where a login keeps its secret", ("file", "keyring"), _credentials),
+    SettingRow("swarm_agents", "maximum running workers, from the next one on", (4, 8, 16, 1, 2)),
+    SettingRow("mcp_tool_timeout_s", "MCP call timeout without progress (s)", (300, 60, 900, 3600), _patience),
+    SettingRow("hooks_strict", "deny a call if its hook fails, from the next start", (False, True)),
+    SettingRow("credential_store", "where logins store secrets", ("file", "keyring"), _credentials),
 )
 _PICKERS = {
     "theme": "colour theme",
     "reasoning": "reasoning level",
     "quick_model_shortcuts": "model shortcuts",
-    "mcp_pinned": "MCP servers the model is always told of",
+    "mcp_pinned": "MCP servers always sent to the model",
 }
 
 
 def _settings_picker(context: CommandContext, selected: str) -> Picker:
-    rows = [Choice(key, label, f"{_current(context, key)} ›") for key, label in _PICKERS.items()]  # asked for most
+    rows = [Choice(key, label, f"{_current(context, key)} ›") for key, label in _PICKERS.items()]  # used most
     rows += [Choice(row.key, row.label, _shown_row(row, _value(context, row))) for row in ROWS]
     return Picker("settings", rows, selected=selected, hint="enter changes · type to filter · esc closes")
 
 
 def _value(context: CommandContext, row: SettingRow) -> Any:
-    """An empty text is the first of its values."""
+    """An empty text selects the first value."""
     value = getattr(context.conversation.settings.values, row.key)
     return row.values[0] if value == "" else value
 
@@ -147,7 +145,7 @@ def _shown_row(row: SettingRow, value: Any) -> str:
     if row.key == "inline_images_enabled" and not protocol(allowed=True):
         return f"{_shown(value)} (this terminal cannot)"
     if row.key == "ask_outside":
-        return "you are asked" if value else "stays refused"
+        return "ask" if value else "deny"
     if row.key.startswith("max_cost_"):
         return f"${value:g}" if value > 0 else "no limit"
     return _shown(value)
@@ -165,23 +163,23 @@ def _current(context: CommandContext, key: str) -> str:
     if key == "reasoning":
         return context.conversation.snapshot.reasoning or "off"
     if key == "mcp_pinned":
-        return one_line(", ".join(values.mcp_pinned)) or "none: they are searched"
+        return one_line(", ".join(values.mcp_pinned)) or "none: found by search"
     return f"{len(values.quick_model_shortcuts)} set"
 
 
 def complete(context: CommandContext, typed: str) -> list[Choice]:
     themes = [Choice(f"theme {theme.value}", f"theme {one_line(theme.label)}") for theme in context.looks.choices()]
-    return [Choice("theme", "theme", "choose the colours"), *themes]
+    return [Choice("theme", "theme", "choose a theme"), *themes]
 
 
 async def _use_theme(context: CommandContext, name: str) -> None:
-    """By its name or label, whatever the case."""
+    """By name or label, ignoring case."""
     themes = context.looks.choices()
     wanted = name.lower()
     found = next((theme for theme in themes if wanted in (theme.value.lower(), theme.label.lower())), None)
     if found is None:
         known = ", ".join(one_line(theme.value) for theme in themes)
-        raise ZotError(f'there is no theme "{name}"; there are: {known}')
+        raise ZotError(f'unknown theme "{name}"; available: {known}')
     _keep_theme(context, found.value)
 
 
@@ -192,7 +190,7 @@ def _keep_theme(context: CommandContext, value: str) -> None:
 
 
 async def _theme(context: CommandContext) -> None:
-    """The list repaints the screen as it moves; leaving it without a choice brings the old colours back."""
+    """The selection previews each theme; closing without a choice restores the old one."""
     looks = context.looks
     before = looks.value
     rows = [Choice(theme.value, one_line(theme.label), one_line(theme.description)) for theme in looks.choices()]
@@ -211,24 +209,26 @@ async def _theme(context: CommandContext) -> None:
 
 
 async def _pinned_servers(context: CommandContext) -> None:
-    """Each server is switched; what else the setting names, single tools say, stays until it is switched off."""
+    """Switches whole servers; other entries, such as single tools, stay until switched off."""
     from zot.features.lookup import mcp_host
 
     conversation, host = context.conversation, mcp_host(context.conversation)
     selected = ""
     while True:
         pins = list(conversation.settings.values.mcp_pinned)
-        statuses = {row.name: f"{row.tokens:,} tokens a request" for row in host.statuses()} if host is not None else {}
+        statuses = (
+            {row.name: f"{row.tokens:,} tokens per request" for row in host.statuses()} if host is not None else {}
+        )
         names = ["*", *statuses, *(pin for pin in pins if pin != "*" and pin not in statuses)]
         rows = [
             Choice(
                 name,
-                "all of them" if name == "*" else one_line(name),
+                "all servers" if name == "*" else one_line(name),
                 f"{'on' if name in pins else 'off'}  {statuses.get(name, '')}".rstrip(),
             )
             for name in names
         ]
-        title, hint = "MCP servers the model is always told of in full", "enter switches · esc goes back"
+        title, hint = "MCP servers always sent to the model in full", "enter switches · esc goes back"
         chosen = await context.dialogs.ask(Picker(title, rows, selected=selected, hint=hint))
         if chosen is None:
             return
@@ -240,7 +240,7 @@ async def _pinned_servers(context: CommandContext) -> None:
 
 
 async def _shortcuts(context: CommandContext) -> None:
-    """Nine slots; a slot is filled from the models that can be used now."""
+    """Nine slots, filled from the available models."""
     from zot.frontends.terminal.dialogs.picker import ModelPicker
 
     conversation = context.conversation

@@ -1,5 +1,5 @@
-"""``!command`` runs in the bash tool's shell, and the model reads it with the next prompt; ``!!command`` stays out of
-the model's messages and the session."""
+"""``!command`` runs in the bash tool's shell; the model reads it with the next prompt.
+``!!command`` is excluded from the model's messages and the session."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.screen.tool_view import BY_HAND
 from zot.provider.messages import Message, TextBlock, ToolCallBlock, utc_now
 
-_A_DAY_S = 86_400  # a person is watching, and has esc
+_A_DAY_S = 86_400  # the user watches and has esc
 _numbers = iter(range(1, 1 << 62))
 
 
 def run(context: CommandContext, command: str, *, told: bool = True) -> None:
-    """``command`` is what stood after the exclamation mark; ``told``: the model sees it with the next prompt."""
+    """``command`` is the text after the exclamation mark; ``told``: the model sees it with the next prompt."""
     context.asides.turn_begins()
     context.turns.run(lambda: _work(context, command.strip(), told), "running a command")
 
@@ -47,4 +47,4 @@ async def _work(context: CommandContext, command: str, told: bool) -> None:
             said = f"The user ran a shell command:\n\n{output}"
             conversation.add_message(Message("user", (TextBlock(said),), utc_now(), {"shell": "true"}))
         else:
-            context.transcript.add_note("◌ the model is not told")
+            context.transcript.add_note("◌ hidden from the model")

@@ -1,4 +1,4 @@
-"""``/skill:NAME [text]``: give the model a skill by hand, with what to do with it; waits its turn."""
+"""``/skill:NAME [text]``: send a skill to the model with a prompt; queued during a turn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def run(context: CommandContext, arguments: str) -> None:
     skill = skills.find(name)
     if skill is None:
         known = ", ".join(skill.name for skill in skills.all) or "none"
-        raise ZotError(f'there is no skill "{name}"; known: {known}')
+        raise ZotError(f'unknown skill "{name}"; available: {known}')
     try:
         body = skill.body(context.conversation.workspace.jailed_files)
     except OSError as error:

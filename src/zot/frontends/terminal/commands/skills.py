@@ -1,4 +1,4 @@
-"""``/skills``: what there is now, read again each time; enter opens one."""
+"""``/skills``: the skills on disk, read again each time; enter opens one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def run(context: CommandContext, arguments: str) -> None:
     from zot.frontends.terminal.dialogs.picker import Picker
 
     if lookup.skills(context.conversation) is None:
-        context.status.ok("zot was started without skills (--no-skill)")
+        context.status.ok("skills are disabled (--no-skill)")
         return
     skills, selected = found_skills(context.conversation), arguments
     for problem in skills.problems:
@@ -40,7 +40,7 @@ async def run(context: CommandContext, arguments: str) -> None:
         await _read(context, skill)
 
 
-_NONE = "no skills: put one in .zot/skills/NAME/SKILL.md; the write-zot-extension skill shows what they look like"
+_NONE = "no skills; create .zot/skills/NAME/SKILL.md (see the skill write-zot-extension for the format)"
 
 
 def found_skills(conversation: Conversation) -> Skills:

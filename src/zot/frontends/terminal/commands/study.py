@@ -1,4 +1,4 @@
-"""``/study``: have the agent read a directory until it understands it; waits its turn while another one runs."""
+"""``/study``: have the agent read a directory until it understands it; queued during a turn."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""``/swarm``: shows workers, starts one with a task, or acts on one with a verb. Flags are read only before the
-task."""
+"""``/swarm``: shows workers, starts one with a task, or acts on one with a verb.
+Flags are read only before the task."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ async def run(context: CommandContext, arguments: str) -> None:
 
 
 async def _list(context: CommandContext, rest: str) -> None:
-    """``--all``: those of other conversations, too."""
+    """``--all``: also those of other conversations."""
     if rest not in ("", "--all", "-a"):
-        raise UsageError(f"/swarm list takes nothing behind it; /swarm new list {rest[:40]} starts a worker")
+        raise UsageError(f"/swarm list takes no arguments; start a worker with /swarm new list {rest[:40]}")
     from zot.frontends.terminal.swarm.dashboard import SwarmDashboard
 
     workers = context.swarm
@@ -54,7 +54,7 @@ async def _list(context: CommandContext, rest: str) -> None:
 
 
 async def _act(context: CommandContext, act: WorkerAction) -> None:
-    """What takes its time is done beside the list, which shows how it goes."""
+    """Slow actions run beside the list, which shows their progress."""
     id = act.worker
     match act.verb:
         case "new":
@@ -66,7 +66,7 @@ async def _act(context: CommandContext, act: WorkerAction) -> None:
             from zot.wire.rpc_frames import Image
 
             name = _named(context, id).name
-            title, told = f"more for {escape_invisible(name)}", "what the worker is to do next"
+            title, told = f"message to {escape_invisible(name)}", "what the worker should do next"
             typed = await context.dialogs.ask(Composer(title, context.editor.around, told))
             if typed is not None:
                 images = tuple(Image(mime_type=image.mime_type, data=image.data) for image in typed.images)
@@ -84,12 +84,12 @@ async def _act(context: CommandContext, act: WorkerAction) -> None:
             from zot.frontends.terminal.dialogs.picker import YesNo
 
             name = escape_invisible(_named(context, id).name)
-            if await context.dialogs.ask(YesNo(f"remove {name}?", "what it said is forgotten", "remove it")) == "yes":
+            if await context.dialogs.ask(YesNo(f"remove {name}?", "its log is deleted", "remove it")) == "yes":
                 context.desk.spawn(_remove(context, id))
 
 
 async def _tried(context: CommandContext, work: Awaitable[None]) -> None:
-    """What cannot be done is told, and the list stays."""
+    """Errors are shown, and the list stays open."""
     try:
         await work
     except ZotError as error:
@@ -116,16 +116,16 @@ async def _start(context: CommandContext, order: SwarmStart) -> None:
 async def _compose(context: CommandContext) -> None:
     from zot.frontends.terminal.swarm.worker_view import Composer
 
-    told = "what a worker is to do; --model M before it chooses the model"
+    told = "task of the worker; choose the model with --model M before it"
     typed = await context.dialogs.ask(Composer("a new worker", context.editor.around, told))
     if typed is not None:
         if typed.images:
-            raise UsageError("a task is text: send the image to the worker once it is there")
+            raise UsageError("a task is text only; send the image to the worker after it started")
         context.desk.spawn(_start(context, order_of(typed.text)))
 
 
 def order_of(text: str) -> SwarmStart:
-    """The flags before a task, and the task word for word."""
+    """The flags before a task, and the task verbatim."""
     from zot.wire.swarm_frames import SwarmStart
 
     given: dict[str, Any] = {}
@@ -136,7 +136,7 @@ def order_of(text: str) -> SwarmStart:
                 word = _WORD.match(text)
                 value, text = (word[1], text[word.end() :]) if word is not None else ("", "")
             if not value:
-                raise UsageError(f"/swarm new {flag} needs a value")
+                raise UsageError(f"/swarm new {flag}: expected a value")
             given[_VALUES[flag]] = value
         elif flag in _MODES and given.get("mode", _MODES[flag]) == _MODES[flag] and value is None:
             given["mode"] = _MODES[flag]
@@ -144,9 +144,9 @@ def order_of(text: str) -> SwarmStart:
             given[_SWITCHES[flag]] = True
         else:
             known = ", ".join((*_VALUES, *_MODES, *_SWITCHES))
-            raise UsageError(f"/swarm new {flag}: not one of {known}, or not beside what stands before it")
+            raise UsageError(f"/swarm new {flag}: unknown flag or conflict; expected {known}")
     if not text.strip():
-        raise UsageError("/swarm new: the task is missing")
+        raise UsageError("/swarm new: expected a task")
     return SwarmStart(task=text.strip(), **given)
 
 
@@ -177,11 +177,11 @@ async def _attach(context: CommandContext, typed: str) -> None:
 
 
 async def _send(context: CommandContext, rest: str) -> None:
-    """All behind the name is one message, line breaks and all."""
+    """Everything after the name is one message, including line breaks."""
     word = _WORD.match(rest)
     text = rest[word.end() :].strip() if word is not None else ""
     if word is None or not text:
-        raise UsageError("/swarm send WORKER and what it is to be told")
+        raise UsageError("/swarm send: expected a worker and a message")
     worker = _named(context, word[1])
     await context.swarm.service.send(worker.id, text)
     context.status.ok(f"sent to {worker.name}")
@@ -196,7 +196,7 @@ async def _stop(context: CommandContext, typed: str) -> None:
     worker = _named(context, typed)
     context.status.ok(f"stopping {worker.name} …")
     await context.swarm.service.stop(worker.id)
-    context.status.ok(f"stopped {worker.name}; /swarm resume {worker.name} continues it")
+    context.status.ok(f"stopped {worker.name}; continue it with /swarm resume {worker.name}")
 
 
 async def _resume(context: CommandContext, typed: str) -> None:
@@ -204,11 +204,11 @@ async def _resume(context: CommandContext, typed: str) -> None:
         await _list(context, "")
         return
     info = await context.swarm.resume(_named(context, typed).id)
-    context.status.ok(f"{info.name} goes on")
+    context.status.ok(f"{info.name} continues")
 
 
 async def _remove(context: CommandContext, typed: str) -> None:
-    """With changes that are nowhere else, only after a question."""
+    """Asks first if it has changes that are nowhere else."""
     from zot.frontends.terminal.dialogs.picker import YesNo
     from zot.swarm.worker_operations import UnmergedChanges
 
@@ -218,18 +218,18 @@ async def _remove(context: CommandContext, typed: str) -> None:
         left = await context.swarm.service.remove(worker.id, force=flag.strip() == "--force")
     except UnmergedChanges as error:
         told = str(error).partition("; --force")[0]
-        question = YesNo(f"remove {escape_invisible(worker.name)}?", told, "remove it, and what it changed is lost")
+        question = YesNo(f"remove {escape_invisible(worker.name)}?", told, "remove it and lose its changes")
         if await context.dialogs.ask(question) != "yes":
-            context.status.ok(f"{worker.name} stays")
+            context.status.ok(f"{worker.name} was not removed")
             return
         left = await context.swarm.service.remove(worker.id, force=True)
     await context.swarm.refresh()
     if left:
-        raise ZotError(f"{worker.name} is removed, but for: {'; '.join(left)}")
+        raise ZotError(f"removed {worker.name}, except: {'; '.join(left)}")
     context.status.ok(f"removed {worker.name}")
 
 
-# --- what it changed
+# --- changes
 
 
 async def _diff(context: CommandContext, typed: str) -> None:
@@ -241,7 +241,7 @@ async def _diff(context: CommandContext, typed: str) -> None:
     if not text.strip():
         context.status.ok(f"{worker.name} has no changes")
         return
-    title = f"what {escape_invisible(worker.name)} changed"
+    title = f"changes of {escape_invisible(worker.name)}"
     await context.dialogs.ask(TextView(title, lambda theme, width: rows_of(text, desk.painter, width)))
 
 
@@ -252,16 +252,14 @@ async def _ask_to_merge(context: CommandContext, id: str) -> None:
 
     worker = _named(context, id)
     if worker.tree is None:
-        raise ZotError(f"{worker.name} has no worktree; its changes are in {worker.spec.cwd} already")
+        raise ZotError(f"{worker.name} has no worktree: its changes are already in {worker.spec.cwd}")
     stat = context.swarm.stats.get(worker.id)
     rows = [
-        Choice("squash", "into your files, for you to look at and commit", str(stat or "")),
+        Choice("squash", "into your files, for you to review and commit", str(stat or "")),
         Choice("no-ff", "with a merge commit"),
         Choice("patch", f"as a file, {worker.name}.patch"),
     ]
-    how = await context.dialogs.ask(
-        Picker(f"merge what {escape_invisible(worker.name)} changed", rows, filterable=False)
-    )
+    how = await context.dialogs.ask(Picker(f"merge changes of {escape_invisible(worker.name)}", rows, filterable=False))
     if how is not None:
         command = SwarmMerge(worker=worker.id, how=cast("Any", how))  # one of the rows
         context.desk.spawn(_merge_as(context, command, worker.name))
@@ -302,12 +300,12 @@ async def _merge_as(context: CommandContext, command: SwarmMerge, name: str) -> 
     context.swarm.note(name, merged.left)
     if merged.conflicts:
         mending = merged.mending or await _offer_repair(context, merged, command, name)
-        context.status.ok(f"{name} mends {', '.join(mending)} in its own tree; merge it again when it is done")
+        context.status.ok(f"{name} resolves {', '.join(mending)} in its worktree; merge it again when it is done")
         return
     if command.how == "patch":
         words = f"wrote {merged.patch}" if merged.patch else f"{name} has no changes"
     elif not merged.files:
-        words = f"{name} has nothing that {merged.into} does not have"
+        words = f"{name} has no changes that are missing in {merged.into}"
     else:
         count = f"{len(merged.files)} file{'s' * (len(merged.files) != 1)}"
         how = "with a merge commit" if command.how == "no-ff" else "not committed"
@@ -318,30 +316,30 @@ async def _merge_as(context: CommandContext, command: SwarmMerge, name: str) -> 
 async def _offer_repair(
     context: CommandContext, merged: SwarmMerged, command: SwarmMerge, name: str
 ) -> tuple[str, ...]:
-    """A conflict leaves everything as it was; whoever made one side of it can mend it. ZotError if nobody is to."""
+    """A conflict changes nothing; the worker can resolve it. ZotError if the user declines."""
     from zot.frontends.terminal.dialogs.picker import YesNo
 
     conflict = f"{name} conflicts with {merged.into} in {', '.join(merged.conflicts)}: nothing was changed"
-    told = "Mending it, the worker gets both sides in its own tree; your files stay as they are."
+    told = "To resolve it, the worker gets both sides in its worktree; your files do not change."
     question = YesNo(
         escape_invisible(f"merge {name}?"),
         f"{escape_invisible(conflict)}.\n{told}",
-        f"have {escape_invisible(name)} mend it",
+        f"have {escape_invisible(name)} resolve it",
     )
     if await context.dialogs.ask(question) != "yes":
-        raise ZotError(f"{conflict}; /swarm merge {name} --repair has the worker mend it")
+        raise ZotError(f"{conflict}; have the worker resolve it: /swarm merge {name} --repair")
     mending = await context.swarm.service.repair(command.worker, command.into)
     await context.swarm.watch()
     return mending
 
 
-# --- who is meant
+# --- look-up
 
 
 def _named(context: CommandContext, typed: str) -> Any:
-    """The record of a worker by id, the beginning of one, or name."""
+    """The record of a worker by id, id prefix or name."""
     if not typed:
-        raise UsageError("/swarm: say which worker; /swarm shows them")
+        raise UsageError("/swarm: expected a worker; list them with /swarm")
     return context.swarm.service.named(typed)
 
 
@@ -359,15 +357,15 @@ _DOERS: dict[str, Callable[[CommandContext, str], Awaitable[None]]] = {
 }
 _OFFERED = {
     "new": "start a worker: [--model M] [--provider P] [--worktree|--shared] [--write] task",
-    "list": "show them",
-    "attach": "read one and type for it",
-    "logs": "read what one said",
-    "send": "tell one more",
-    "stop": "end one",
-    "resume": "continue one that ended",
-    "diff": "what one changed",
-    "merge": "bring home what one changed",
-    "remove": "forget one",
+    "list": "list workers",
+    "attach": "open one",
+    "logs": "read the log of one",
+    "send": "send a message",
+    "stop": "stop one",
+    "resume": "resume one",
+    "diff": "show changes of one",
+    "merge": "merge changes of one",
+    "remove": "remove one",
 }
 _ONLY: dict[str, tuple[str, ...]] = {
     "send": ("queued", "running", "waiting", "idle"),
@@ -378,7 +376,7 @@ _ONLY: dict[str, tuple[str, ...]] = {
 
 
 def complete(context: CommandContext, typed: str) -> list[Choice]:
-    """The verbs; behind one of them, the workers it can be used for."""
+    """The verbs; after a verb, the workers it applies to."""
     from zot.tui.widgets import Choice
 
     verb, space, _ = typed.partition(" ")

@@ -1,4 +1,4 @@
-"""``/unjail``: leave the jail. Only a person can: it widens what the agent may do."""
+"""``/unjail``: leave the jail. Only the user can: it extends the agent's rights."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ from zot.frontends.terminal.commands.command_context import CommandContext
 
 async def run(context: CommandContext, arguments: str) -> None:
     was = await jail_of(context.conversation).leave()
-    context.status.ok("the jail is open: commands run with your own rights" if was else "the tools are not jailed")
+    context.status.ok("left the jail: commands run with your rights" if was else "not in a jail")

@@ -1,4 +1,4 @@
-"""``/yolo``: stop asking in this session; what is being asked right now may run."""
+"""``/yolo``: approve everything in this session, including the pending question."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from zot.frontends.terminal.commands.command_context import CommandContext
 
 def run(context: CommandContext, arguments: str) -> None:
     if context.confirmations.allow_all():
-        context.status.ok("no more questions: every tool runs without confirmation from now on")
+        context.status.ok("every tool call now runs without approval")
     else:
-        context.status.ok("nothing was being asked: zot runs tools without confirmation unless started with --no-yolo")
+        context.status.ok("already the case: tools run without approval unless started with --no-yolo")

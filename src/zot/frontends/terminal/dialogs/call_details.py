@@ -1,4 +1,4 @@
-"""Shows in full what a tool call would do, with hidden characters spelled out."""
+"""Shows the effect of a tool call in full, with hidden characters escaped."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from zot.tui.width import CONTINUED, cut, visible, wrap
 if TYPE_CHECKING:
     from zot.agent.tools.workspace import Workspace
 
-LARGEST_COMPARED = 4 << 20  # of a file that is replaced
+LARGEST_COMPARED = 4 << 20  # bytes of a replaced file
 
 _ROLES = {" ": "diff_context", "-": "diff_remove", "+": "diff_add"}
 _CHANGED = ("diff_remove", "diff_add")
-_COLOURED = 400  # lines highlighted at most; the rest of a huge file is shown plain
+_COLOURED = 400  # highlighted lines; the rest of a huge file is plain
 
 
-Existing = Callable[[str], bytes | None]  # what a path holds now
+Existing = Callable[[str], bytes | None]  # current content by path
 
 
 def nothing_there(path: str) -> bytes | None:
@@ -36,8 +36,8 @@ def nothing_there(path: str) -> bytes | None:
 
 
 def call_rows(tool: str, args: Any, painter: Painter, width: int, existing: Existing = nothing_there) -> list[str]:
-    """Nothing is left out, whatever its length: what is approved has to be readable. Over a file that is there a write
-    is a difference first, and then the whole file as it will be; an edit stands among the lines around it."""
+    """Nothing is omitted, whatever its length: an approved call must be readable.
+    A write over an existing file is a diff first, then the whole file; an edit is shown with context."""
     fields = _fields(args)
     if tool == "bash" and isinstance(command := fields.get("command"), str):
         return [*_text(f"$ {command}", "accent", painter, width), *_rest(fields, ("command",), painter, width)]
@@ -52,7 +52,7 @@ def call_rows(tool: str, args: Any, painter: Painter, width: int, existing: Exis
 
 
 def existing_in(workspace: Workspace) -> Existing:
-    """Reads what a write in this workspace would replace."""
+    """Reads the file that a write would replace."""
 
     def read(path: str) -> bytes | None:
         try:
@@ -64,7 +64,7 @@ def existing_in(workspace: Workspace) -> Existing:
 
 
 def has_invisible_text(tool: str, args: Any) -> bool:
-    """Whether the call contains something a screen would not have shown."""
+    """True if the call contains characters a screen would hide."""
     return has_invisible(tool) or any(map(has_invisible, _strings(args)))
 
 
@@ -99,7 +99,7 @@ def _path(fields: dict[str, Any], painter: Painter, width: int) -> list[str]:
 
 
 def _file(content: str, path: str, painter: Painter, width: int) -> list[str]:
-    """Numbered; highlighted where a line fits and nothing in it had to be spelled out."""
+    """Numbered; highlighted if a line fits and nothing in it was escaped."""
     lines = escape_lines(content.removesuffix("\n"))
     language = language_of(path)
     styled = painter.code.lines("\n".join(lines[:_COLOURED]), language) if language else []
@@ -118,23 +118,23 @@ def _file(content: str, path: str, painter: Painter, width: int) -> list[str]:
 
 
 def _replaced(before: bytes | None, content: str, painter: Painter, width: int) -> list[str]:
-    """What becomes of a file that is there; nothing is said of one that is not."""
+    """Changes to an existing file; empty for a new one."""
     if before is None:
         return []
     theme = painter.theme
     if before == content.encode("utf-8", "replace"):
-        return [theme.paint("muted", row) for row in wrap("the file is exactly like this already", width)]
+        return [theme.paint("muted", row) for row in wrap("the file already has exactly this content", width)]
     if b"\0" in before:
         return [theme.paint("warning", row) for row in wrap("this replaces a file that is not text", width)]
     changes = list(_difference(before.decode("utf-8", "replace"), content))
     signs = [text[0] for role, text in changes if role in _ROLES.values()]
     told = theme.paint("fg", "replaces a file ") + f"({counts(theme, signs.count('+'), signs.count('-'))})"
-    whole = theme.paint("fg", "the whole file as it will be")
+    whole = theme.paint("fg", "the whole file after the change")
     return [cut(told, width), *_changed_rows(changes, painter, width), cut(whole, width)]
 
 
 def _changes(fields: dict[str, Any]) -> list[dict[str, str]]:
-    """Empty when one of them is not what the tool expects: it is shown as it came."""
+    """Empty if the edits are invalid; the raw arguments are shown instead."""
     edits = fields.get("edits")
     listed: list[Any] = cast("list[Any]", edits) if isinstance(edits, list) else []
     return cast("list[dict[str, str]]", listed) if all(map(_is_change, listed)) else []
@@ -157,8 +157,8 @@ def _edits(changes: list[dict[str, str]], painter: Painter, width: int) -> list[
 
 
 def _in_place(before: bytes | None, changes: list[dict[str, str]], painter: Painter, width: int) -> list[str]:
-    """The edits with the lines around them and their numbers; empty where the file is not what they were made for, or
-    where more than that would have to be shown."""
+    """The edits with context and line numbers.
+    Empty if the file does not match, or if more would have to be shown."""
     after = _edited(before, changes) if before is not None else None
     if before is None or after is None:
         return []
@@ -174,7 +174,7 @@ def _in_place(before: bytes | None, changes: list[dict[str, str]], painter: Pain
 
 
 def _edited(before: bytes, changes: list[dict[str, str]]) -> str | None:
-    """What the file would say; None when an edit does not fit, which is the tool's to complain about."""
+    """The resulting text; None if an edit does not match, which the tool reports."""
     try:
         text = before.decode()
     except UnicodeDecodeError:
@@ -193,7 +193,7 @@ def _edited(before: bytes, changes: list[dict[str, str]]) -> str | None:
 def _changed_rows(
     changes: list[tuple[str, str]], painter: Painter, width: int, gutters: Sequence[str] = ()
 ) -> list[str]:
-    """Changed lines on their tint, changed words on a stronger one, each line folded and whole."""
+    """Changed lines on a tint, changed words on a stronger one, each line wrapped, nothing cut."""
     theme = painter.theme
     room = max(width - len(gutters[0]), 1) if gutters else width
     words = changed_words([text[:1] for _, text in changes], [text for _, text in changes])
@@ -215,13 +215,13 @@ def _changed_rows(
 
 
 def _difference(old: str, new: str) -> Iterator[tuple[str, str]]:
-    """Role and text of each line. What an edit merely quotes to be unique is context, not a change."""
+    """Role and text of each line. Text an edit quotes only to be unique is context."""
     for row in _compared(old, new).text.split("\n"):
         yield (_ROLES[row[0]], f"{row[0]} {row[1:]}") if row[:1] in _ROLES else ("muted", row)
 
 
 def _compared(old: str, new: str) -> Diff:
-    """The texts are spelled out before they are compared: lines that differ still do."""
+    """Escaped before comparing, so that differing lines still differ."""
     if old.endswith("\n") and new.endswith("\n"):
         old, new = old[:-1], new[:-1]
     old, new = "\n".join(escape_lines(old)), "\n".join(escape_lines(new))
@@ -229,7 +229,7 @@ def _compared(old: str, new: str) -> Diff:
 
 
 def _rest(fields: dict[str, Any], told: tuple[str, ...], painter: Painter, width: int) -> list[str]:
-    """Every other argument, one after the other."""
+    """All other arguments in order."""
     rows: list[str] = []
     for name, value in fields.items():
         if name not in told:

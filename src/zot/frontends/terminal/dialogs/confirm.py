@@ -1,8 +1,6 @@
-"""Asks whether a tool call may run, or may have a path outside the jail; the whole call can be read before answering.
-
-A confirmation is above every other dialog. It waits while the user types and ignores answers of its first moments, so
-that typing does not approve; closing it denies the call.
-"""
+"""Asks whether a tool call may run or use an outside path; the whole call can be read first.
+A confirmation is above every other dialog. It waits while the user types and ignores answers at first, so that typing
+does not approve; closing it denies the call."""
 
 from __future__ import annotations
 
@@ -40,7 +38,7 @@ T = TypeVar("T")
 
 
 class DigitOption(NamedTuple):
-    """An answer under its digit; ``kept`` ones hold in this project in later sessions, too."""
+    """An answer under its digit; ``kept`` ones also apply in this project in later sessions."""
 
     digit: str
     text: str
@@ -55,8 +53,8 @@ class ApprovalChoice(NamedTuple):
 
 
 class DigitDialog(Dialog[T]):
-    """A question about a call, with answers under digits; ``4`` is no, whatever else is offered. ``who`` is the worker
-    that asks, if it is not the conversation itself."""
+    """A question about a call, with answers under digits; ``4`` is always no.
+    ``who`` is the worker that asks, if any."""
 
     rank = CONFIRM
     unasked = True
@@ -77,7 +75,7 @@ class DigitDialog(Dialog[T]):
 
     @property
     def _is_deaf(self) -> bool:
-        """In its first moments, so that typing does not approve."""
+        """True shortly after opening, so that typing does not approve."""
         return time.monotonic() - self._shown_at < DEAF_S or not self._shown_at
 
     @property
@@ -94,7 +92,7 @@ class DigitDialog(Dialog[T]):
         return [*self._evidence.rows(theme, width, max(height - len(answers), 2)), *answers]
 
     def _answers(self, theme: Theme, width: int, height: int) -> list[str]:
-        """One row each; all on one row where there is hardly any room."""
+        """One row each; all on one row if there is little room."""
         if height >= _ROOMY:
             return [self._row(theme, choice, width) for choice in self._choices]
         marks = [
@@ -131,7 +129,7 @@ class DigitDialog(Dialog[T]):
 
 
 class ConfirmDialog(DigitDialog[ApprovalChoice]):
-    """May this call run?"""
+    """Asks whether a call may run."""
 
     answers = frozenset("1234r")
 
@@ -181,23 +179,23 @@ class ConfirmDialog(DigitDialog[ApprovalChoice]):
 
     def _all_of_it(self, tool: str, args: Any, theme: Theme, width: int) -> list[str]:
         rows: list[str] = []
-        if cells(self._tool) > width - 20:  # the title has no room for it
+        if cells(self._tool) > width - 20:  # no room in the title
             rows += decision_rows(f"tool: {tool}", "fg", theme, width)
         if self._origin:
-            rows += decision_rows(f"the extension {self._origin} asks for it", "muted", theme, width)
+            rows += decision_rows(f"requested by the extension {self._origin}", "muted", theme, width)
         if self._who:
-            rows += decision_rows(f"the worker {self._who} asks for it", "muted", theme, width)
+            rows += decision_rows(f"requested by the worker {self._who}", "muted", theme, width)
         return rows + call_rows(tool, args, self._painter, width, self._existing)
 
     def _hint_text(self) -> str:
         if self._reason is not None:
-            return "enter refuses and tells the model why · esc goes back"
-        return "1–4 or enter answers · ←→ changes 2 · r refuses with a reason · esc refuses"
+            return "enter denies and sends the reason · esc goes back"
+        return "1–4 or enter answers · ←→ changes 2 · r denies with a reason · esc denies"
 
     # --- keys
 
     def key(self, key: Key) -> bool:
-        if key.name in READING and self._reason is None:  # approves nothing: heard from the first moment on
+        if key.name in READING and self._reason is None:  # approves nothing, so it works from the start
             return self._evidence.key(key)
         if self._is_deaf:
             return True
@@ -229,7 +227,7 @@ class ConfirmDialog(DigitDialog[ApprovalChoice]):
 
 
 def always_choices(tool: str, prefix: Sequence[str], *, of_worker: bool = False) -> list[DigitOption]:
-    """What the second answer may mean, the narrowest first. What a worker is allowed ends with it."""
+    """Meanings of the second answer, the narrowest first. A worker's grants end with it."""
     covered: list[tuple[str, str, Literal["prefix", "tool"]]] = [(tool, "this tool", "tool")]
     if prefix:
         covered.insert(0, (f"`{' '.join(prefix)} …`", "like it", "prefix"))
@@ -255,7 +253,7 @@ class ApprovalPrompts:
         self._gate = conversation.gate
         self._queue = question_queue(conversation.services)
         self._cancel = cancel
-        self.existing: Existing = nothing_there  # what a file holds that a call would replace
+        self.existing: Existing = nothing_there  # contents of files a call would replace
         self._open: ConfirmDialog | None = None
         self._escaped_at = 0.0
 
@@ -265,11 +263,11 @@ class ApprovalPrompts:
 
     @property
     def waiting(self) -> int:
-        """Questions behind the one that is shown."""
+        """Waiting questions behind the shown one."""
         return self._queue.waiting
 
     async def show(self, question: Approval) -> Answer:
-        """A worker asks under its name, and only the answer applies to it."""
+        """A worker's question has its name, and the answer applies only to it."""
         dialog = ConfirmDialog(question.request, self._desk.painter, self, who=question.worker)
         self._open = None if question.worker else dialog
         try:
@@ -281,8 +279,8 @@ class ApprovalPrompts:
         return confirmed.answer
 
     async def _keep(self, question: ApprovalQuestion, answer: Answer) -> None:
-        """For later sessions in this project. If that fails, the answer holds for this one all the same."""
-        from zot.features.lookup import saved_rules  # loaded: it asks
+        """Save for later sessions in this project. If that fails, it applies to this session."""
+        from zot.features.lookup import saved_rules  # already loaded: it asks
 
         kept, call = saved_rules(self._conversation), question.call
         rule = Rule(
@@ -294,11 +292,10 @@ class ApprovalPrompts:
             if kept is not None:
                 await asyncio.to_thread(kept.keep, rule)
         except (ZotError, OSError) as error:
-            self._desk.status.error(f"the answer holds for this session only: {describe_error(error)}")
+            self._desk.status.error(f"the answer applies to this session only: {describe_error(error)}")
 
     def switch_mode(self) -> None:
-        """shift+tab: the next mode this run may have. A question that is open stays: a key for something else is no
-        answer."""
+        """shift+tab: the next allowed mode. An open question stays open."""
         if self._gate is None:
             return
         may = [mode for mode in CYCLE if not is_wider(mode, self._gate.limit)]
@@ -306,13 +303,13 @@ class ApprovalPrompts:
         self.set_mode(may[(place + 1) % len(may)])
 
     def set_mode(self, mode: str) -> None:
-        """For a person who pressed a key or typed a command. UsageError when this run may not have it."""
+        """Switch for the user's key or command. UsageError if this run does not allow it."""
         self._conversation.set_permission_mode(mode)
         self._desk.status.ok(f"{WORDS[self.mode]} · shift+tab switches")
         self._desk.redraw()
 
     def allow_all(self) -> bool:
-        """``/yolo``: ask no more, and let run what is being asked about; False when nothing was asked anyway."""
+        """``/yolo``: approve everything, including the pending question; False if nothing required approval."""
         if self.mode == "everything":
             return False
         self._conversation.set_permission_mode("everything")
@@ -321,7 +318,7 @@ class ApprovalPrompts:
         return True
 
     def escaped(self) -> None:
-        """esc refuses one call; twice in a row it ends the turn."""
+        """esc denies one call; twice in a row it cancels the turn."""
         now = time.monotonic()
         if now - self._escaped_at < _TWICE_S:
             self._cancel()
@@ -329,26 +326,26 @@ class ApprovalPrompts:
 
 
 def is_dangerous(args: Any) -> bool:
-    """Whether a call looks like one that is hard to undo; here it only decides which answer is selected."""
-    from zot.features.permissions import command_prefix  # only when somebody is asked
+    """True if a call looks hard to undo; it decides only which answer is selected."""
+    from zot.features.permissions import command_prefix  # only for a question
 
     command = args.get("command") if isinstance(args, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # anybody's JSON
     return isinstance(command, str) and command_prefix.is_dangerous(command)
 
 
 _CHOICES = (
-    DigitOption("1", "yes, once: run it again with this", "once", "once"),
+    DigitOption("1", "yes, once: run it again with this access", "once", "once"),
     DigitOption("2", "yes, for this session", "session", "session"),
-    DigitOption("3", "never: refuse it, and do not ask again in this session", "never", "never"),
+    DigitOption("3", "never: deny it, and do not ask again in this session", "never", "never"),
     DigitOption("4", "no", "no", "deny"),
 )
 
 
 class OutsideDialog(DigitDialog[str]):
-    """A call failed because of the jail: may it have the outside path or host? *No* is selected; closing refuses."""
+    """The jail denied a call: asks about the outside path or host. *No* is selected; closing denies."""
 
-    title = "open the jail for this?"
-    hint = "1–4 or enter answers · esc refuses"
+    title = "allow access outside the jail?"
+    hint = "1–4 or enter answers · esc denies"
 
     def __init__(self, offer: OutsideRequest, painter: Painter, confirmations: ApprovalPrompts) -> None:
         hidden = has_invisible_text(offer.call.name, offer.call.args) or any(
@@ -365,19 +362,17 @@ class OutsideDialog(DigitDialog[str]):
         return _CHOICES
 
     def _all_of_it(self, theme: Theme, width: int) -> list[str]:
-        """What it wanted first: that is what is decided."""
+        """The first missing access, which is decided."""
         offer = self._offer
-        rows = decision_rows(
-            f"{offer.call.name} failed, because this is outside the jail; it wanted", "fg", theme, width
-        )
+        rows = decision_rows(f"{offer.call.name} failed: it needs access outside the jail:", "fg", theme, width)
         for wish in offer.wishes:
             rows += decision_rows(str(wish), "warning", theme, width, "    ")
             if wish.access == "network":
-                rows += decision_rows("all or nothing: a yes opens the whole network", "muted", theme, width, "    ")
+                rows += decision_rows("all or nothing: yes allows the whole network", "muted", theme, width, "    ")
         if offer.origin:
-            rows += decision_rows(f"the extension {offer.origin} asked for the call", "muted", theme, width)
+            rows += decision_rows(f"requested by the extension {offer.origin}", "muted", theme, width)
         call = call_rows(offer.call.name, offer.call.args, self._painter, width, self._existing)
-        return [*rows, *decision_rows("a yes runs it again from its beginning:", "muted", theme, width), *call]
+        return [*rows, *decision_rows("yes runs it again from the beginning:", "muted", theme, width), *call]
 
     def _choose(self, choice: DigitOption) -> None:
         self.finish(choice.decision)

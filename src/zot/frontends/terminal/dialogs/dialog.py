@@ -1,5 +1,5 @@
-"""Base class of dialogs, and the stack that decides which one is drawn and gets the keys: the highest ``rank``, of
-equals the newest. A dialog that opens without a key of the user waits while the user types."""
+"""Base class of dialogs, and the stack that decides which one is drawn and gets keys.
+The highest ``rank`` wins, then the newest. A dialog that opens without a key of the user waits while the user types."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from zot.tui.width import cells, cut
 
 PANEL, NORMAL, CONFIRM = 0, 1, 2
 
-TYPING_S = 1.0  # after the last key of somebody who types
-ALONE_S = 0.4  # after a letter: nothing followed, so it was an answer and not the beginning of a word
-READING = frozenset({"pageup", "pagedown", "home", "end"})  # turn pages and answer nothing
+TYPING_S = 1.0  # seconds after the last key of typing
+ALONE_S = 0.4  # seconds after a letter: without another key it was an answer, not text
+READING = frozenset({"pageup", "pagedown", "home", "end"})  # scroll, never answer
 WAITS = "waits while you type · tab answers it"
 
 T = TypeVar("T")
@@ -24,23 +24,22 @@ T = TypeVar("T")
 
 class Dialog(Generic[T]):
     """Subclass it: ``title``, ``hint``, ``rows`` and ``key`` are all a dialog needs.
-
-    ``key`` returns whether it used the key. ``cursor`` is the place of the terminal's cursor in what ``rows`` returned
-    last, as (row, column), or None to hide it."""
+    ``key`` returns whether it used the key. ``cursor`` is the terminal cursor in the rows returned last, as (row,
+    column), or None."""
 
     rank = NORMAL
-    unasked = False  # it opens by itself, and keys may be meant for something else
-    takes_text = True  # letters are for it once it has the focus; else only those that are ``answers``, alone
+    unasked = False  # opens by itself; keys may be meant for the editor
+    takes_text = True  # takes letters only with focus, else single ``answers``
     answers: frozenset[str] = frozenset()
     fullscreen = False  # drawn on the alternate screen; ``lines`` then fill it
     title = ""
     hint = ""
-    animated = False  # whether it changes by itself, as a spinner does
+    animated = False  # animated, such as a spinner
 
     def __init__(self) -> None:
         self.cursor: tuple[int, int] | None = None
-        self.waits = False  # while somebody types something else
-        self.chosen = False  # by tab or an arrow: whatever is typed now is for it
+        self.waits = False  # while the user types in the editor
+        self.chosen = False  # focused by tab or an arrow: takes all keys
         self._result: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
 
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
@@ -51,7 +50,7 @@ class Dialog(Generic[T]):
         return False
 
     def finish(self, value: T | None) -> None:
-        """The answer; the dialog is gone with the next frame. Late calls are ignored."""
+        """Set the answer; the dialog closes with the next frame. Later calls are ignored."""
         if not self._result.done():
             self._result.set_result(value)
 
@@ -84,8 +83,9 @@ def titled_rule(theme: Theme, title: str, width: int) -> str:
 
 
 class Dialogs:
-    """The stack. ``changed`` is called whenever what is on top may have changed; ``drafting`` tells whether something
-    stands in the editor, ``type_on`` gives it a key, and ``ring`` is for a question that has to wait."""
+    """The stack. ``changed`` is called when the top may have changed.
+    ``drafting`` returns whether the editor has text, ``type_on`` passes it a key, ``ring`` is for a waiting
+    question."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Dialogs:
         self._held: tuple[Dialog[object], Key, asyncio.TimerHandle] | None = None
 
     async def ask(self, dialog: Dialog[T]) -> T | None:
-        """Show it until it ends; None when it was closed. Cancelling the caller closes it."""
+        """Show it until it ends; None if it was closed. Cancelling the caller closes it."""
         self._open.append(dialog)  # pyright: ignore[reportArgumentType]  # a stack of dialogs of any answer
         if self._waits(dialog):  # pyright: ignore[reportArgumentType]
             self._ring()
@@ -125,21 +125,21 @@ class Dialogs:
         return top
 
     def waiting(self, rank: int) -> int:
-        """How many of a rank are open, e.g. confirmations."""
+        """Number of open dialogs of a rank, such as confirmations."""
         return sum(dialog.rank == rank and not dialog.done for dialog in self._open)
 
     def typed(self, key: Key) -> None:
-        """The editor had this key. Sending what was typed is the end of typing it."""
+        """The editor got this key. Submitting ends typing."""
         self._typed_at = 0.0 if key.name == "enter" and not self._drafting() else time.monotonic()
 
     def _waits(self, dialog: Dialog[object]) -> bool:
-        """Whether somebody is typing something else."""
+        """True while the user types in the editor."""
         if not dialog.unasked or dialog.chosen:
             return False
         return self._drafting() or time.monotonic() - self._typed_at < TYPING_S
 
     def key(self, key: Key) -> bool:
-        """Whether a dialog took the key: one that is open takes every key, unless it waits."""
+        """True if a dialog took the key: an open one takes every key, unless it waits."""
         dialog = self.top
         held, self._held = self._held, None
         if held is not None:
@@ -154,14 +154,14 @@ class Dialogs:
                 dialog.chosen = True
             elif key.name in READING and not (
                 self._drafting() and key.name in ("home", "end")
-            ):  # those are the draft's
+            ):  # those belong to the draft
                 dialog.key(key)
             else:
                 return False
             self._changed()
             return True
         if dialog.unasked and not dialog.chosen and not dialog.takes_text and key.printable:
-            # A letter may be an answer, or the first of many: the next moment tells. Others begin something else.
+            # A letter may be an answer or the first of a word: the next key or a pause decides. Others start a word.
             if key.name not in dialog.answers:
                 return False
             timer = asyncio.get_running_loop().call_later(ALONE_S, self._was_alone)
@@ -183,8 +183,8 @@ class Dialogs:
             self._give(held[0], held[1])
 
     def _one_after_another(self, dialog: Dialog[object], first: Key, second: Key) -> bool:
-        """Two keys in a row: enter confirms the letter before it, more text makes both of them words for the editor.
-        Whether the second is still to be handed out here."""
+        """Two keys in a row: enter confirms the letter before it; more text sends both to the editor.
+        True if the second is still to be dispatched."""
         if second.name == "enter":
             self._give(dialog, first)
             return dialog.done is False

@@ -1,4 +1,4 @@
-"""Choose one of a list: up and down, typing filters, enter picks. Most dialogs are this with rows of their own."""
+"""Choose one of a list: up and down, typing filters, enter picks. Base of most dialogs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from zot.tui.widgets import Choice, SelectList, tokens
 from zot.tui.width import cut, wrap
 
 FILTERED = "type to filter · enter picks · esc closes"
-_LEAST = 4  # rows of the list that are always shown
+_LEAST = 4  # minimum rows of the list
 PLAIN = "enter picks · esc closes"
 
 
 class Picker(Dialog[str]):
-    """Ends with the value of the chosen row. ``above`` are rows between the hint and the list; ``moved`` hears of
-    every row the selection comes to, for a live preview."""
+    """Ends with the value of the chosen row.
+    ``above`` are rows between the hint and the list; ``moved`` is called for every selected row, for a live preview."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Picker(Dialog[str]):
 
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
         rows = [theme.paint("fg", row) for line in self._above for row in wrap(f"  {line}", width, "  ")]
-        rows = rows[: max(height - _LEAST, 0)]  # what is chosen must be seen, whatever is said about it
+        rows = rows[: max(height - _LEAST, 0)]  # the selection must stay visible
         if self.list.filter:
             rows.append(theme.paint("accent", cut(f"  filter: {self.list.filter}", width)))
         if self._empty:
@@ -70,7 +70,7 @@ class Picker(Dialog[str]):
 
 
 class YesNo(Picker):
-    """A question whose safe answer is selected; ends with ``yes``, ``no`` or None."""
+    """A question with the safe answer selected; ends with ``yes``, ``no`` or None."""
 
     def __init__(self, title: str, question: str, yes: str, no: str = "no") -> None:
         choices = [Choice("no", no), Choice("yes", yes)]
@@ -86,7 +86,7 @@ _LABEL = 500  # characters of a prompt
 
 
 class TurnPicker(Dialog[int]):
-    """Ends with the number of the turn, from 0. ``filter`` is what is looked for already."""
+    """Ends with the number of the turn, from 0. ``filter`` is the initial filter."""
 
     hint = "type to filter · enter picks · esc closes"
 
@@ -122,7 +122,7 @@ def _label(number: int, turn: PromptTurn) -> str:
 
 
 class ModelPicker(Picker):
-    """Ends with ``provider`` and ``id`` joined by a newline. ``update`` after the catalogue has grown."""
+    """Ends with ``provider`` and ``id`` joined by a newline. Call ``update`` when the catalog grew."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
@@ -139,11 +139,11 @@ class ModelPicker(Picker):
         return [*rows, *([Choice("", f"/login for: {others}", divider=True)] if rows and others else [])]
 
 
-_NONE = "no provider has a credential: /login stores one"
+_NONE = "no provider has a credential; log in with /login"
 
 
 def usable_models(conversation: Conversation) -> list[Model]:
-    """Of every provider with a credential or without need of one, by provider and id; the current one in any case."""
+    """Models of providers with a credential or without need of one; always the current model."""
     usable = {name for name, usable in _providers(conversation).items() if usable}
     rows = {value_of(model): model for model in conversation.catalog.rows() if model.provider in usable}
     if conversation.resolved.endpoint is not None or conversation.resolved.script:
@@ -152,7 +152,7 @@ def usable_models(conversation: Conversation) -> list[Model]:
 
 
 def reachable_models(conversation: Conversation) -> list[Model]:
-    """Of every provider that can be asked without the key and the address the run was started with."""
+    """Providers that can be listed without the run's own key and address."""
     if not conversation.launch.active_flags:
         return usable_models(conversation)
     usable = {name for name, usable in _providers(conversation, current="").items() if usable}
@@ -160,13 +160,13 @@ def reachable_models(conversation: Conversation) -> list[Model]:
 
 
 def logged_out(conversation: Conversation) -> list[str]:
-    """The best known providers that have no credential."""
+    """The best known providers without a credential."""
     known = _providers(conversation)
     return [name for name in ("anthropic", "openai", "kimi") if not known.get(name, True)]
 
 
 def _providers(conversation: Conversation, current: str | None = None) -> dict[str, bool]:
-    """Whether each can be asked; the ``current`` one in any case."""
+    """True if it can be listed; always for the ``current`` one."""
     commands = conversation.settings.values.api_key_command
     if current is None:
         current = conversation.resolved.provider.id if conversation.resolved.endpoint is not None else ""

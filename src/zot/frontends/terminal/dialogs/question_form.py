@@ -1,5 +1,5 @@
-"""A question of an MCP server, field by field under the server's name. Closing a field ends the form without an
-answer; an address is shown in full and opened only on a yes."""
+"""A question of an MCP server, field by field under the server's name.
+Closing a field ends the form without an answer; an address is shown in full and opened only on a yes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FILL, _DECLINE, _OPEN = "fill", "decline", "open"
 
 
 class ChoiceDialog(Dialog[str]):
-    """One of several, with words above them; the first is selected."""
+    """Choices with text above; the first is selected."""
 
     rank = CONFIRM
     unasked = True
@@ -51,20 +51,20 @@ class ChoiceDialog(Dialog[str]):
 
 
 class FieldPrompt(TextPrompt):
-    """A field to type into, above everything else as every question of a running turn."""
+    """A text field, ranked as a question of a running turn."""
 
     rank = CONFIRM
     unasked = True
 
     def key(self, key: Key) -> bool:
         if key.name == "enter":
-            self.finish(self.field.text)  # nothing is an answer, too
+            self.finish(self.field.text)  # empty is also an answer
             return True
         return super().key(key)
 
 
 class QuestionPrompts:
-    """Shows a question of an MCP server and returns its answer; ``tell`` is for what went wrong."""
+    """Shows a question of an MCP server and returns its answer; ``tell`` reports failures."""
 
     def __init__(self, tell: Callable[[str], None], dialogs: Dialogs, workspace: Workspace) -> None:
         self._tell = tell
@@ -83,7 +83,7 @@ class QuestionPrompts:
         from zot.features.login.browser import open_in_browser
 
         if not open_in_browser(question.url, self._workspace.free_environment()):
-            self._tell(f"nothing here opens an address, so open it yourself: {escape_invisible(question.url)}")
+            self._tell(f"cannot open a browser; open the address yourself: {escape_invisible(question.url)}")
         return {"action": "accept"}
 
     async def _fill(self, question: Elicitation) -> dict[str, Any]:
@@ -121,8 +121,8 @@ class QuestionPrompts:
             choices = [Choice(value, one_line(label), "") for value, label in pairs]
             return await self._dialogs.ask(ChoiceDialog(title, above, choices, field.default))
         if field.kind == "choices":
-            above.append(f"some of {', '.join(one_line(value) for value, _ in field.choices)}, with commas between")
-        needed = "" if field.required else " · empty leaves it out"
+            above.append(f"some of {', '.join(one_line(value) for value, _ in field.choices)}, separated by commas")
+        needed = "" if field.required else " · empty skips it"
         return await self._dialogs.ask(
             FieldPrompt(title, text=one_line(field.default), above=above, hint=f"enter accepts{needed} · esc closes")
         )

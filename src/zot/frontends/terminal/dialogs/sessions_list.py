@@ -1,5 +1,5 @@
-"""Lists the stored conversations of a directory with a preview, and searches them: titles at once, messages by
-``SessionReader``. Letters are the search; actions are ctrl with a letter."""
+"""Lists the stored conversations of a directory with a preview, and searches them.
+Titles are searched at once, messages by ``SessionReader``. Letters are the search; actions are ctrl with a letter."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ from zot.tui.theme import Theme
 from zot.tui.widgets import Choice, SelectList, TextField, pointed_out
 from zot.tui.width import cut, wrap
 
-# Reads stored conversations in threads: no key waits. A new query ends the search for the old one; what was read
-# of the end of a conversation is retained while the list is open.
+# Reads stored conversations in threads: no key waits. A new query ends the previous search; previews are cached while
+# the list is open.
 
-_SHORTEST = 2  # letters that are worth reading every conversation for
-_PAUSE_S = 0.12  # between keys of somebody who types on
+_SHORTEST = 2  # minimum letters for a search of all conversations
+_PAUSE_S = 0.12  # seconds between keys while typing
 
 
 class SessionReader:
-    """``want`` says which conversation to look into and which words to find; ``found`` is called when there is more.
-
-    ``hits`` are the conversations in which the words were said, and where; ``ends`` how conversations end."""
+    """``want`` returns the conversation to preview and the words to find; ``found`` is called on results.
+    ``hits`` are conversations with the words, and where; ``ends`` their last messages."""
 
     def __init__(self, paths: Sequence[str], found: Callable[[], None]) -> None:
         self.hits: dict[str, MessageExcerpt] = {}
@@ -52,11 +51,11 @@ class SessionReader:
             self._search.set()
 
     def forget(self) -> None:
-        """What was found for other words."""
+        """Drops results of other words."""
         self.hits = {}
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Runs until cancelled."""
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._look_on())
@@ -72,7 +71,7 @@ class SessionReader:
             if path and path not in self.ends:
                 try:
                     self.ends[path] = await asyncio.to_thread(last_messages, path)
-                except OSError:  # gone meanwhile: there is nothing to show of it
+                except OSError:  # deleted meanwhile: nothing to show
                     self.ends[path] = []
                 self._found()
 
@@ -100,14 +99,14 @@ class SessionReader:
 
 
 _HINT = "enter resumes · ctrl+r renames · ctrl+d deletes · tab {scope} · esc closes"
-_EMPTY = "type to search titles and all that was said"
-_WITH_PREVIEW = 11  # rows that hold a list and a look into a session
+_EMPTY = "type to search titles and messages"
+_WITH_PREVIEW = 11  # minimum rows for a list and a preview
 _PREVIEW = 12
 _LONGEST_SAID = 4  # rows
 
 
 class SessionAction(msgspec.Struct, frozen=True):
-    """What to do with a session; ``title`` is its new title, or how it is called when it is to be deleted."""
+    """An action on a session; ``title`` is its new title, or its name for a deletion."""
 
     kind: Literal["open", "rename", "delete", "everywhere"]
     path: str
@@ -115,7 +114,7 @@ class SessionAction(msgspec.Struct, frozen=True):
 
 
 class SessionsList(Dialog[SessionAction]):
-    """``reader.run`` must run while it is open. ``filter`` is what is searched for already."""
+    """``reader.run`` must run while it is open. ``filter`` is the initial search."""
 
     def __init__(
         self,
@@ -141,14 +140,14 @@ class SessionsList(Dialog[SessionAction]):
         self._renaming: TextField | None = None
         self._look()
 
-    # --- what the reader is asked, and what it found
+    # --- the reader
 
     def _look(self) -> None:
         chosen = self.list.chosen
         self.reader.want(chosen.value if chosen is not None else "", self.list.filter)
 
     def _more_found(self) -> None:
-        """A conversation in which the words were said answers the filter as if they stood in its title."""
+        """A conversation with the words in its messages matches as if they were in its title."""
         hits, typed = self.reader.hits, self.list.filter
         self.list.set_choices(
             [
@@ -178,7 +177,7 @@ class SessionsList(Dialog[SessionAction]):
         if not typed:
             head = theme.paint("muted", cut(f"  {_EMPTY}", width))
         else:
-            state = " · searching what was said…" if self.reader.searching else ""
+            state = " · searching messages…" if self.reader.searching else ""
             row = f"  {theme.paint('prompt', 'search:')} {theme.paint('accent', typed)}{theme.paint('muted', state)}"
             head = cut(row, width)
         room = max(height - 1, 1)
@@ -188,7 +187,7 @@ class SessionsList(Dialog[SessionAction]):
         return [head, *listed, *self._preview(theme, width, min(room - len(listed), _PREVIEW))]
 
     def _preview(self, theme: Theme, width: int, height: int) -> list[str]:
-        """Where the words were said, else the end of the conversation."""
+        """The matching message, else the end of the conversation."""
         chosen = self.list.chosen
         if chosen is None:
             return []
@@ -228,7 +227,7 @@ class SessionsList(Dialog[SessionAction]):
             self.finish(SessionAction("delete", chosen.value, self._by_path[chosen.value].label))
         else:
             typed = self.list.filter
-            if key.name == "esc" and typed:  # the first esc takes the search back, as everywhere
+            if key.name == "esc" and typed:  # the first esc clears the search, as everywhere
                 key = Key("ctrl+u")
             used = self.list.key(key)
             if self.list.filter != typed:
@@ -260,7 +259,7 @@ def _row(summary: Summary, current: str, everywhere: bool) -> Choice:
 
 
 def _about(summary: Summary, everywhere: bool) -> list[str]:
-    """All there is to say, then ever less of it: cost goes first, the model or the place last."""
+    """All details, then fewer: cost is dropped first, model and directory last."""
     model = one_line(summary.model)
     full = f"{one_line(summary.provider)}/{model}"
     count = f"{summary.messages} msg{'' if summary.messages == 1 else 's'}"

@@ -1,5 +1,5 @@
-"""A text to read, and one line to type: a title, a name, a key. ``Pages`` scrolls rows that are taller than the
-room."""
+"""A text to read, and one line to type: a title, a name, a key.
+``Pages`` scrolls rows taller than the screen."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Rows = Callable[[Theme, int], list[str]]
 
 
 class Pager:
-    """``show`` cuts the window out and remembers its height, so that a page is a page."""
+    """``show`` returns the visible rows and stores the height for paging."""
 
     def __init__(self) -> None:
         self.top = 0
@@ -41,7 +41,7 @@ class Pager:
 
     @property
     def whole(self) -> bool:
-        """Whether everything fits on one page."""
+        """True if everything fits on one page."""
         return self.count <= self.height
 
     @property
@@ -51,7 +51,7 @@ class Pager:
 
 
 class TextView(Dialog[bool]):
-    """``render`` makes the rows for a theme and a width; it is called again when either changes."""
+    """``render`` creates the rows for a theme and a width; called again when either changes."""
 
     def __init__(self, title: str, render: Rows, *, most: int = 100) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class TextView(Dialog[bool]):
         return super().lines(theme, width, height)
 
     def at_end(self) -> None:
-        """Begin at the end of the text."""
+        """Start at the end of the text."""
         self._pages.top = 1 << 30
 
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
@@ -85,8 +85,8 @@ class TextView(Dialog[bool]):
 
 
 class TextPrompt(Dialog[str]):
-    """Ends with the text, stripped; an empty one counts as closed. ``masked`` shows dots. With ``paste_replaces`` a
-    paste takes the place of the text it began with, as long as nobody changed that."""
+    """Ends with the stripped text; an empty one counts as closed. ``masked`` shows dots.
+    With ``paste_replaces`` a paste replaces the initial text unless it was edited."""
 
     def __init__(
         self,
@@ -121,13 +121,13 @@ class TextPrompt(Dialog[str]):
         return self.field.key(key)
 
 
-# What a question is about, in full: nobody approves what is out of sight without being told of it.
+# The subject of a question in full: a notice tells the user if a part is not visible.
 
 Make = Callable[[Theme, int], list[str]]
 
 
 class DetailPane:
-    """``make`` makes all the rows for a width; ``hidden`` is whether some of it had to be spelled out."""
+    """``make`` creates all rows for a width; ``hidden`` is whether some of it was escaped."""
 
     def __init__(self, make: Make, *, hidden: bool) -> None:
         self._make = make
@@ -136,7 +136,7 @@ class DetailPane:
         self._pages = Pager()
 
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
-        """At most ``height`` rows, the last of which says what cannot be seen."""
+        """At most ``height`` rows, the last of which names the hidden part."""
         if self._made is None or self._made[:2] != (theme, width):
             self._made = (theme, width, self._make(theme, max(width - 4, 1)))
         shown = self._pages.show(self._made[2], max(height - 1, 1))
@@ -144,7 +144,7 @@ class DetailPane:
         if not self._pages.whole:
             said.append(f"rows {self._pages.place} · page up/down shows the rest")
         if self._hidden:
-            said.append("⟨…⟩ marks what a terminal would hide")
+            said.append("⟨…⟩ marks characters a terminal would hide")
         return [
             *("  " + row for row in shown),
             theme.paint("warning", pad(f"  {' · '.join(said)}", width)) if said else "",

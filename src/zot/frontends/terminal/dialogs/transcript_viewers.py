@@ -18,13 +18,12 @@ from zot.tui.width import cut, visible
 _TURN_KEYS = "↑↓ page up/down · ←→ turn · / search · n next · ctrl+o folds · y copies · esc"
 _UPWARDS = ("up", "k", "pageup", "b", "ctrl+u", "home", "g")
 _FULL_KEYS = "up/down, page up/down, home/end · ctrl+o or esc returns"
-_AT_ONCE = 300  # messages of the conversation in full; older ones follow when they are asked for
+_AT_ONCE = 300  # messages rendered at first; older ones follow on demand
 
 
 class TurnViewer(Dialog[bool]):
-    """Prompt, replies and tool results of one turn; left and right go to the turns before and after.
-
-    ``page`` says how messages are rendered now; ``copy`` puts a text into the clipboard."""
+    """Prompt, replies and tool results of one turn; left and right go to other turns.
+    ``page`` returns how messages are rendered now; ``copy`` copies a text."""
 
     fullscreen = True
 
@@ -88,7 +87,7 @@ class TurnViewer(Dialog[bool]):
                 self._sought = self._field.text.strip().lower()
                 self._field = None
                 if self._sought:
-                    self._pages.top -= 1  # a hit on the first row counts as well
+                    self._pages.top -= 1  # a hit on the first row also counts
                     self._find(1)
             else:
                 self._field.key(key)
@@ -118,7 +117,7 @@ class TurnViewer(Dialog[bool]):
         return True
 
     def _find(self, step: int) -> None:
-        """The next row with the text; after the last one of this turn, the next turn that has it."""
+        """The next row with the text; after the last of this turn, the next turn with it."""
         if not self._sought:
             return
         number, first = self._number, self._pages.top + step
@@ -133,12 +132,12 @@ class TurnViewer(Dialog[bool]):
             self._number = (self._number + step) % len(self._turns)
             first = 0 if step > 0 else len(self._body(self._page().columns))
         self._number = number
-        self._told = f'"{self._sought}" does not occur in this conversation'
+        self._told = f'"{self._sought}" was not found in this conversation'
 
 
 class ExpandedViewer(Dialog[bool]):
-    """All messages with every result and the compaction summaries in full; begins at their end. Of a long conversation
-    the newest are rendered, and going up from their first row brings those before them."""
+    """All messages with every result and the compaction summaries in full; starts at the end.
+    Of a long conversation the newest are rendered first; scrolling up adds older ones."""
 
     fullscreen = True
 
@@ -180,7 +179,7 @@ class ExpandedViewer(Dialog[bool]):
             self.finish(True)
             return True
         if key.name in _UPWARDS and self._first and not self._pages.top and self._made is not None:
-            # Add those before the first; the visible rows stay where they are.
+            # Add older messages; the visible rows stay in place.
             made, rows = self._made
             self._first = max(self._first - _AT_ONCE, 0)
             self._made = (made, self._shown(self._page()))

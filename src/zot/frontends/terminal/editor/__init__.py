@@ -1,1 +1,1 @@
-"""The editor: what the user types becomes ``Submitted``. ``editor.py`` is the door; the rest is behind it."""
+"""The editor: typed text becomes ``Submitted``. Start at ``editor.py``."""

@@ -1,5 +1,5 @@
-"""Chips represent something longer in the text: a paste, a path, a file's content, an image. The cursor treats a chip
-as one character."""
+"""Chips represent longer content in the text: a paste, a path, a file's content, an image.
+The cursor treats a chip as one character."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from zot.provider.messages import ImageBlock
 from zot.tui.sanitize import one_line
 from zot.tui.text_buffer import Token, units_of
 
-MAX_LINES = 10  # of a paste that stays text
+MAX_LINES = 10  # maximum of a paste that stays text
 _IMAGE_LABEL = r"\[image #\d+\]"
 _PASTE = "[pasted text #"
-_MOST_PASTES = 200  # that are known again
+_MOST_PASTES = 200  # recognised pastes
 
 
 class Chip(Token):
-    """``expansion`` is what the model reads, ``images`` what it sees; ``content`` is a file read when it is sent,
-    picked below the directory ``root``."""
+    """``expansion`` is the text for the model, ``images`` its images.
+    ``content`` is a file read on submission, picked below the directory ``root``."""
 
     expansion: str
     images: tuple[ImageBlock, ...]
@@ -41,8 +41,8 @@ class Chip(Token):
 
 
 class ChipMaker:
-    """Numbers chips by kind, from one; ``restart`` when the editor is empty again. What was pasted is known again: in
-    a prompt that comes back, from the history or the queue, and in the transcript."""
+    """Numbers chips by kind, from one; ``restart`` when the editor is empty.
+    Recognises pastes in prompts from the history or the queue, and in the transcript."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
@@ -60,24 +60,24 @@ class ChipMaker:
         return Chip(f"{_PASTE}{self._next('paste')} {size}]", text)
 
     def remember(self, *pastes: str) -> None:
-        # Without its last newline, which a prompt does not end with.
+        # without its last newline, since a prompt does not end with one
         self._pastes.update(dict.fromkeys(filter(None, (paste.rstrip("\n") for paste in pastes))))
         while len(self._pastes) > _MOST_PASTES:
             del self._pastes[next(iter(self._pastes))]
 
     def units(self, text: str) -> list[str]:
-        """A text that comes back: what was pasted into it is a chip again."""
+        """Text from the history or queue: its pastes become chips again."""
         units: list[str] = []
         for piece, known in self._pieces(text):
             units += [self.pasted(piece, size_of(piece))] if known else units_of(piece)
         return units
 
     def folded(self, text: str) -> str:
-        """A text as the transcript shows it: a row instead of what was pasted."""
+        """A text for the transcript: one row per paste."""
         return "".join(f"[pasted {_spelled(piece)}]" if known else piece for piece, known in self._pieces(text))
 
     def _pieces(self, text: str) -> Iterator[tuple[str, bool]]:
-        """The text in order, each piece with whether it is a paste; the longest one that begins first counts."""
+        """Pieces in order, each with whether it is a paste; the longest match wins."""
         done = 0
         places = {paste: text.find(paste) for paste in self._pastes}
         while places := {paste: at for paste, at in places.items() if at >= 0}:
@@ -91,7 +91,7 @@ class ChipMaker:
             yield text[done:], False
 
     def dropped(self, path: str, image: ImageBlock | None) -> Chip:
-        """A path that was dragged here; it is sent quoted, an image with its picture."""
+        """A dropped path; sent quoted, an image with its picture."""
         name = one_line(os.path.basename(path.rstrip("/")))
         if os.path.isdir(path):
             return Chip(f"[dir:{self._next('dir')}:{name}/]", quoted(path))
@@ -110,7 +110,7 @@ class ChipMaker:
         return Chip(label, label, (image,))
 
     def given_back(self, text: str, images: Sequence[ImageBlock]) -> list[str]:
-        """A prompt that was already expanded, as units again: its images stand where they stood, or at its end."""
+        """An expanded prompt as units: images are at their places, or at the end."""
         left = list(images)
         units: list[str] = []
         position = 0
@@ -126,7 +126,7 @@ class ChipMaker:
 
 
 def size_of(text: str) -> str:
-    """As the label of a paste has it."""
+    """The size in a paste's label."""
     lines = lines_of(text)
     return f"+{lines} lines" if lines > MAX_LINES else f"{len(text)} chars"
 
@@ -141,7 +141,7 @@ def _spelled(text: str) -> str:
 
 
 def paste_spans(units: Sequence[str]) -> list[tuple[int, int]]:
-    """Where in the expanded text its pastes stand."""
+    """Positions of pastes in the expanded text."""
     spans: list[tuple[int, int]] = []
     at = 0
     for unit in units:
@@ -153,7 +153,7 @@ def paste_spans(units: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def expanded(units: Sequence[str]) -> str:
-    """The text with every chip replaced by what it stands for; what that contains is not looked at again."""
+    """The text with every chip expanded once."""
     return "".join(unit.expansion if isinstance(unit, Chip) else unit for unit in units)
 
 
@@ -162,7 +162,7 @@ def images_of(units: Sequence[str]) -> tuple[ImageBlock, ...]:
 
 
 def recognised(text: str, chips: Sequence[Chip]) -> list[str]:
-    """A text that was edited elsewhere as units: the labels of these chips are the chips again, each once."""
+    """Externally edited text as units: each chip's label becomes the chip again, once."""
     units: list[str] = []
     waiting = list(chips)
     while waiting:
@@ -177,5 +177,5 @@ def recognised(text: str, chips: Sequence[Chip]) -> list[str]:
 
 
 def quoted(path: str) -> str:
-    """As a shell reads it literally."""
+    """Quoted for a shell."""
     return "'" + path.replace("'", "'\\''") + "'"

@@ -1,4 +1,4 @@
-"""ctrl+v: an image from the clipboard, asked of the platform's own program; what comes back is judged by its bytes."""
+"""ctrl+v: an image from the clipboard, read by the platform's program and checked by its bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 
 
 async def attach_image(editor: Editor) -> None:
-    """Put the clipboard's image at the cursor; raises ZotError that says why there is none."""
+    """Insert the clipboard's image at the cursor; ZotError if there is none."""
     image = await clipboard_image(os.environ, editor.around.environment() or dict(os.environ))
     editor.insert_units([editor.chips.image(image)])
     editor.around.changed()
@@ -40,12 +40,12 @@ async def clipboard_image(environ: Mapping[str, str], child_environment: Mapping
         if environ.get("DISPLAY") and (program := find_program("xclip")):
             commands += [[program, "-selection", "clipboard", "-target", kind, "-out"] for kind in _TYPES]
     if not commands:
-        raise ZotError(f"the clipboard cannot be read: install {_wanted(environ)}")
+        raise ZotError(f"cannot read the clipboard: install {_wanted(environ)}")
     for command in commands:
         data = await _output(command, child_environment)
         if mime := sniff(data):
             return ImageBlock(mime, data)
-    raise ZotError("there is no image in the clipboard")
+    raise ZotError("no image in the clipboard")
 
 
 def _wanted(environ: Mapping[str, str]) -> str:
@@ -53,11 +53,11 @@ def _wanted(environ: Mapping[str, str]) -> str:
         return "pngpaste"
     if environ.get("WAYLAND_DISPLAY"):
         return "wl-clipboard"
-    return "xclip" if environ.get("DISPLAY") else "wl-clipboard or xclip; over ssh, drop the file or name it with @"
+    return "xclip" if environ.get("DISPLAY") else "wl-clipboard or xclip; over ssh, drop the file or attach it with @"
 
 
 async def _output(command: Sequence[str], environment: Mapping[str, str]) -> bytes:
-    """What a program prints; nothing when it fails, hangs or prints too much."""
+    """Output of a program; empty if it fails, times out or prints too much."""
     pipe = asyncio.subprocess.PIPE
     try:
         child = await asyncio.create_subprocess_exec(
@@ -87,13 +87,13 @@ async def _chunks(stream: asyncio.StreamReader):
         yield chunk
 
 
-# Copying text: through the terminal, which may be remote, and the platform's own program.
+# Copying text: through the terminal, which may be remote, and the platform's program.
 
 _COPY_WAIT_S = 3.0
 
 
 async def copy(text: str, terminal: Terminal, environment: Mapping[str, str]) -> str:
-    """How the text got there: ``by xclip``, ``through the terminal``; empty when nothing would take it."""
+    """How the text was copied: ``by xclip``, ``through the terminal``; empty if it was not."""
     sent = terminal.copy(text)
     for program in clipboard_programs(os.environ):
         if await _gave(program, text, environment):
@@ -102,7 +102,7 @@ async def copy(text: str, terminal: Terminal, environment: Mapping[str, str]) ->
 
 
 def clipboard_programs(environ: Mapping[str, str]) -> list[list[str]]:
-    """What may take a text on its standard input, in order: installed, and with somebody to talk to."""
+    """Programs that may copy from stdin, in order: installed, with a display to connect to."""
     wanted: list[list[str]] = []
     if sys.platform == "darwin":
         wanted.append(["pbcopy"])
@@ -119,7 +119,7 @@ def clipboard_programs(environ: Mapping[str, str]) -> list[list[str]]:
 
 
 async def _gave(argv: list[str], text: str, environment: Mapping[str, str]) -> bool:
-    """Whether the program took it. One that stays to serve the clipboard keeps none of our pipes but this one."""
+    """True if the program accepted it. One that stays to serve the clipboard keeps only this pipe."""
     nothing = asyncio.subprocess.DEVNULL
     try:
         child = await asyncio.create_subprocess_exec(

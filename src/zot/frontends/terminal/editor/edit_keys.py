@@ -13,17 +13,17 @@ from zot.tui.text_motions import Motion
 
 
 class EditKeys:
-    """A text, what was cut from it, and the cell that moving up and down aims for."""
+    """A text, its cut text, and the target column of up and down."""
 
     def __init__(self) -> None:
         self.buffer = TextBuffer()
         self.kills = KillRing()
-        self.width = 77  # of the rows as they are shown; tells where up and down lead
+        self.width = 77  # of the displayed rows, for up and down
         self._aim: int | None = None
         self._yanked = 0
 
     def key(self, name: str) -> bool:
-        """Whether the key was one of ours."""
+        """True if the key was handled."""
         binding = BY_KEY.get(name)
         if binding is None:
             return False
@@ -43,12 +43,12 @@ class EditKeys:
         self.buffer.move(motion(self.buffer, self.buffer.cursor))
 
     def delete(self, motion: Motion) -> None:
-        """From the cursor to where the motion leads."""
+        """Delete from the cursor to the target of the motion."""
         start, end = sorted((self.buffer.cursor, motion(self.buffer, self.buffer.cursor)))
         self.buffer.replace(start, end, ())
 
     def cut(self, motion: Motion) -> None:
-        """The same, to be put back later."""
+        """The same, but stored for a yank."""
         cursor, target = self.buffer.cursor, motion(self.buffer, self.buffer.cursor)
         start, end = sorted((cursor, target))
         self.kills.cut(self.buffer.units(start, end), before=target < cursor)
@@ -59,7 +59,7 @@ class EditKeys:
         self._yanked = len(units)
 
     def yank_older(self) -> None:
-        """Right after a yank: the cut before it instead."""
+        """Right after a yank: replace it by the previous cut."""
         if not self._yanked:
             return
         self.buffer.undo()
@@ -133,8 +133,8 @@ BINDINGS = (
     EditBinding(("alt+d", "ctrl+delete"), "cut the word after", kill_word_right),
     EditBinding(("ctrl+u",), "cut to the start of the line", kill_line_start),
     EditBinding(("ctrl+k",), "cut to the end of the line", kill_line_end),
-    EditBinding(("ctrl+y",), "put back what was cut", lambda editing: editing.yank(editing.kills.last)),
-    EditBinding(("alt+y",), "after ctrl+y: what was cut before that", yank_older),
+    EditBinding(("ctrl+y",), "insert the last cut text", lambda editing: editing.yank(editing.kills.last)),
+    EditBinding(("alt+y",), "after ctrl+y: the cut before it", yank_older),
     EditBinding(("ctrl+_", "ctrl+/"), "undo", undo),
     EditBinding(("alt+/", "ctrl+shift+z"), "redo", redo),
 )

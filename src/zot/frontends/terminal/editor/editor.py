@@ -1,6 +1,6 @@
-"""The prompt's editor: multi-line text with a cursor; it knows no agent. ``key`` edits and returns whether it used
-the key, ``view`` is what to draw, enter passes the text to ``on_submit``. While a popup is open, ``popup_key`` gets
-keys first."""
+"""The prompt's editor: multi-line text with a cursor, independent of the agent.
+``key`` edits and returns whether it used the key, ``view`` is the rows to draw, enter passes the text to ``on_submit``.
+While a popup is open, ``popup_key`` gets keys first."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _FALLBACKS = ("nano", "vim", "vi")
 
 
 async def open_external_editor(editor: Editor) -> None:
-    """Raises ZotError, the draft untouched, when there is no editor or it failed."""
+    """Raises ZotError and keeps the draft if there is no editor or it failed."""
     directory = zot_home() / "drafts"
     make_private_dir(directory)
-    remove_older(directory, KEPT_S)  # of a zot that was killed while the editor was open
+    remove_older(directory, KEPT_S)  # left by a zot that was killed while the editor was open
     path = directory / f"draft-{os.urandom(4).hex()}.md"
     with os.fdopen(create(path), "w", encoding="utf-8", errors="surrogateescape") as file:
         file.write(editor.text)
@@ -46,10 +46,10 @@ async def open_external_editor(editor: Editor) -> None:
         argv = [*command, str(path)]
         code = await editor.around.lend_terminal(argv)
         if code:
-            raise ZotError(f"{os.path.basename(argv[0])} ended with {code}; the draft is as it was")
+            raise ZotError(f"{os.path.basename(argv[0])} exited with {code}; the draft is unchanged")
         text = read_whole(path).decode("utf-8", "replace")
     except OSError as error:
-        raise ZotError(f"the draft could not be edited in another program: {error.strerror or error}") from error
+        raise ZotError(f"cannot edit the draft in another program: {error.strerror or error}") from error
     finally:
         with suppress(OSError):
             path.unlink()
@@ -59,21 +59,21 @@ async def open_external_editor(editor: Editor) -> None:
 
 
 def editor_command(environ: Mapping[str, str]) -> list[str]:
-    """``$VISUAL``, ``$EDITOR``, or an editor that is installed; the first word is an absolute path."""
+    """``$VISUAL``, ``$EDITOR``, or an installed editor; the first word is an absolute path."""
     for name in ("VISUAL", "EDITOR"):
         try:
             words = shlex.split(environ.get(name, ""))
         except ValueError as error:
-            raise ZotError(f"${name} cannot be read: {error}") from error
+            raise ZotError(f"cannot parse ${name}: {error}") from error
         if not words:
             continue
         program = words[0] if os.path.isabs(words[0]) else find_program(words[0])
         if program is None:
-            raise ZotError(f"${name} names {words[0]}, which is not on PATH")
+            raise ZotError(f"${name}: {words[0]} was not found on PATH")
         return [program, *words[1:]]
     found = next((program for name in _FALLBACKS if (program := find_program(name))), None)
     if found is None:
-        raise ZotError("there is no editor: set $VISUAL or $EDITOR to one")
+        raise ZotError("no editor found; set $VISUAL or $EDITOR")
     return [found]
 
 
@@ -106,7 +106,7 @@ class Editor:
 
     @property
     def text(self) -> str:
-        """What is shown, chips by their labels."""
+        """The displayed text, with chips as labels."""
         return self.buffer.text
 
     @property
@@ -114,7 +114,7 @@ class Editor:
         return self.buffer.empty
 
     def insert(self, text: str) -> None:
-        """At the cursor, made safe; what nobody could edit anyway stands there as a chip."""
+        """Insert sanitized text at the cursor; very long text becomes a chip."""
         text = clean(text)
         long = len(text) > _LONGEST_INSERT
         self.insert_units([self.chips.pasted(text, f"{len(text)} chars")] if long else units_of(text))
@@ -128,32 +128,32 @@ class Editor:
         self.set_units(self.chips.units(clean(text)))
 
     def set_units(self, units: Sequence[str]) -> None:
-        """Another text instead; undo brings the old one back."""
+        """Replace the text; undo restores it."""
         self._changing()
         self.buffer.replace(Position(0, 0), self.buffer.end, units)
         self._popups.refresh()
 
     def clear(self) -> None:
-        """An empty editor; undo brings the text back."""
+        """Clear the editor; undo restores the text."""
         self.set_units(())
         self.chips.restart()
 
     def set_aside(self) -> None:
-        """Empty the editor, but keep what was there in the history. In vi mode esc never empties anything."""
+        """Clear the editor but add the text to the history. In vi mode esc never clears."""
         if self.empty or self.vi is not None:
             return
         self._add_to_history(self.buffer.units())
         self.clear()
 
     def give_back(self, prompts: Sequence[tuple[str, Sequence[ImageBlock]]]) -> None:
-        """Put what was already sent in front of the draft, images included."""
+        """Put submitted text before the draft, with images."""
         units: list[str] = []
         for text, images in prompts:
             units += [*(["\n"] if units else []), *self.chips.given_back(clean(text), images)]
         draft = self.buffer.units()
         if units:
             self.set_units([*units, *(["\n", *draft] if draft else [])])
-            self.around.changed()  # it may come when nothing else is painted
+            self.around.changed()  # nothing else may trigger a repaint
 
     def _changing(self) -> None:
         self.editing.other_key()
@@ -192,14 +192,14 @@ class Editor:
         return self._popups.key(key)
 
     def escape(self) -> bool:
-        """Close an open popup, end vi's insert mode; whether there was something to end."""
+        """Close an open popup or end vi's insert mode; true if there was one."""
         return self._popups.escape() or (self.vi is not None and self.vi.escape())
 
     def newline(self) -> None:
         self.buffer.insert(["\n"])
 
     def enter(self) -> None:
-        """Send, unless a backslash before the cursor asks for a new line."""
+        """Submit, unless a backslash before the cursor requests a new line."""
         cursor = self.buffer.cursor
         if cursor.column and self.buffer.line[cursor.column - 1] == "\\" and cursor == self.buffer.end:
             self.buffer.replace(Position(cursor.line, cursor.column - 1), cursor, ["\n"])
@@ -207,12 +207,12 @@ class Editor:
             self.on_submit(submitted)
 
     def steer(self) -> None:
-        """Send the text into the running turn."""
+        """Submit into the running turn."""
         if submitted := self._take():
             self.on_steer(submitted)
 
     def send(self, text: str) -> None:
-        """Send a text as if it had been typed."""
+        """Submit a text as if typed."""
         self.buffer.reset(units_of(text))
         if submitted := self._take():
             self.on_submit(submitted)
@@ -262,7 +262,7 @@ class Editor:
         return self._walk
 
     def _history_key(self, name: str) -> bool:
-        """Up and down past the edge of the text; left and right from an empty editor on."""
+        """Up and down past the edge of the text; left and right from an empty editor."""
         if name in ("up", "down", "ctrl+p", "ctrl+n"):
             up = name in ("up", "ctrl+p")
             self.vertical(up=up)
@@ -287,14 +287,14 @@ class Editor:
 
     @property
     def vi(self) -> ViKeys | None:
-        """Present when the setting asks for it."""
+        """Present if the setting enables it."""
         if self.around.vi_mode and self._vi is None:
             from zot.frontends.terminal.editor.vi import ViKeys
 
             self._vi = ViKeys(self)
         return self._vi if self.around.vi_mode else None
 
-    # --- with the help of other programs
+    # --- external programs
 
     def search_history(self) -> None:
         self._popups.search_history()
@@ -311,14 +311,14 @@ class Editor:
     # --- rows
 
     def key_help(self) -> list[tuple[str, str]]:
-        """Keys and what they do, for ``/help``."""
+        """Keys and descriptions for ``/help``."""
         return [*_HELP, *((", ".join(binding.keys), binding.help) for binding in BINDINGS)]
 
     def popup(self, theme: Theme, width: int, height: int) -> list[str]:
         return self._popups.lines(theme, width, height)
 
     def view(self, theme: Theme, width: int, height: int, *, placeholder: str = "") -> EditorView:
-        """At most ``height`` rows around the cursor; ``placeholder`` stands where there is no text yet."""
+        """At most ``height`` rows around the cursor; ``placeholder`` is shown without text."""
         self.editing.width = max(width - 3, 1)
         window = self._scroll.window(self.buffer, self.editing.width, max(height, 1))
         mark = "▌ " if self.vi is None or not self.vi.normal else f"{self.vi.selecting or ':'} "
@@ -327,7 +327,7 @@ class Editor:
         lines: list[str] = []
         for number, first, last in window.rows:
             line = self.buffer.lines[number]
-            hanging = last < len(line) and line[last - 1] == " "  # it may not fit, and is not seen anyway
+            hanging = last < len(line) and line[last - 1] == " "  # it may not fit and is not visible
             row = _row(line[first : last - hanging], theme)
             if selected is not None:
                 row = _selected_row(line, first, last - hanging, theme, columns_of(selected, number, len(line)))
@@ -339,13 +339,13 @@ class Editor:
 
 def _row(units: list[str], theme: Theme) -> str:
     text = "".join(units)
-    if len(text) == len(units) and "\t" not in text:  # no chips, which is every row but a few
+    if len(text) == len(units) and "\t" not in text:  # no chips, as in most rows
         return text
     return "".join(theme.paint("accent", unit) if isinstance(unit, Chip) else shown(unit) for unit in units)
 
 
 def columns_of(span: tuple[Position, Position], number: int, length: int) -> tuple[int, int]:
-    """Which columns of a line lie in a span."""
+    """Columns of a line inside a span."""
     start, end = span
     first = start.column if number == start.line else 0 if start.line < number else length
     last = end.column if number == end.line else length if number < end.line else 0
@@ -353,7 +353,7 @@ def columns_of(span: tuple[Position, Position], number: int, length: int) -> tup
 
 
 def _selected_row(line: Sequence[str], first: int, last: int, theme: Theme, chosen: tuple[int, int]) -> str:
-    """A row with the part of it that is selected standing out."""
+    """A row with its selected part highlighted."""
     begin, end = min(max(chosen[0], first), last), max(min(chosen[1], last), first)
     if begin >= end:
         return _row(list(line[first:last]), theme)
@@ -376,7 +376,7 @@ _HELP = (
     ("alt+enter, shift+enter, ctrl+j", "new line, as is \\ before enter"),
     ("up, down", "move by row; past the edge: earlier prompts"),
     ("ctrl+r", "search earlier prompts"),
-    ("@, !@", "pick a file, also ~/, / and ../; with ! attach what is in it"),
+    ("@, !@", "pick a file, also ~/, / and ../; with ! attach its content"),
     ("tab", "complete the path before the cursor"),
     ("ctrl+g", "edit in $VISUAL or $EDITOR"),
     ("ctrl+v", "attach an image from the clipboard"),

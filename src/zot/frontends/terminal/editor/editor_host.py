@@ -1,4 +1,4 @@
-"""What the editor needs from around it. Alone, it has none of that and still edits."""
+"""The editor's environment; the defaults let it work alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class EditorHost:
-    """``changed`` asks for a redraw, ``error`` shows a line, ``spawn`` runs what waits."""
+    """``changed`` requests a redraw, ``error`` shows a line, ``spawn`` runs background tasks."""
 
     @property
     def vi_mode(self) -> bool:
@@ -28,25 +28,25 @@ class EditorHost:
         return Path.cwd()
 
     def commands(self) -> Sequence[SlashCommand]:
-        """Those the popup lists, in its order."""
+        """Commands for the popup, in order."""
         return ()
 
     def resources(self) -> Sequence[tuple[str, str]]:
-        """What MCP servers have to read: how it is named behind an ``@``, and what it is."""
+        """MCP resources: their names after ``@``, and descriptions."""
         return ()
 
     def history(self) -> PromptHistory:
-        """Asked for once, when it is first needed."""
+        """Called once, on first use."""
         from zot.frontends.terminal.editor.prompt_history import PromptHistory
 
         return PromptHistory()
 
     def environment(self) -> dict[str, str]:
-        """For programs started on the user's behalf."""
+        """Environment of programs started for the user."""
         return {}
 
     def jailed_files(self) -> JailedFiles | None:
-        """Where files are opened in a jail."""
+        """Opens files in a jail."""
         return None
 
     def changed(self) -> None: ...
@@ -58,12 +58,12 @@ class EditorHost:
         return None
 
     async def lend_terminal(self, argv: Sequence[str]) -> int:
-        """Let a program have the terminal until it ends; its exit code. OSError when it cannot be started."""
+        """Run a program in the terminal until it exits; returns its exit code. OSError if it cannot start."""
         raise OSError("there is no terminal")
 
 
 class KeyReader(Protocol):
-    """Who reads the keys: zot, unless a program has the terminal."""
+    """Reads keys for zot, unless a program has the terminal."""
 
     def attach(self) -> None: ...
 
@@ -71,7 +71,7 @@ class KeyReader(Protocol):
 
 
 class TerminalEditorHost(EditorHost):
-    """The interactive mode's. ``agent_arrived`` brings the settings and the environment for other programs."""
+    """The interactive mode's host. ``agent_arrived`` sets settings and the environment of programs."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class TerminalEditorHost(EditorHost):
         return self._desk.spawn(work)
 
     async def lend_terminal(self, argv: Sequence[str]) -> int:
-        """The program has the keyboard and the screen; the agent goes on working and is shown again afterwards."""
+        """The program has keyboard and screen; the agent continues and is shown afterwards."""
         self._keys.detach()
         self._desk.release_terminal()
         try:

@@ -1,5 +1,6 @@
-"""``@`` picks a file, directory or MCP resource: ``@src/`` lists ``src``, ``@ed`` and ``@src/ed`` filter and search
-below; ``@/``, ``@~/`` and ``@../`` list outside directories. ``!@`` attaches the file's content."""
+"""``@`` picks a file, directory or MCP resource; ``!@`` attaches the file's content.
+``@src/`` lists ``src``, ``@ed`` and ``@src/ed`` filter and search below; ``@/``, ``@~/`` and ``@../`` list outside
+directories."""
 
 from __future__ import annotations
 
@@ -35,15 +36,15 @@ from zot.tui.width import cut
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-# Every file below the working directory, listed by a child process (ripgrep, or our own worker) and searched in slices:
-# no key ever waits. It can be searched while it grows, and stays until a newer list is complete. Case never counts.
+# Every file below the working directory, listed by a child process (ripgrep, or zot's worker) and searched in slices:
+# no key waits. It can be searched while it grows, and stays until a newer list is complete. Case is ignored.
 
 LIMIT = 300_000
 FOUND = 100
 FRESH_S = 10.0
 _SLICE_S = 0.002
 _STEP = 200
-_PATH = 5 * EACH  # what a match outside the name costs
+_PATH = 5 * EACH  # penalty of a match outside the name
 _NEVER = 1 << 30  # worse than any score
 
 
@@ -65,8 +66,8 @@ class FileIndex:
         return not self._listing and (not self._listed or time.monotonic() - self._listed > FRESH_S)
 
     async def refresh(self) -> None:
-        """List the tree; meanwhile an earlier list keeps answering."""
-        # Imported here: those who never type @ do not pay for it.
+        """List the tree; meanwhile an earlier list answers."""
+        # imported here: only needed after an @
         from zot.agent.tools.search import listing, run_search
         from zot.agent.tools.workspace import Workspace
 
@@ -78,7 +79,7 @@ class FileIndex:
         if not self.complete:
             self.paths, self._lower = fresh.paths, fresh.lower
         try:
-            with suppress(ToolError):  # a tree that cannot be listed has no matches, which says enough
+            with suppress(ToolError):  # a tree that cannot be listed has no matches
                 await run_search(Workspace(self.root), argv, self.root, lambda chunk: self._take(fresh, chunk))
             self.paths, self._lower = fresh.paths, fresh.lower
             self.complete, self._listed = True, time.monotonic()
@@ -93,7 +94,7 @@ class FileIndex:
         return len(listing.paths) < LIMIT
 
     async def search(self, typed: str, abandoned: Callable[[], bool]) -> list[str] | None:
-        """The best matches, best first; None once ``abandoned``. Gives way to keys every few milliseconds."""
+        """The best matches, best first; None once ``abandoned``. Yields to keys every few milliseconds."""
         matcher, paths, lower = PathMatcher(typed), self.paths, self._lower
         best = await _best(lower, matcher.holds, matcher.score, abandoned)
         if best is not None and len(best) < FOUND:
@@ -108,8 +109,8 @@ async def _best(
     score: Callable[[str, int], int],
     abandoned: Callable[[], bool],
 ) -> list[tuple[int, str, int]] | None:
-    """The best by score: that, the path, and where it is. ``score`` is told the worst that is still good enough."""
-    best: list[tuple[int, str, int]] = []  # in order and short: most are refused at once
+    """The best by score, each with its path and position. ``score`` gets the worst accepted score."""
+    best: list[tuple[int, str, int]] = []  # sorted and short: most candidates are rejected at once
     until = time.monotonic() + _SLICE_S
     for start in range(0, len(lower), _STEP):
         for index in [at for at in range(start, min(start + _STEP, len(lower))) if matches(lower[at])]:
@@ -127,7 +128,7 @@ async def _best(
 
 
 class _Listing:
-    """Paths from NUL-separated chunks, cut anywhere; each directory once, before its first file."""
+    """Paths from NUL-separated chunks; each directory once, before its first file."""
 
     def __init__(self) -> None:
         self.paths: list[str] = []
@@ -144,7 +145,7 @@ class _Listing:
             while directory not in self._directories:
                 missing.append(directory)
                 directory = directory.rpartition("/")[0]
-            for above in reversed(missing):  # a tree may be a thousand deep
+            for above in reversed(missing):  # a tree may be a thousand levels deep
                 self._directories.add(above)
                 self._append(f"{above}/")
             self._append(path)
@@ -155,10 +156,9 @@ class _Listing:
 
 
 class PathMatcher:
-    """How well a path answers what was typed; lower is better.
-
-    It ``holds`` what was typed as it stands, or merely has its letters ``in_order``; the first is ranked without
-    reading further, because of one letter there are as many as files."""
+    """How well a path matches; lower is better.
+    It ``holds`` the typed text, or has its letters ``in_order``; the first is ranked without reading further, because
+    one letter matches nearly all files."""
 
     def __init__(self, typed: str) -> None:
         self._typed = typed.lower()
@@ -167,15 +167,15 @@ class PathMatcher:
         self.in_order = self.pattern.has_letters()
 
     def score(self, path: str, worst: int = 0) -> int:
-        """Of a path that holds it: at the beginning of the name, in the name, elsewhere; short ones first."""
+        """Score of a path that contains it: start of the name, in the name, elsewhere; short ones first."""
         at, name = path.rfind(self._typed), path.rfind("/", 0, -1) + 1
         if at < name:
             return _PATH + INSIDE + len(path)
         return len(path) + (BEGINS if at == name else INSIDE)
 
     def loose_score(self, path: str, worst: int = _NEVER) -> int:
-        """Letters that begin words, or stand close to each other, in the name or else in the path; of one that cannot
-        be better than the ``worst`` it is not looked for how close."""
+        """Score of letters that begin words or are close together, in the name or in the path.
+        Not computed if it cannot be better than ``worst``."""
         name = path[path.rfind("/", 0, -1) + 1 :]
         if self.in_order(name) and (rank := self.pattern.rank(name)) is not None:
             return rank + len(path)
@@ -186,11 +186,11 @@ class PathMatcher:
 
 
 _SHOWN = 1000
-_MOMENT_S = 0.15  # what a key may wait for; hardly any directory takes as long
+_MOMENT_S = 0.15  # seconds a key may wait; rarely reached
 
 
 class PickerActions(msgspec.Struct, frozen=True):
-    """What the picker may do: change what stands after the @, put a chip for a path in its place, remove it all."""
+    """Actions of the picker: change the text after the @, replace it by a chip, remove it."""
 
     retype: Callable[[str], None]
     take: Callable[[str], None]
@@ -200,7 +200,7 @@ class PickerActions(msgspec.Struct, frozen=True):
 
 
 class FilePicker:
-    """One for the life of the editor; ``update`` with what is typed after the ``@`` whenever it changes."""
+    """One per editor; call ``update`` with the text after the ``@`` when it changes."""
 
     def __init__(
         self, root: Path, actions: PickerActions, resources: Callable[[], Sequence[tuple[str, str]]] = tuple
@@ -217,7 +217,7 @@ class FilePicker:
         self._near: list[str] = []
         self._found: list[str] = []
         self._searching = self._again = self._moved = False
-        self._listings: dict[tuple[str, bool], list[str]] = {}  # by directory, and whether ignored files are in it
+        self._listings: dict[tuple[str, bool], list[str]] = {}  # by directory, and whether ignored files are included
         self._thread: ThreadPoolExecutor | None = None
 
     @property
@@ -252,9 +252,8 @@ class FilePicker:
         self._near = [path for path in here if name.lower() in os.path.basename(path.rstrip("/")).lower()]
 
     def _listing(self, directory: str) -> list[str]:
-        """What is in a directory, if that is known within a moment; else it is shown when it is.
-
-        A thread lists it: what to ignore is written by others, who may have meant it to take long."""
+        """The content of a directory, if it is listed fast; else it is shown later.
+        A thread lists it: ignore rules of a project may be slow."""
         key = (directory, self._ignored_too)
         if key not in self._listings:
             self._listings[key] = []
@@ -279,7 +278,7 @@ class FilePicker:
                 self._actions.changed()
 
     def close(self) -> None:
-        """The @ is gone; the next one starts over."""
+        """The @ was removed; the next one starts over."""
         self._typed, self._found, self._near = None, [], []
         self._listings.clear()
 
@@ -323,7 +322,7 @@ class FilePicker:
     # --- searching below
 
     def _search(self) -> None:
-        """One search at a time; a change meanwhile starts the next when it ends."""
+        """One search at a time; a change meanwhile starts the next one at its end."""
         self._again = True
         if self._typed and not self._searching:
             self._searching = True
@@ -351,7 +350,7 @@ class FilePicker:
     def _show(self) -> None:
         near = set(self._near)
         paths = [*self._near, *(path for path in self._found if path not in near)]
-        outside = is_outside(self._typed or "")  # its directory stands above the list
+        outside = is_outside(self._typed or "")  # its directory is above the list
         labels = [name_of(path) if outside else path for path in paths[:_SHOWN]]
         shown = [label if label.isprintable() else one_line(label) for label in labels]
         rows = [Choice(path, label) for path, label in zip(paths, shown, strict=False)]
@@ -362,7 +361,7 @@ class FilePicker:
         self._list = SelectList(rows, filterable=False, selected=kept.value if kept else "", found=found)
 
     def _named(self) -> tuple[list[Choice], list[Choice]]:
-        """Resources that fit: those whose name is being typed, and others. A name that is typed out needs no list."""
+        """Matching resources: those whose name is being typed, and others. A complete name needs no list."""
         typed = (self._typed or "").lower()
         if self._files_only or any(typed == name.lower() for name, _ in self._readable):
             return [], []
@@ -385,7 +384,7 @@ class FilePicker:
 
 
 def _parent(typed: str) -> str:
-    """One directory up from what is typed; from below the working directory never above it."""
+    """One directory up from the typed path; below the working directory never above it."""
     directory = typed.rpartition("/")[0]
     if directory in ("", "~") and is_outside(typed):
         return f"{directory}/"

@@ -1,4 +1,4 @@
-"""Tab completes the path before the cursor, as a shell does: as far as it is clear, then a list to choose from."""
+"""Tab completes the path before the cursor as a shell does: the common part, then a list."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 ROWS = 12
-RESOURCE = "\0"  # begins what is no path but a server's resource
+RESOURCE = "\0"  # begins a server's resource, not a path
 
 
 def is_outside(typed: str) -> bool:
@@ -32,7 +32,7 @@ def is_outside(typed: str) -> bool:
 
 
 def absolute(root: Path, typed: str) -> str:
-    """Where it leads, without a slash at its end."""
+    """The target without a trailing slash."""
     return os.path.normpath(os.path.join(root, os.path.expanduser(typed)))
 
 
@@ -43,38 +43,38 @@ def parted(typed: str) -> tuple[str, str]:
 
 
 def name_of(path: str) -> str:
-    """The last part of it; a directory keeps its slash."""
+    """The last part; a directory keeps its slash."""
     return path[path.rfind("/", 0, -1) + 1 :]
 
 
 def entries_of(root: Path, directory: str, *, ignored_too: bool) -> list[str]:
-    """What a directory holds, each as one would type it; ``directory`` ends with a slash or is empty."""
+    """Entries of a directory as typed; ``directory`` ends with a slash or is empty."""
     if not is_outside(directory):
         return listed(str(root), directory, ignored_too=ignored_too)
     return [directory + name for name in listed(absolute(root, directory), "", ignored_too=ignored_too)]
 
 
 def without_hidden(paths: list[str], name: str) -> list[str]:
-    """Names that begin with a dot are for those who type it: a home is full of them."""
+    """Hidden names are offered only after a typed dot."""
     if name.startswith("."):
         return paths
     return [path for path in paths if not name_of(path).startswith(".")]
 
 
 def chip_outside(root: Path, typed: str, *, content: bool) -> Chip:
-    """Somebody named a place outside with their own hands: unlike what a link in a clone leads to, it may be sent."""
+    """An outside path typed by the user may be sent, unlike the target of a link in a clone."""
     path = Path(absolute(root, typed))
     if content:
         return Chip(f"[content:{one_line(path.name)}]", str(path), content=path)
     return Chip(f"[{'dir' if typed.endswith('/') else 'file'}:{one_line(typed)}]", str(path))
 
 
-_MOMENT_S = 0.3  # what a press of tab may wait for
+_MOMENT_S = 0.3  # seconds a tab may wait
 _LONGEST = 1024
 
 
 class PathCompletion:
-    """The list of what is still possible. ``write`` puts a path where the typed one stands."""
+    """The list of candidates. ``write`` replaces the typed path."""
 
     def __init__(self, typed: str, paths: Sequence[str], write: Callable[[str], None]) -> None:
         self._write = write
@@ -83,7 +83,7 @@ class PathCompletion:
         self.visible = True
 
     def key(self, key: Key) -> bool:
-        """Any other key closes the list and means what it always means."""
+        """Any other key closes the list and is handled normally."""
         if key.name in ("up", "down", "pageup", "pagedown", "ctrl+p", "ctrl+n"):
             return self._list.key(key)
         self.visible = False
@@ -100,7 +100,7 @@ class PathCompletion:
 
 
 def typed_path(buffer: TextBuffer) -> str:
-    """The word before the cursor; a chip ends it, and so does a space without a backslash in a shell line."""
+    """The word before the cursor; ended by a chip, or by an unescaped space in a shell line."""
     line, end = buffer.line, buffer.cursor.column
     start = end
     while start and end - start < _LONGEST and not isinstance(line[start - 1], Token):
@@ -111,14 +111,14 @@ def typed_path(buffer: TextBuffer) -> str:
 
 
 def completions(root: Path, buffer: TextBuffer, typed: str) -> list[str]:
-    """The paths that begin with what is typed, as they would stand in the text; exact case first."""
+    """Paths that begin with the typed text, as inserted; exact case first."""
     directory, name = parted(typed.removeprefix("!").replace("\\ ", " ") if _is_shell(buffer) else typed)
     if name in ("~", ".."):
         return [f"{typed}/"]
     work = _lister().submit(entries_of, root, directory, ignored_too=True)
     try:
         entries = work.result(_MOMENT_S)
-    except TimeoutError:  # pressing tab again asks again
+    except TimeoutError:  # pressing tab again lists again
         entries = []
     found = without_hidden(entries, name)
     exact = [path for path in found if name_of(path).startswith(name)]
@@ -127,7 +127,7 @@ def completions(root: Path, buffer: TextBuffer, typed: str) -> list[str]:
 
 
 def common(paths: Sequence[str]) -> str:
-    """How they all begin."""
+    """Their common beginning."""
     first, last = min(paths), max(paths)
     length = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
     return first[:length]

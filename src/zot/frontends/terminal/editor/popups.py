@@ -1,5 +1,5 @@
-"""The popups above the editor: completions of commands and files, search of the history. At most one is open, decided
-by the text after every key."""
+"""The popups above the editor: completion of commands and files, search of the history.
+At most one is open, decided by the text after every key."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from zot.frontends.terminal.editor.path_completion import PathCompletion
     from zot.frontends.terminal.editor.slash_popup import SlashPopup
 
-_BEGINNING = 200  # characters of a prompt, where letters may be gathered
+_BEGINNING = 200  # characters of a prompt that fuzzy search covers
 
 
 class HistorySearch:
-    """``take`` gets the chosen text, ``close`` is called when it is over."""
+    """``take`` gets the chosen text; ``close`` is called at the end."""
 
     def __init__(self, entries: Sequence[str], query: str, take: Callable[[str], None], close: Callable[[], None]):
         self._entries = list(reversed(entries))
@@ -59,7 +59,7 @@ class HistorySearch:
         self._close()
 
     def _search(self) -> None:
-        """Newest first: what contains the words, or else what has their letters in order."""
+        """Newest first: prompts with the words, or else with the letters in order."""
         query, pattern = self._field.text.lower(), Pattern(self._field.text)
         words = query.split()
         found = [number for number, text in enumerate(self._entries) if _has_all(words, text.lower())]
@@ -79,11 +79,11 @@ def _has_all(words: Sequence[str], lower: str) -> bool:
     return all(word in lower for word in words)
 
 
-_LONGEST = 256  # nobody names a longer path by hand, and each key looks
+_LONGEST = 256  # maximum length of a typed path, since each key checks it
 
 
 class Popup(Protocol):
-    """While ``visible``, ``key`` gets keys before anyone else and says whether it used one; ``escape`` is esc."""
+    """While ``visible``, ``key`` gets keys first and returns whether it used one; ``escape`` is esc."""
 
     @property
     def visible(self) -> bool: ...
@@ -108,7 +108,7 @@ class Popups:
         self._open: Popup | None = None
 
     def refresh(self) -> None:
-        """After a key: open, update or close. While earlier prompts are walked through none opens."""
+        """After a key: open, update or close. None opens while the history is walked."""
         buffer, walking = self._editor.buffer, self._editor.walking
         commands = self._commands("" if walking else slash_text(buffer))
         self._mention = None if walking or commands is not None else file_mention(buffer)
@@ -144,7 +144,7 @@ class Popups:
             self._slash = None
             return None
         if self._slash is None:
-            # Popups are imported when they first open: the first paint does not wait for them.
+            # imported when first opened, so that the first paint does not wait
             from zot.frontends.terminal.editor.slash_popup import PopupActions, SlashPopup
 
             editor = self._editor
@@ -156,7 +156,7 @@ class Popups:
     # --- paths
 
     def complete_path(self) -> bool:
-        """Tab: the path before the cursor as far as it is clear, or a list of what is possible; whether it is one."""
+        """Tab: complete the path before the cursor, or list candidates; true if there is a path."""
         from zot.frontends.terminal.editor.path_completion import PathCompletion, common, completions, typed_path
 
         buffer = self._editor.buffer
@@ -229,7 +229,7 @@ class Popups:
 
 
 class FileMention(NamedTuple):
-    """``start`` is where the ``@`` or ``!@`` begins, ``typed`` what stands between it and the cursor."""
+    """``start`` is the position of the ``@`` or ``!@``, ``typed`` the text between it and the cursor."""
 
     start: Position
     typed: str
@@ -237,7 +237,7 @@ class FileMention(NamedTuple):
 
 
 def slash_text(buffer: TextBuffer) -> str:
-    """The text when it is a command being typed; else an empty string."""
+    """The text if it is a command being typed; else empty."""
     line = buffer.lines[0]
     if len(buffer.lines) > 1 or line[:1] != ["/"] or len(line) > _LONGEST or buffer.cursor.column < len(line):
         return ""
@@ -245,7 +245,7 @@ def slash_text(buffer: TextBuffer) -> str:
 
 
 def file_mention(buffer: TextBuffer) -> FileMention | None:
-    """The mention the cursor stands at the end of; an ``@`` after a letter, as in an address, does not count."""
+    """The mention that ends at the cursor; an ``@`` after a letter, as in an address, does not count."""
     line, end = buffer.line, buffer.cursor.column
     for column in range(end - 1, max(end - _LONGEST, 0) - 1, -1):
         unit = line[column]

@@ -1,5 +1,5 @@
-"""The prompts of a project: ``<home>/history/<hash of the project>.jsonl``, private, the newest 500, appended under a
-lock. ``HistoryWalk`` steps through it and returns to the draft as it was."""
+"""The prompts of a project: ``<home>/history/<hash of the project>.jsonl``, private, the newest 500.
+Appended under a lock. ``HistoryWalk`` steps through it and returns to the draft."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from zot.provider.messages import Message
 
 KEPT = 500
-_NOT_TYPED = frozenset({"synthetic", "compaction", PERMISSION_MODE})  # marks of messages that nobody typed
-LONGEST = 256 << 10  # a longer text is remembered by this process alone
+_NOT_TYPED = frozenset({"synthetic", "compaction", PERMISSION_MODE})  # marks of messages the user did not type
+LONGEST = 256 << 10  # a longer text is only kept in this process
 
 
 class HistoryEntry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """``pastes``: where in the text stands what was pasted, as (start, end)."""
+    """``pastes``: positions of pasted text, as (start, end)."""
 
     text: str
     time: int = 0
@@ -36,12 +36,12 @@ class HistoryEntry(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PromptHistory:
-    """Without a path it is kept in memory. ``entries`` are oldest first, each text once, where it was said last;
-    ``pastes`` what the file's were pasted from."""
+    """Without a path it is in memory only. ``entries`` are oldest first, each text once at its last use.
+    ``pastes`` are those of the file's entries."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
-        self._own: list[str] = []  # said in this process, or in the session it resumed
+        self._own: list[str] = []  # typed in this process, or in the resumed session
         self._stored: list[str] = []
         self.pastes: list[str] = []
         self._seen: tuple[int, int] | None = None
@@ -52,7 +52,7 @@ class PromptHistory:
         return list(latest)[::-1]
 
     def begin_with(self, texts: Iterable[str]) -> None:
-        """What the resumed session said, newest last."""
+        """Prompts of the resumed session, newest last."""
         self._own = [text for text in texts if text.strip()]
 
     def add(self, text: str, pastes: Sequence[tuple[int, int]] = ()) -> None:
@@ -61,7 +61,7 @@ class PromptHistory:
             return
         self._own.append(text)
         if self._path is not None and len(text) <= LONGEST:
-            with suppress(OSError):  # a read-only home must not keep anyone from working
+            with suppress(OSError):  # a read-only home must not prevent working
                 self._append(self._path, HistoryEntry(text, int(time.time()), tuple(pastes)))
 
     def _append(self, path: Path, entry: HistoryEntry) -> None:
@@ -83,7 +83,7 @@ class PromptHistory:
                 os.close(fd)
 
     def _reload(self) -> None:
-        """Read the file again when another zot added to it."""
+        """Read the file again if another zot added to it."""
         if self._path is None:
             return
         try:
@@ -107,13 +107,13 @@ def _entry_of(line: bytes) -> HistoryEntry:
 
 
 def prompts_in(messages: Sequence[Message]) -> list[str]:
-    """What a person said in a conversation, newest last."""
+    """The user's prompts in a conversation, newest last."""
     own = [message for message in messages if message.role == "user" and not message.meta.keys() & _NOT_TYPED]
     return [message.text() for message in own[-KEPT:]]
 
 
 def history_file(home: Path, cwd: Path) -> Path:
-    """The file of the project a directory belongs to: its repository, or the directory itself."""
+    """The file of a directory's project: its repository, or the directory itself."""
     project = project_of(os.path.realpath(cwd))
     return home / "history" / f"{sha256(os.fsencode(project))[:16]}.jsonl"
 
@@ -136,14 +136,14 @@ class HistoryWalk:
         self._entries: list[str] = []
         self._index: int | None = None
         self._draft: tuple[list[str], Position] = ([], Position(0, 0))
-        self.sideways = False  # begun with left on an empty editor: left and right go on
+        self.sideways = False  # started with left on an empty editor: left and right continue
 
     @property
     def under_way(self) -> bool:
         return self._index is not None
 
     def older(self) -> bool:
-        """One back; False when there is nothing older."""
+        """One back; False if there is nothing older."""
         if self._index is None:
             self._entries = self._history.entries()
             self._chips.remember(*self._history.pastes)
@@ -155,7 +155,7 @@ class HistoryWalk:
         return True
 
     def newer(self) -> bool:
-        """One forward, past the newest the draft; False when no walk is under way."""
+        """One forward, past the newest to the draft; False without a walk."""
         if self._index is None:
             return False
         if self._index + 1 < len(self._entries):
@@ -168,7 +168,7 @@ class HistoryWalk:
         return True
 
     def leave(self) -> None:
-        """What is shown is the draft from now on."""
+        """The shown text becomes the draft."""
         self._index, self.sideways = None, False
 
     def _show(self, index: int) -> None:

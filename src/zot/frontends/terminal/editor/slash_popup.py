@@ -1,5 +1,6 @@
-"""Lists commands while ``/`` is typed: built-ins in their order, then those of extensions. An exact name is selected
-first, so that ``/session`` never runs ``/sessions``; a fuzzy match is written out before it runs."""
+"""Lists commands while ``/`` is typed: built-ins in their order, then those of extensions.
+An exact name is selected first, so that ``/session`` never runs ``/sessions``; a fuzzy match is completed before it
+runs."""
 
 from __future__ import annotations
 
@@ -17,24 +18,24 @@ from zot.tui.width import cells
 
 DIVIDER = "extensions"
 _TELLING = 3  # letters
-_WITH_HINT = 8  # rows; where there are fewer, they are for the list
+_WITH_HINT = 8  # rows; with fewer the hint is dropped
 
 
 class SlashCommand(msgspec.Struct, frozen=True):
-    """A command as the popup shows it. ``complete`` gets what stands after the name and offers whole arguments."""
+    """A command in the popup. ``complete`` gets the text after the name and offers whole arguments."""
 
     name: str
     summary: str
     arguments: str = ""
     aliases: tuple[str, ...] = ()
     extension: bool = False
-    alias: bool = False  # of a command; offered to those who begin to type it
-    listed: bool = True  # else it is never offered, but its name is no guess at another
+    alias: bool = False  # an alias; offered when its name is typed
+    listed: bool = True  # otherwise never offered, but not a fuzzy match of another
     complete: Callable[[str], Sequence[Choice]] | None = None
 
 
 class PopupActions(msgspec.Struct, frozen=True):
-    """What a popup may do to the editor: write the whole text, send it, empty it."""
+    """Actions of a popup on the editor: replace the text, submit it, clear it."""
 
     write: Callable[[str], None]
     send: Callable[[str], None]
@@ -114,8 +115,8 @@ def _named(commands: Sequence[SlashCommand], name: str) -> SlashCommand | None:
 
 
 def _matching(commands: Sequence[SlashCommand], typed: str) -> tuple[list[Choice], str, int]:
-    """Built-ins as they come, the others by name, the better matches of each first; which is best, and its rank.
-    A built-in hides an extension's command of its name."""
+    """Built-ins in order, others by name, better matches first; also the best and its rank.
+    A built-in hides an extension's command of the same name."""
     taken = {word for c in commands if not c.extension for word in (c.name, *c.aliases)}
     own = [c for c in commands if not c.extension]
     others = sorted((c for c in commands if c.extension and c.name.lower() not in taken), key=lambda c: c.name.lower())
@@ -129,8 +130,8 @@ def _matching(commands: Sequence[SlashCommand], typed: str) -> tuple[list[Choice
 
 
 def _ranked(typed: str, commands: Sequence[SlashCommand]) -> list[tuple[int, SlashCommand]]:
-    """Only the kind of match counts; among equals the commands keep their order. A letter or two are the beginning of
-    a name, for they stand in nearly all that can be said."""
+    """Ranks by the kind of match; equal ones keep their order.
+    One or two letters match only the beginning of a name."""
     pattern, short = Pattern(typed, path="/" in typed), len(typed) < _TELLING
     ranked: list[tuple[int, SlashCommand]] = []
     for command in commands:
@@ -151,7 +152,7 @@ def _row(command: SlashCommand) -> Choice:
 
 
 def _arguments(command: SlashCommand | None, typed: str) -> list[Choice]:
-    """What may follow; nothing once it is written out."""
+    """Arguments that may follow; empty once complete."""
     if command is None or command.complete is None:
         return []
     offered = filtered(Pattern(typed), command.complete(typed))

@@ -1,5 +1,5 @@
-"""Pastes become text, chips or paths; a submission expands chips and reads the files of ``!@``. An unreadable file,
-or a link to one outside the project, is an error that names it, and nothing is sent."""
+"""Pastes become text, chips or paths; a submission expands chips and reads the files of ``!@``.
+An unreadable file, or a link to one outside the project, is an error that names it, and nothing is sent."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _COMMAND = r"/[A-Za-z0-9_:-]+(?:\s|\Z)"
 
 
 class Submitted(msgspec.Struct, frozen=True):
-    """What the user said, every chip and paste expanded; ``files``: whether one was picked for it."""
+    """The user's text with every chip and paste expanded; ``files``: whether a file was picked."""
 
     text: str
     images: tuple[ImageBlock, ...] = ()
@@ -50,8 +50,8 @@ class Submitted(msgspec.Struct, frozen=True):
 
 
 def submission(units: Sequence[str], beneath: JailedFiles | None = None) -> Submitted | None:
-    """What to send; None when there is nothing. In a jail files are opened ``beneath`` its roots. Raises ZotError when
-    an attached file cannot be sent."""
+    """The submission; None if empty. In a jail files are opened ``beneath`` its roots.
+    ZotError if an attached file cannot be sent."""
     plain = "".join(units)
     if re.match(_COMMAND, plain) or plain.startswith("!"):
         kept = [unit if isinstance(unit, Chip) and unit.content is None else str(unit) for unit in units]
@@ -73,7 +73,7 @@ def _trimmed(text: str, images: tuple[ImageBlock, ...]) -> Submitted | None:
 def _attachments(chips: Sequence[Chip], beneath: JailedFiles | None) -> tuple[list[str], list[ImageBlock]]:
     paths = {chip.content: chip.root for chip in chips if chip.content is not None}
     if len(paths) > MAX_FILES:
-        raise ZotError(f"{len(paths)} files are attached with !@, but at most {MAX_FILES} are allowed; remove some")
+        raise ZotError(f"{len(paths)} files are attached with !@; at most {MAX_FILES} are allowed")
     texts: list[str] = []
     images: list[ImageBlock] = []
     room = MAX_BYTES
@@ -86,9 +86,9 @@ def _attachments(chips: Sequence[Chip], beneath: JailedFiles | None) -> tuple[li
             ):
                 data = read_at_most(file, room + 1)
         except OSError as error:
-            raise ZotError(f"{path}: cannot be attached: {reason_of(error)}") from error
+            raise ZotError(f"cannot attach {path}: {reason_of(error)}") from error
         if len(data) > room:
-            raise ZotError(f"{path}: attached files may be 1 MiB in total; attach the path with @ instead")
+            raise ZotError(f"{path}: attached files are limited to 1 MiB in total; attach the path with @ instead")
         room -= len(data)
         if mime := sniff(data):
             images.append(ImageBlock(mime, data))
@@ -103,8 +103,8 @@ def _attachments(chips: Sequence[Chip], beneath: JailedFiles | None) -> tuple[li
 
 
 def image_file(path: str, beneath: JailedFiles | None = None) -> ImageBlock | None:
-    """The image a file holds, by its content; None for anything else, and for what is too large to send. ZotError when
-    the jail does not let it be opened."""
+    """The image in a file, by its content; None for other files and images too large to send.
+    ZotError if the jail denies it."""
     try:
         with open_buffered(path) if beneath is None else beneath.reading(path) as file:
             head = file.read(16)
@@ -119,7 +119,7 @@ def image_file(path: str, beneath: JailedFiles | None = None) -> ImageBlock | No
 
 
 MAX_CHARACTERS = 1000
-_WORTH_A_CHIP = 5  # how much longer than its last part a path must be
+_WORTH_A_CHIP = 5  # minimum length of a path beyond its last part
 
 _WORD = r"'[^']*'|\"[^\"]*\"|(?:\\.|[^\s\\'\"])+"
 _SHELL = frozenset("|;&$`<>")
@@ -129,12 +129,12 @@ ImageOf = Callable[[str], ImageBlock | None]
 
 
 def clean(text: str) -> str:
-    """One kind of newline, and nothing that could act on a terminal."""
+    """Normalizes newlines and removes control sequences."""
     return visible(sanitize(text.replace("\r\n", "\n").replace("\r", "\n")))
 
 
 def pasted(text: str, chips: ChipMaker, image_of: ImageOf = image_file) -> list[str]:
-    """The units a paste puts into the editor; ``image_of`` gives the picture in a file, if there is one."""
+    """The units of a paste; ``image_of`` returns the image in a file, if any."""
     text = clean(text)
     if (dropped := dropped_paths(text, chips, image_of)) is not None:
         return dropped
@@ -144,11 +144,11 @@ def pasted(text: str, chips: ChipMaker, image_of: ImageOf = image_file) -> list[
 
 
 def dropped_paths(text: str, chips: ChipMaker, image_of: ImageOf = image_file) -> list[str] | None:
-    """The units of a paste that names existing paths; None when it is nothing of that kind."""
+    """The units of a paste that names existing paths; None for other text."""
     line = text.strip()
     if not line or "\n" in line or len(line) > 65536:
         return None
-    if whole := _existing(line):  # many terminals drop a path with spaces as it is
+    if whole := _existing(line):  # many terminals drop a path with spaces unquoted
         return _alone(whole, chips, image_of)
     words = list(re.finditer(_WORD, line))
     paths = [_existing(word.group()) for word in words]
@@ -182,10 +182,10 @@ def _in_place(
 
 
 def _existing(word: str) -> str:
-    """The path a word means, if it looks like one and exists; otherwise an empty string."""
+    """The path of a word, if it looks like one and exists; else empty."""
     path = word[1:-1] if len(word) > 1 and word[0] == word[-1] and word[0] in "'\"" else re.sub(r"\\(.)", r"\1", word)
     if path.startswith("file://"):
-        from urllib.parse import unquote, urlsplit  # only a dropped address needs it
+        from urllib.parse import unquote, urlsplit  # only for a dropped URL
 
         try:
             parts = urlsplit(path)

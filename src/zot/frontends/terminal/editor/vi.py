@@ -1,5 +1,6 @@
-"""vi keys: motions ``h j k l w b e W B E 0 ^ $ gg G f F t T ; ,``, operators ``d c y``, text objects (``iw``,
-``a"``), ``x X D C s S r ~ J p P u .``, ctrl+r, counts, ``v V``, and ``i a I A o O`` to insert."""
+"""vi keys: motions, operators ``d c y``, text objects, counts, ``v V``, and ``i a I A o O`` to insert.
+Motions: ``h j k l w b e W B E 0 ^ $ gg G f F t T ; ,``; text objects: ``iw``, ``a"``; also ``x X D C s S r ~ J p P u
+.``, ctrl+r."""
 
 from __future__ import annotations
 
@@ -16,9 +17,9 @@ from zot.tui.text_buffer import Position
 if TYPE_CHECKING:
     from zot.frontends.terminal.editor.editor import Editor
 
-# What `.` repeats: the keys of the last change, with what was typed until its end.
+# Repeat with `.`: the keys of the last change and the text typed until its end.
 
-_MOST_KEYS = 10_000  # keys of one change, and of all that one dot replays
+_MOST_KEYS = 10_000  # keys of one change, and of one replay
 INSERTS = ("i", "a", "I", "A", "o", "O")
 _TYPES = frozenset({"paste", "backspace", "delete", "alt+enter", "shift+enter", "ctrl+enter", "ctrl+j", "tab"})
 
@@ -31,12 +32,12 @@ class Repeat:
         self._replaying = False
 
     def command(self, key: Key) -> None:
-        """A key of a command that is not over yet."""
+        """A key of an unfinished command."""
         if not self._replaying:
             self._now.append(key)
 
     def over(self, *, changed: bool, inserting: bool) -> None:
-        """The command was understood; what follows may belong to it."""
+        """The command was accepted; following keys may belong to it."""
         if self._replaying:
             return
         self._inserting = inserting
@@ -46,7 +47,7 @@ class Repeat:
             self._last, self._now = self._now, []
 
     def typed(self, key: Key) -> None:
-        """A key in insert mode: other keys than those that type end what can be repeated."""
+        """A key in insert mode: keys that do not type end the repeatable change."""
         if self._replaying or not self._inserting:
             return
         if (key.printable or key.name in _TYPES) and len(self._now) < _MOST_KEYS:
@@ -55,7 +56,7 @@ class Repeat:
             self.ends()
 
     def ends(self) -> None:
-        """The end of typing, or of a command that was given up."""
+        """End of typing, or of an abandoned command."""
         if self._replaying:
             return
         if self._inserting and self._now:
@@ -67,7 +68,7 @@ class Repeat:
 
     @contextmanager
     def replaying(self, count: str) -> Generator[Sequence[Key]]:
-        """The keys to press; meanwhile nothing is recorded. A ``count`` takes the place of the one there was."""
+        """The keys to replay; nothing is recorded meanwhile. A ``count`` replaces the original."""
         if self._replaying:
             yield ()
             return
@@ -87,7 +88,7 @@ class Repeat:
         return [*(Key(digit, digit) for digit in count), keys[0], *rest]
 
 
-# One letter that is an operator with its motion.
+# Letters for an operator with its motion.
 _SHORT = {"x": "dl", "X": "dh", "D": "d$", "C": "c$", "s": "cl", "S": "cc", "Y": "yy"}
 _SHORT_SELECTED = {"x": "d", "s": "c", "X": "D", "S": "C", "R": "C"}
 _TWO_LETTERS = ("g", "r", "f", "F", "t", "T")
@@ -99,16 +100,16 @@ class ViKeys:
         self._buffer = editor.buffer
         self.normal = False
         self.selecting = ""  # v or V
-        self._anchor = Position(0, 0)  # where the selection began
+        self._anchor = Position(0, 0)  # start of the selection
         self._counts = ["", ""]  # before the operator, and after it
         self._operator = ""
-        self._pending = ""  # g, r, f F t T, or i a before an object: waits for its second letter
+        self._pending = ""  # g, r, f F t T, or i a before an object: waits for the next key
         self._find: Find | None = None
         self._repeat = Repeat()
 
     @property
     def selection(self) -> tuple[Position, Position] | None:
-        """What is selected, from its first place to behind its last."""
+        """The selection from its first position to after its last."""
         if not self.selecting:
             return None
         first, last = sorted((self._anchor, self._buffer.cursor))
@@ -117,7 +118,7 @@ class ViKeys:
         return first, right(self._buffer, last)
 
     def escape(self) -> bool:
-        """Out of insert mode, a selection or a half-typed command; whether there was one."""
+        """End insert mode, a selection or an unfinished command; true if there was one."""
         waiting = bool(self._operator or self._pending or self.selecting or any(self._counts))
         self._forget()
         self.selecting = ""
@@ -129,7 +130,7 @@ class ViKeys:
         return True
 
     def key(self, key: Key) -> bool:
-        """Whether it was a command; in insert mode nothing is."""
+        """True if it was a command; never in insert mode."""
         if not self.normal:
             self._repeat.typed(key)
             return False
@@ -192,7 +193,7 @@ class ViKeys:
         self._counts, self._operator, self._pending = ["", ""], "", ""
 
     def _run(self, name: str) -> None:
-        """A complete word of the language."""
+        """Execute a complete command."""
         if self.selecting and self._run_selected(_SHORT_SELECTED.get(name, name)):
             pass
         elif name in _SHORT and not self._operator:
@@ -226,7 +227,7 @@ class ViKeys:
         target = self._target(name, motion, start)
         if not self._operator:
             if name in ("j", "k"):
-                # Above and below the text stand earlier prompts; a selection does not reach there.
+                # Beyond the text is the history; a selection does not leave the text.
                 step = self._editor.editing.vertical if self.selecting else self._editor.vertical
                 for _ in range(self._count):
                     step(up=name == "k")
@@ -248,7 +249,7 @@ class ViKeys:
         return target
 
     def _end(self, name: str, motion: ViMotion, start: Position, target: Position) -> Position:
-        """Where an operator stops: a word's motion does not reach into the next line's indentation."""
+        """The end of an operator's range: a word motion does not reach into the next line's indentation."""
         if motion.inclusive:
             return right(self._buffer, target)
         while (
@@ -305,7 +306,7 @@ class ViKeys:
     # --- with a selection
 
     def _run_selected(self, name: str) -> bool:
-        """Whether it was a command for what is selected."""
+        """True if it was a command for the selection."""
         span = self.selection
         if span is None or name not in ("d", "c", "y", "D", "C", "Y", "v", "V", "o", "~", "J", "p", "P"):
             return False
@@ -363,7 +364,7 @@ class ViKeys:
                 pass
 
     def _insert(self, name: str) -> None:
-        """Where typing begins."""
+        """The position where inserting begins."""
         buffer, cursor = self._buffer, self._buffer.cursor
         match name:
             case "o" | "O":
@@ -387,7 +388,7 @@ class ViKeys:
         self._buffer.replace(start, end, swapped)
 
     def _join(self, count: int) -> None:
-        """This line and those after it, a space in between."""
+        """Joins this line and the next, with a space."""
         buffer, line = self._buffer, self._buffer.cursor.line
         for _ in range(min(count, len(buffer.lines) - 1 - line)):
             end = to.line_end(buffer, Position(line, 0))

@@ -1,4 +1,4 @@
-"""Where vi's motions lead: those with a letter of their own in a table, and the search for a character of the line."""
+"""Targets of vi's motions: a table of letters, and the search for a character of the line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from zot.tui.text_motions import Motion
 
 
 class ViMotion(NamedTuple):
-    """``inclusive`` ones take the character they stand on, ``linewise`` ones whole lines."""
+    """``inclusive`` ones include the target character, ``linewise`` ones whole lines."""
 
     go: Motion
     inclusive: bool = False
@@ -57,7 +57,7 @@ MOTIONS = {
 
 
 class Find(NamedTuple):
-    """``f F t T`` and the character that is looked for."""
+    """``f F t T`` and the character to find."""
 
     name: str
     wanted: str
@@ -70,7 +70,7 @@ class Find(NamedTuple):
         return Find(self.name.swapcase(), self.wanted)
 
     def target(self, buffer: TextBuffer, at: Position, count: int, *, again: bool = False) -> Position | None:
-        """The count-th one in the line; None when there are not as many. ``again``: ``t`` does not stay where it is."""
+        """The count-th match in the line; None if there are fewer. ``again``: ``t`` moves on."""
         line, step = buffer.lines[at.line], 1 if self.forward else -1
         short = step if self.name in "tT" else 0
         column = at.column + (short if again else 0)
@@ -84,7 +84,7 @@ class Find(NamedTuple):
 
 
 def changed_word(buffer: TextBuffer, at: Position, count: int, *, big: bool) -> Position | None:
-    """Where ``cw`` stops: at the end of the word, without the space behind it; None where there is no word."""
+    """Where ``cw`` stops: at the end of the word without the space after it; None without a word."""
     kinds = to.big_kind_of if big else to.kind_of
     line, column = buffer.lines[at.line], at.column
     if column >= len(line) or kinds(line[column]) == 0:
@@ -97,8 +97,7 @@ def changed_word(buffer: TextBuffer, at: Position, count: int, *, big: bool) -> 
     return right(buffer, target)
 
 
-# Text objects (`iw`, `a"`, `i(`): where they begin and end. Words and quotes stay in their line; brackets reach over
-# lines and nest.
+# Text objects (`iw`, `a"`, `i(`): start and end. Words and quotes stay in their line; brackets span lines and nest.
 
 Span = tuple[Position, Position]
 
@@ -119,7 +118,7 @@ def text_object(buffer: TextBuffer, at: Position, name: str, count: int = 1) -> 
 
 
 def _word(buffer: TextBuffer, at: Position, *, around: bool, big: bool, count: int) -> Span | None:
-    """A run of one kind; ``a`` takes the space behind it along, or else the space before it."""
+    """A run of one kind; ``a`` includes the space after it, or else before it."""
     line, kinds = buffer.lines[at.line], to.big_kind_of if big else to.kind_of
     if not line:
         return (at, at)
@@ -139,7 +138,7 @@ def _word(buffer: TextBuffer, at: Position, *, around: bool, big: bool, count: i
 
 
 def _run(line: BufferLine, column: int, kinds: to.Kinds) -> int:
-    """Behind the run that begins here."""
+    """The position after the run that begins here."""
     end = column
     while end < len(line) and kinds(line[end]) == kinds(line[column]):
         end += 1
@@ -147,7 +146,7 @@ def _run(line: BufferLine, column: int, kinds: to.Kinds) -> int:
 
 
 def _quoted(buffer: TextBuffer, at: Position, quote: str, *, around: bool) -> Span | None:
-    """The pair the cursor stands in, or the next one of the line."""
+    """The pair around the cursor, or the next one of the line."""
     line = buffer.lines[at.line]
     places, escaped = list[int](), False
     for column, unit in enumerate(line):
@@ -181,7 +180,7 @@ def _bracketed(
 
 
 def _inside(buffer: TextBuffer, start: Position, end: Position) -> Span:
-    """Brackets that stand alone at the ends of their lines keep these lines."""
+    """Brackets alone at the ends of their lines keep these lines."""
     if start.column == len(buffer.lines[start.line]) and start.line < end.line:
         start = Position(start.line + 1, 0)
         if not "".join(buffer.lines[end.line][: end.column]).strip() and start.line < end.line:
@@ -190,7 +189,7 @@ def _inside(buffer: TextBuffer, start: Position, end: Position) -> Span:
 
 
 def _unmatched(buffer: TextBuffer, at: Position, opening: str, closing: str, count: int) -> Position | None:
-    """Backwards: the count-th opening bracket that is still open here; one the cursor stands on counts."""
+    """Backwards: the count-th unclosed opening bracket; one under the cursor counts."""
     number, column, depth = at.line, at.column, count
     line = buffer.lines[at.line]
     if (line[at.column] if at.column < len(line) else "") == closing:

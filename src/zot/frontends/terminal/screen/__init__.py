@@ -1,1 +1,1 @@
-"""What is on the screen: when it is painted, in which colours, and the rows of the conversation."""
+"""The screen: when to paint, colours, and the rows of the conversation."""

@@ -1,4 +1,4 @@
-"""The status row: the model's first word, its thoughts, a tool or a retry that zot waits for, each with its seconds."""
+"""The status row: what zot waits for (first token, thinking, a tool, a retry), with seconds."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ WRITING = "writing"
 COMPACTING = "compacting"
 ASKING = "waiting for your answer"
 
-_LONGEST_CALL = 200  # characters of a call's arguments; the row is cut to the screen anyway
+_LONGEST_CALL = 200  # characters of a call's arguments; the row is cut anyway
 _STEERS = ("esc stops", "ctrl+s steers")
 _STOPS = ("esc stops",)
-_GIVES_UP = ("esc gives up",)
+_GIVES_UP = ("esc cancels",)
 
 
 class Activity:
-    """``compacting``: the transcript is being shortened because it had grown too long."""
+    """``compacting``: the transcript is being compacted."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -33,15 +33,15 @@ class Activity:
         self._what = WAITING
         self._hints = _STEERS
         self._turns = 0
-        self._calls: dict[str, str] = {}  # what runs, by the id of its call
+        self._calls: dict[str, str] = {}  # running calls by id
         self._attempt = ""
-        self._again_at = 0.0  # when the next attempt begins
+        self._again_at = 0.0  # time of the next attempt
         self.compacting = False
 
-    # --- what happens
+    # --- events
 
     def begin(self, what: str = "") -> None:
-        """Something starts to run: a turn, or what is named."""
+        """A turn or a named operation starts."""
         self._began = self._clock()
         self._turns += 1
         self._calls.clear()
@@ -84,7 +84,7 @@ class Activity:
                 self._attempt, self._again_at = f"try {attempt} of {attempts}", self._clock() + wait_s
             case events.CompactStart(automatic):
                 self.compacting = automatic
-                self._be("making room" if automatic else COMPACTING, _STOPS)
+                self._be("compacting" if automatic else COMPACTING, _STOPS)
             case events.CompactDone():
                 self.compacting = False
                 self._be(WAITING)
@@ -94,17 +94,17 @@ class Activity:
                 pass
 
     def _run_next(self) -> None:
-        """Of several calls the one that is at work is named; without one the model goes on."""
+        """Names the running call; without one the model continues."""
         self._be(next(iter(self._calls.values()), WAITING), self._hints)
 
     def _be(self, what: str, hints: tuple[str, ...] = _STEERS) -> None:
         self._what, self._hints, self._since = what, hints, self._clock()
         self._attempt = ""
 
-    # --- what is shown of it
+    # --- the row
 
     def row(self, theme: Theme, width: int, *, asking: bool = False) -> str:
-        """Glyph, what is going on, for how long, which keys help; the keys go first where it is narrow."""
+        """Glyph, activity, seconds and keys; the keys are dropped first if it is narrow."""
         glyph = spinner_glyph(theme, self._clock() - self._began)
         what, tail, hints = (ASKING, "", ()) if asking else self._words(theme)
         room = width - cells(glyph) - 1
@@ -115,7 +115,7 @@ class Activity:
         return cut(said + theme.paint("muted", tail + _spelled(hints)), width)
 
     def _words(self, theme: Theme) -> tuple[str, str, tuple[str, ...]]:
-        """What is going on, what must follow it, and the keys."""
+        """Activity, its suffix, and the keys."""
         now = self._clock()
         if self._attempt and (left := self._again_at - now) > 0:
             return self._what, f", {self._attempt} in {ceil(left)} s", self._hints

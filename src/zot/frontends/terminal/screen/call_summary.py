@@ -1,5 +1,5 @@
-"""The one-line summary of a tool call: verb, subject, outcome. Texts are sanitized and shortened before they are
-measured."""
+"""The one-line summary of a tool call: verb, subject, outcome.
+Texts are sanitized and shortened before they are measured."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from zot.tui.tool_call_rows import Words
 if TYPE_CHECKING:
     from zot.core.events import ToolResultEvent
 
-# A command's result taken apart: output, status, duration. A session stores only the text, so old and new results are
-# read the same way.
+# A command's result parsed: output, status, duration. A session stores only the text, so old and new results are parsed
+# alike.
 
 _ENDING = re.compile(
     r"\[exit (-?[0-9]{1,9})\](?P<full> \(full output: [^\n]*\))?(?:  Took (?P<took>[0-9.hms]{1,12}))?\s*"
@@ -28,7 +28,7 @@ _CANCELLED = "[cancelled by the user]"
 
 
 class BashText(msgspec.Struct, frozen=True):
-    """``notes`` are lines of the tool's own; ``exit_code`` is None where the text does not tell."""
+    """``notes`` are lines of the tool itself; ``exit_code`` is None if the text has none."""
 
     output: str
     exit_code: int | None = None
@@ -38,13 +38,13 @@ class BashText(msgspec.Struct, frozen=True):
 
     @property
     def timed_out(self) -> str:
-        """How long it had, when that was not enough."""
+        """The timeout, if it was exceeded."""
         said = next((note for note in self.notes if note.startswith(_NOTES[0])), "")
         return said.removeprefix(_NOTES[0]).partition(":")[0]
 
 
 def read_bash(text: str, command: str) -> BashText:
-    """``command`` as the call has it: a text that does not begin with it is all output."""
+    """``command`` of the call: a text that does not begin with it is all output."""
     body = text.rstrip("\n")
     first = f"$ {command}"
     if body == first or body.startswith(f"{first}\n"):
@@ -63,7 +63,7 @@ def read_bash(text: str, command: str) -> BashText:
     return BashText(head.rstrip("\n"), int(ending[1]), ending["took"] or "", tuple(notes))
 
 
-# To do it, doing it, done.
+# infinitive, present, past
 _VERBS = {
     "read": ("Read", "Reading", "Read"),
     "write": ("Write", "Writing", "Wrote"),
@@ -76,12 +76,12 @@ _VERBS = {
 _SUBJECTS = {"grep": "pattern", "glob": "pattern", "skill": "name"}
 _REFUSALS = (SAID_NO, "denied", "refused", CALL_REFUSED)
 _ABORTED = "aborted: "
-_GIST = 1_000  # characters of the arguments among which a subject is looked for
-_INLINE = 80  # characters of a result of one line that stands behind the call
+_GIST = 1_000  # characters of the arguments searched for a subject
+_INLINE = 80  # characters of a one-line result after the call
 
 
 def verb(name: str, state: str) -> str:
-    """The tense follows the state: a call that never ran was to do something, a command that failed did run."""
+    """The tense follows the state: infinitive for a call that never ran, past for a failed command."""
     words = _VERBS.get(name)
     if words is None:
         return name
@@ -91,7 +91,7 @@ def verb(name: str, state: str) -> str:
 
 
 def subject(name: str, arguments: dict[str, Any], text: str) -> str:
-    """What a call is about: a path, a command, a pattern, the only argument, or all of them as they came."""
+    """The subject of a call: a path, a command, a pattern, the only argument, or all of them."""
     keys = (_SUBJECTS[name],) if name in _SUBJECTS else ("path", "file_path", "command")
     told = next((value for key in keys if isinstance(value := arguments.get(key), str) and value), None)
     if told is None and len(arguments) == 1:
@@ -114,7 +114,7 @@ def _searches(name: str) -> bool:
 
 
 def is_path(name: str, arguments: dict[str, Any]) -> bool:
-    """Whether the subject is a path, of which the end matters."""
+    """True if the subject is a path, whose end matters."""
     return not _searches(name) and any(isinstance(arguments.get(key), str) for key in ("path", "file_path"))
 
 
@@ -146,8 +146,8 @@ def state_of(result: ToolResultEvent) -> str:
 def outcome(
     name: str, arguments: dict[str, Any], result: ToolResultEvent, seconds: float, *, asked: bool = False
 ) -> tuple[Words, ...]:
-    """How it went, in the order it matters; why it failed is for ``failure_line``, and what a person ``asked`` for
-    stands below."""
+    """The outcome, most important first; the reason of a failure is in ``failure_line``.
+    The output of a command the user ``asked`` for is shown below."""
     state = state_of(result)
     if state == "interrupted":
         return (("interrupted", "muted"),)
@@ -181,7 +181,7 @@ def _of_success(name: str, text: str, details: dict[str, Any]) -> list[Words]:
 
 
 def _gist_of(text: str) -> list[Words]:
-    """A result of one short line stands behind its call, of a longer one its size."""
+    """A short one-line result, else its size."""
     clean = text.strip("\n")
     if not clean:
         return []
@@ -191,7 +191,7 @@ def _gist_of(text: str) -> list[Words]:
 
 
 def _lines(text: str, nothing: str) -> int:
-    """Of a result whose details were not kept."""
+    """For a result without stored details."""
     return 0 if text.startswith(nothing) else sum(bool(line) and line != "--" for line in text.split("\n"))
 
 
@@ -200,7 +200,7 @@ def _counted(number: int, one: str, many: str) -> Words:
 
 
 def failure_line(name: str, arguments: dict[str, Any], text: str) -> str:
-    """A failure of one line, without what the call says anyway; empty when it needs more room."""
+    """A one-line failure without repeating the call; empty if it needs more room."""
     clean = text.strip()
     if "\n" in clean or len(clean) > 4 * _INLINE:
         return ""
@@ -211,7 +211,7 @@ def failure_line(name: str, arguments: dict[str, Any], text: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """``3.1 s``, ``2m13s``; nothing for what nobody noticed."""
+    """``3.1 s``, ``2m13s``; empty below a noticeable time."""
     if seconds < 0.1:
         return ""
     if seconds < 59.95:

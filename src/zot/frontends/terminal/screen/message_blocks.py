@@ -20,7 +20,7 @@ _NOTE_CHARACTERS = 4_000
 
 
 def text_width(width: int) -> int:
-    """Cells for the assistant's text: two of indent, two of margin."""
+    """Columns for the assistant's text: two of indent, two of margin."""
     return max(width - 4, 1)
 
 
@@ -31,7 +31,7 @@ def indented(rows: list[str]) -> list[str]:
 def user_prompt(
     text: str, images: tuple[tuple[str, int], ...], theme: Theme, width: int, *, expanded: bool = False
 ) -> list[str]:
-    """A mark in front, the words bright on a tint of their own; ``images`` are (mime type, bytes)."""
+    """A mark, then the words on a tint; ``images`` are (mime type, bytes)."""
     lines, characters = (_USER_LINES, _USER_CHARACTERS) if expanded else (_FOLDED_LINES, _FOLDED_CHARACTERS)
     shown, remark = excerpt(text, lines=lines, characters=characters)
     if remark and not expanded:
@@ -45,7 +45,7 @@ def user_prompt(
 
 
 def _tinted(row: str, theme: Theme) -> str:
-    """Behind the words alone: rows filled to the edge would break in a narrower window."""
+    """Tint only behind the words: rows filled to the edge would wrap in a narrower window."""
     words = row.strip()
     if not words:
         return ""
@@ -59,29 +59,29 @@ def assistant(text: str, painter: Painter, width: int) -> list[str]:
 
 
 def sanitize_markdown(text: str) -> str:
-    """A model's colours are not ours."""
+    """Removes colours from a model's text."""
     return visible(sanitize(text))
 
 
 def note(text: str, role: str, mark: str, theme: Theme, width: int) -> list[str]:
-    """A line of the transcript that nobody said: an error, a diagnostic."""
+    """A transcript line by zot: an error, a diagnostic."""
     clean = visible(sanitize(beginning(text, _NOTE_CHARACTERS))).strip()
     lead = f"{mark} " if mark else ""
     return [theme.paint(role, row) for line in clean.split("\n") for row in wrap(f"{lead}{line}", width, "  ")]
 
 
-# What a model thinks: dim rows while it thinks, then one row that says how long it did.
+# Thinking: dim rows while it streams, then one row with its duration.
 
 Shown = Literal["folded", "open", "off"]
 
-LIVE_ROWS = 8  # of a thought that is going to be folded
+LIVE_ROWS = 8  # rows of thinking that will be folded
 _ITALIC = "\x1b[3m"
 _MOST_LINES, _MOST_CHARACTERS = 4_000, 200_000
-_LONG_S = 1.0  # a shorter thought is not worth a row; ctrl+o has it
+_LONG_S = 1.0  # shorter thinking gets no row; ctrl+o shows it
 
 
 class LiveThinking:
-    """A thought while it is thought; each frame wraps only its end."""
+    """Streaming thinking; each frame wraps only its end."""
 
     def __init__(self) -> None:
         self._sanitizer = Sanitizer()
@@ -112,16 +112,16 @@ class LiveThinking:
 
 
 def settled(text: str, seconds: float, theme: Theme, width: int, shown: Shown, *, hint: str = "") -> list[str]:
-    """A thought that is over; no rows when there is nothing worth saying about it."""
+    """Finished thinking; no rows if it was short."""
     opened = shown == "open" and bool(text.strip())
     if shown == "off" or (seconds < _LONG_S and not opened):
         return []
-    passed = duration(seconds) if seconds >= _LONG_S else "a moment"
+    passed = duration(seconds) if seconds >= _LONG_S else "under a second"
     return _block(f"Thought for {passed}", text, theme, width, opened=opened, hint=hint)
 
 
 def stored(message: Message, theme: Theme, width: int, shown: Shown, *, expanded: bool) -> list[str]:
-    """What was kept of the thoughts behind a message; folded ones leave no row, for nobody remembers their time."""
+    """Stored thinking of a message; folded ones have no row, since their duration is unknown."""
     thoughts = (block.summary.strip() for block in message.content if isinstance(block, ReasoningBlock))
     text = "\n\n".join(thought for thought in thoughts if thought)
     if not text or not (shown == "open" or (expanded and shown == "folded")):

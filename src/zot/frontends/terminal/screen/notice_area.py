@@ -16,7 +16,7 @@ from zot.tui.width import cut, visible, wrap
 # Notes of extensions: they disappear with the next prompt, on esc and on `/clear`.
 
 _MOST = 20
-_CHARACTERS = 4_000  # of one note
+_CHARACTERS = 4_000  # characters of one note
 _ROLES = {"info": "note_info", "success": "note_success", "warn": "note_warn", "error": "note_error"}
 
 
@@ -34,7 +34,7 @@ class Notes:
         return bool(self._notes)
 
     def add(self, extension: str, level: str, text: str) -> None:
-        """One note for each line, of a huge text the first ones; the oldest of an extension make room."""
+        """One note per line, the first ones of a huge text; old notes of the extension are dropped."""
         shown, remark = excerpt(text.strip("\n"), lines=_MOST, characters=_CHARACTERS)
         clean = sanitize(shown).strip("\n")
         if not clean:
@@ -61,8 +61,8 @@ class Notes:
 
 
 TWICE_S = 2.0
-WELCOME = "shift+tab: what runs unasked · esc esc: rewind · /help: the rest"  # the editor says what can be typed
-_VERSION_S = 1.5  # for which the version is shown
+WELCOME = "shift+tab: permission mode · esc esc: rewind · /help: more"  # the editor's placeholder has the rest
+_VERSION_S = 1.5  # seconds the version is shown
 
 Rows = Callable[[Theme, int], list[str]]
 
@@ -79,7 +79,7 @@ class NoticeArea:
         self._welcoming = True
 
     def clear(self) -> None:
-        """A conversation begins or another one is shown: what was said about the last one goes."""
+        """A conversation begins or another one is shown: remove notices of the last one."""
         self._notes.clear()
         self.help = None
 
@@ -90,18 +90,18 @@ class NoticeArea:
         self._welcoming = False
 
     def dismiss(self) -> bool:
-        """esc: take help and notes away; whether there were any."""
+        """esc: remove help and notes; true if there were any."""
         shown = self.help is not None or bool(self._notes)
         self.clear()
         return shown
 
     @property
     def animated(self) -> bool:
-        """Whether the version is still shown, or has yet to go."""
+        """True while the version is shown or still to be removed."""
         return self._welcoming and time.monotonic() - self._opened < _VERSION_S + 0.3
 
     def sections(self, theme: Theme, width: int, *, quiet: bool) -> list[list[str]]:
-        """Blocks of rows, top to bottom; ``quiet``: nothing was said yet."""
+        """Blocks of rows, top to bottom; ``quiet``: the conversation is empty."""
         return [
             self._welcome(theme, width) if self._welcoming and quiet else [],
             self.help(theme, width) if self.help is not None else [],
@@ -121,7 +121,7 @@ class NoticeArea:
 
 
 class DoublePress:
-    """A second ctrl+c within two seconds leaves, a second esc goes back; any other key disarms."""
+    """A second ctrl+c within two seconds quits, a second esc rewinds; any other key disarms."""
 
     def __init__(self) -> None:
         self._armed = 0.0

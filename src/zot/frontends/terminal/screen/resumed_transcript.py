@@ -1,4 +1,4 @@
-"""A stored conversation as blocks: rendered from its end until the screens are full, so that length costs nothing."""
+"""A stored conversation as blocks, rendered from its end until the screens are full."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from zot.provider.messages import ImageBlock, Message, TextBlock, ToolCallBlock,
 from zot.tui.markdown import Painter
 from zot.tui.widgets import tokens
 
-_CODE = ("read", "write", "edit")  # tools whose results are code
+_CODE = ("read", "write", "edit")  # tools with code as result
 _NEWEST = 40  # messages that fill some screens
 
 
 class RenderSettings(NamedTuple):
-    """What a message is rendered for; ``owner_of`` names the extension a tool belongs to, ``thinking`` says what is
-    shown of thoughts, ``folded`` what of a prompt."""
+    """Rendering of a message; ``owner_of`` names a tool's extension.
+    ``thinking`` is how thinking is shown, ``folded`` how a prompt is."""
 
     painter: Painter
     columns: int
@@ -33,7 +33,7 @@ class RenderSettings(NamedTuple):
 
 
 class ResumedBlock(NamedTuple):
-    """Rows that belong together; a call ``joins`` the call before it, and a ``view`` may be told together with its
+    """Rows that belong together; a call ``joins`` the previous call, and a ``view`` may be merged with its
     neighbours."""
 
     rows: list[str]
@@ -42,7 +42,7 @@ class ResumedBlock(NamedTuple):
 
 
 def resumed_blocks(messages: Sequence[Message], page: RenderSettings, wanted: int) -> list[ResumedBlock]:
-    """The newest blocks with at least ``wanted`` rows together, oldest first; a first line says what is left out."""
+    """The newest blocks with at least ``wanted`` rows, oldest first; a first line counts omitted messages."""
     made: list[ResumedBlock] = []
     rows, number = 0, len(messages)
     calls: dict[str, ToolCallBlock] = {}
@@ -61,7 +61,7 @@ def resumed_blocks(messages: Sequence[Message], page: RenderSettings, wanted: in
 
 
 def grouped(made: Sequence[ResumedBlock], page: RenderSettings) -> list[ResumedBlock]:
-    """Neighbouring reads and searches become one line, as they were when they were new."""
+    """Merges neighbouring reads and searches to one line, as in a live conversation."""
     out: list[ResumedBlock] = []
     for alike, run in groupby(made, lambda block: block.view is not None):
         if not alike:
@@ -73,7 +73,7 @@ def grouped(made: Sequence[ResumedBlock], page: RenderSettings) -> list[ResumedB
 
 
 def highlight_blocks(messages: Sequence[Message]) -> bool:
-    """Whether the newest of them likely show code, which takes the highlighter."""
+    """True if the newest of them likely show code, which needs the highlighter."""
     return any(
         "```" in message.shown_text() or any(call.name in _CODE for call in message.tool_calls())
         for message in messages[-_NEWEST:]
@@ -83,7 +83,7 @@ def highlight_blocks(messages: Sequence[Message]) -> bool:
 def message_blocks(
     message: Message, calls: dict[str, ToolCallBlock], page: RenderSettings, *, expanded: bool = False
 ) -> list[ResumedBlock]:
-    """One message as it was shown when it was new; ``calls`` are those its results answer."""
+    """One message as shown live; ``calls`` are those its results answer."""
     if message.role == "tool":
         return [_call(result, calls.get(result.call_id), page, expanded) for result in message.tool_results()]
     if message.role == "assistant":
@@ -103,7 +103,7 @@ def message_blocks(
 
 
 def _by_hand(message: Message) -> ToolView | None:
-    """A command the user ran, from what the model was told of it; None when that is something else."""
+    """A command the user ran, from the model's message about it; None for other messages."""
     told = message.text().partition("\n\n")[2]
     first, _, _ = told.partition("\n")
     if not first.startswith("$ "):
@@ -126,7 +126,7 @@ def _compacted(message: Message, page: RenderSettings) -> list[str]:
 def _summary(message: Message, page: RenderSettings) -> list[str]:
     before = message.meta.get("tokens_before", "")
     size = f" ({tokens(int(before))} tokens)" if before.isdigit() else ""
-    head = page.painter.theme.paint("muted", f"  summary of what was said before{size}")
+    head = page.painter.theme.paint("muted", f"  summary of earlier messages{size}")
     return [head, *blocks.assistant(message.text(), page.painter, page.columns)]
 
 
@@ -140,8 +140,7 @@ def _call(result: ToolResultBlock, call: ToolCallBlock | None, page: RenderSetti
 
 
 def _details(result: ToolResultBlock, call: ToolCallBlock | None) -> dict[str, object] | None:
-    """Of the details only line numbers, what a call replaced and that it was refused are stored; what the call itself
-    says stands in for the rest."""
+    """Only line numbers, replaced text and refusals are stored; the call provides the rest."""
     if result.refused:
         return {"refused": True}
     if result.hunks:

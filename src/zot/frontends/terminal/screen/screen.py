@@ -9,40 +9,40 @@ from zot.tui.live_region import Alternate, FramePosition, LiveRegion, SettledBlo
 from zot.tui.terminal import Size, Terminal
 
 FRAME_S = 1 / 30
-KEY_FRAME_S = 0.004  # between frames for keys: too short to feel, long enough for a pasted burst to share them
-STEADY_S = 0.05  # after a resize: a window being dragged would get frames made for a width it no longer has
-_STEADY_IN_TMUX_S = 0.3  # which tells of a second resize only a quarter of a second after it happened
+KEY_FRAME_S = 0.004  # seconds between frames for keys: imperceptible, but merges a paste
+STEADY_S = 0.05  # seconds after a resize, since a window being dragged changes again
+_STEADY_IN_TMUX_S = 0.3  # terminals report a second resize only 0.25 s after it happened
 TICK_S = 0.12
-_REST_S = 1.5  # without a resize: until then the next one may come before anybody is told of it
+_REST_S = 1.5  # seconds without a resize until rules may follow the width
 
 
 class Scene(Protocol):
-    """What there is to see at this moment."""
+    """The current content of the screen."""
 
     @property
     def animated(self) -> bool:
-        """Whether something turns or counts by itself, so that there is a next frame."""
+        """True if something is animated, so that another frame follows."""
         ...
 
     @property
     def busy(self) -> bool:
-        """Whether rows change by themselves: a resize may then come between two frames, and nobody is told in time."""
+        """True if rows change by themselves: a resize may then come between two frames."""
         ...
 
     def fullscreen(self, size: Size) -> tuple[list[str], tuple[int, int] | None] | None:
-        """The rows and the cursor of what has the whole screen to itself, if anything does."""
+        """Rows and cursor of a full-screen view, if any."""
         ...
 
     def settle(self, columns: int) -> None:
-        """Hand over the rows that can no longer change."""
+        """Returns rows that can no longer change."""
         ...
 
     def compose(self, size: Size, *, resting: bool) -> tuple[list[str], FramePosition | None]:
-        """The rows of the live region and the place of the cursor, which is drawn unless everything is at rest."""
+        """Rows of the live region and the cursor, which is drawn unless idle."""
         ...
 
     def row(self, row: str, columns: int) -> str:
-        """A row as it is written: cut to the width, on the theme's background."""
+        """A row as written: cut to the width, on the theme's background."""
         ...
 
 
@@ -63,7 +63,7 @@ class Screen:
         self._paused = False
         self._ticking = False
 
-    # --- when
+    # --- scheduling
 
     def invalidate(self) -> None:
         """Paint soon; many calls make one frame."""
@@ -71,11 +71,11 @@ class Screen:
             self._paint_after(FRAME_S)
 
     def key_typed(self) -> None:
-        """A person waits for this one: it comes before the frame that was due."""
+        """Paint for a key: before the frame that was due."""
         self._paint_after(KEY_FRAME_S)
 
     def resized(self) -> None:
-        """The terminal has another size: repaint once it stays that way."""
+        """The terminal was resized: repaint once the size is stable."""
         pause = _STEADY_IN_TMUX_S if self._terminal.multiplexed else STEADY_S
         loop = asyncio.get_running_loop()
         self._steady_at, self._rests_at = loop.time() + pause, loop.time() + _REST_S
@@ -85,7 +85,7 @@ class Screen:
         self._paint_after(0)
 
     def _paint_after(self, pause: float) -> None:
-        """Paint when the last frame is this old: at once after a quiet moment, instead of the frame that was due."""
+        """Paint when the last frame is this old, replacing the frame that was due."""
         if self._scheduled is not None:
             self._scheduled.cancel()
             self._scheduled = None
@@ -96,7 +96,7 @@ class Screen:
 
     def _due(self) -> None:
         self._scheduled = None
-        if self._terminal.congested:  # it is slow: this frame is skipped, the next will show it all
+        if self._terminal.congested:  # slow terminal: skip this frame; the next shows everything
             self._scheduled = asyncio.get_running_loop().call_later(FRAME_S, self._due)
             return
         self.paint()
@@ -111,7 +111,7 @@ class Screen:
         if self._paused or self._terminal.closed:
             return
         self._last = asyncio.get_running_loop().time()
-        # While something turns, there is a next frame; otherwise the cursor is left to blink and zot to sleep.
+        # While animated there is a next frame; otherwise the cursor blinks and zot sleeps.
         if self.scene.animated and not self._ticking:
             self._ticking = True
             asyncio.get_running_loop().call_later(TICK_S, self._tick)
@@ -133,10 +133,10 @@ class Screen:
         self._region.reflows = self._terminal.reflows
         return self._region.erase(self._terminal.size().columns)
 
-    # --- leaving it to others
+    # --- other programs
 
     def pause(self) -> None:
-        """Somebody else writes to the terminal (an external editor, a suspended zot): take the region away."""
+        """Another program writes to the terminal (external editor, suspended zot): remove the region."""
         self._terminal.write(self._alternate.leave() + self._erased())
         self._paused = True
 
@@ -146,12 +146,12 @@ class Screen:
         self.invalidate()
 
     def repaint(self) -> None:
-        """Write the whole live region again (ctrl+l)."""
+        """Rewrite the whole live region (ctrl+l)."""
         self._terminal.write(self._erased())
         self.invalidate()
 
     def close(self) -> None:
-        """Print what is left, take the region away, end on a fresh row under the transcript."""
+        """Print the rest, remove the region, end on a new row below the transcript."""
         self._terminal.write(self._alternate.leave())
         if self._terminal.closed or self._paused:
             return

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from zot.frontends.terminal.screen.activity import Activity
     from zot.tui.terminal import Terminal
 
-# The window is named after the directory. A mark in front says that zot works or waits for an answer, since a tab shows
-# only the first letters; the name changes with the state, never with time.
+# The window is named after the directory. A leading mark shows that zot works or waits for an answer, since a tab shows
+# only the first letters; the title changes with the state, never with time.
 
 WORKING, ASKING = "… ", "? "
 _LONGEST_HEAD = 1_000
 
 
 class WindowTitle:
-    """``branch`` is the one we are on."""
+    """``branch`` is the current one."""
 
     def __init__(self, terminal: Terminal, conversation: Conversation) -> None:
         self._terminal = terminal
@@ -39,7 +39,7 @@ class WindowTitle:
         self.show(busy=False, asking=False)
 
     def show(self, *, busy: bool, asking: bool) -> None:
-        """Name the window by what goes on; nothing is written while that stays the same."""
+        """Set the window title by state; nothing is written while it is unchanged."""
         title = f"{ASKING if asking else WORKING if busy else ''}zot: {self._directory.name or self._directory}"
         if title != self._shown and self._settings.values.terminal_title:
             self._terminal.title(title)
@@ -53,7 +53,7 @@ class WindowTitle:
 
 
 def branch_of(directory: Path) -> str:
-    """The git branch a directory is on, read without running git; a short hash when it is on none."""
+    """The git branch of a directory, read without running git; a short hash if detached."""
     for above in (directory, *directory.parents):
         git = above / ".git"
         try:
@@ -79,7 +79,7 @@ _MODES: dict[Mode, str] = {
 
 
 class StatusLine:
-    """``ok`` and ``error`` replace each other; both are cleared by the next prompt or command."""
+    """``ok`` and ``error`` replace each other; the next prompt or command clears both."""
 
     def __init__(self, redraw: Callable[[], None]) -> None:
         self._redraw = redraw
@@ -100,7 +100,7 @@ class StatusLine:
         self.text, self.failed = "", False
 
     def lines(self, theme: Theme, width: int) -> list[str]:
-        """On as many rows as it needs, within reason: its end may be a path or a warning."""
+        """On several rows if needed, within limits: its end may be a path or a warning."""
         if not self.text:
             return []
         mark, role = ("✖", "error") if self.failed else ("✓", "tool")
@@ -111,17 +111,17 @@ class StatusLine:
 
 
 class Bar(Protocol):
-    """The rows at the editor: who answers, what it cost, where we are; and, while something runs, what is going on."""
+    """The rows at the editor: model, cost, directory; and activity while something runs."""
 
     def lines(self, theme: Theme, width: int) -> list[str]: ...
 
     def status(self, theme: Theme, width: int) -> list[str]:
-        """The status row; none when nothing runs."""
+        """The activity row; None when idle."""
         ...
 
 
 class StartingBar:
-    """Before the agent is there."""
+    """Before the agent is built."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -134,8 +134,8 @@ class StartingBar:
 
 
 class AgentBar:
-    """``busy``: something runs; ``asking``: a confirmation waits; ``mode``: what runs unasked; ``swarm``: how many
-    workers do."""
+    """``busy``: something runs; ``asking``: a confirmation waits; ``mode``: permission mode; ``swarm``: running
+    workers."""
 
     def __init__(
         self,
@@ -179,7 +179,7 @@ class AgentBar:
 
 
 def stats_of(conversation: Conversation, *, compacting: bool = False, subscription: bool = False) -> tuple[Stat, ...]:
-    """Only what is not zero: a fresh session shows no figures."""
+    """Only figures other than zero."""
     cost = conversation.total_usage
     counts = (
         ("↑", cost.input_tokens),

@@ -1,5 +1,6 @@
-"""The row that the setting ``status_command`` prints: it gets the state as JSON on stdin and has two seconds; its
-first line is shown with its colours. It runs on events or every ``status_command_every_s``; projects cannot set it."""
+"""The row printed by the setting ``status_command``: first line of its output, with colours.
+It gets the state as JSON on stdin and has two seconds; it runs on events or every ``status_command_every_s``. Projects
+cannot set it."""
 
 from __future__ import annotations
 
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
     from zot.frontends.terminal.screen.status import Bar, WindowTitle
 
 LIMIT_S = 2.0
-_PAUSE_S = 0.3  # between two runs
-_LONGEST = 2_000  # characters that are looked at
+_PAUSE_S = 0.3  # seconds between runs
+_LONGEST = 2_000  # characters of output that are read
 
 
 class StatusCommand:
-    """``run`` goes on until it is cancelled; ``touch`` says that something has happened."""
+    """``run`` continues until cancelled; ``touch`` reports a change."""
 
     def __init__(
         self, conversation: Conversation, attention: WindowTitle, busy: Callable[[], bool], redraw: Callable[[], None]
@@ -86,7 +87,7 @@ class StatusCommand:
         tree, output = workspace.ask(
             [find_program("bash") or find_program("sh") or os.path.join(os.sep, "bin", "sh"), "-c", command],
             msgspec.json.encode(self._state()),
-            "cannot be run",
+            "cannot run",
         )
         pipe = OutputPipe(output, capture, lambda text: None)
         try:
@@ -129,7 +130,7 @@ class StatusCommand:
 
 
 class ScriptedBar:
-    """The status bar with the user's own row below it."""
+    """The status bar with the user's row below it."""
 
     def __init__(self, bar: Bar, command: StatusCommand) -> None:
         self._bar = bar

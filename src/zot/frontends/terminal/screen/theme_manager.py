@@ -1,5 +1,6 @@
-"""The theme in use. The built-in palette paints the first frame; the chosen theme follows when settings are read, the
-terminal reports its background or the file changes. Settled rows wait briefly, since they are not repainted."""
+"""The current theme. The built-in palette paints the first frame.
+The chosen theme follows when settings are read, the terminal reports its background or the file changes. Settled rows
+wait briefly, since they are not repainted."""
 
 from __future__ import annotations
 
@@ -24,20 +25,20 @@ _WATCH_S = 0.5
 
 
 class ThemeManager:
-    """``choose`` applies a stored value (a picker previews with it). ``asked_for`` is what ``--theme`` said."""
+    """``choose`` applies a stored value, also for previews. ``asked_for`` is the value of ``--theme``."""
 
     def __init__(self, terminal: Terminal, redraw: Callable[[], None], notes: Notes, asked_for: str = "") -> None:
         self._terminal = terminal
         self._redraw = redraw
         self._notes = notes
         self._asked_for = asked_for
-        self._images: bool | None = None  # whether config.json allows them; None leaves it to the terminal
+        self._images: bool | None = None  # config.json's value; None leaves it to the terminal
         self._shelf: Themes | None = None
         self._file: Path | None = None
         self._answered = asyncio.Event()
         self.background: Background = background_of()
         self.depth: Depth = depth_of()
-        self.value = ""  # the theme in use, as config.json would store it
+        self.value = ""  # the current theme as stored in config.json
         self.theme: Theme = built_in(self.background, self.depth)
         self.painter = self._painter()
 
@@ -56,7 +57,7 @@ class ThemeManager:
         self.use(self.theme)
 
     def choose(self, value: str) -> None:
-        """From now on this theme; what is wrong with it is a note."""
+        """Apply this theme; its problems are notes."""
         self.value = value
         self._apply()
 
@@ -71,11 +72,11 @@ class ThemeManager:
         self.use(loaded.theme)
 
     def choices(self) -> Sequence[ThemeChoice]:
-        """Every theme there is; none before the settings are read."""
+        """All themes; empty before the settings are read."""
         return self._shelf.choices() if self._shelf is not None else ()
 
     def settings_read(self, conversation: Conversation) -> None:
-        """Home, settings and extensions say which themes there are, and which one is wanted."""
+        """Home, settings and extensions define the available themes and the chosen one."""
         from zot.features.lookup import extension_host
         from zot.frontends.terminal.themes import Themes, wanted
 
@@ -87,7 +88,7 @@ class ThemeManager:
     # --- the terminal's background
 
     def replied(self, body: str) -> None:
-        """An answer of the terminal: about its background, early or late, or its kind."""
+        """A reply of the terminal about its background or kind."""
         self._terminal.replied(body)
         found = background_in(body)
         if found is None:
@@ -98,7 +99,7 @@ class ThemeManager:
             self._apply()
 
     async def answered(self) -> None:
-        """Until the terminal answered, or had time to."""
+        """Wait for the terminal's reply or its timeout."""
         try:
             async with asyncio.timeout(BACKGROUND_WAIT_S):
                 await self._answered.wait()
@@ -108,7 +109,7 @@ class ThemeManager:
     # --- the file being edited
 
     async def watch(self) -> None:
-        """Apply the theme's file again when it changed."""
+        """Apply the theme's file again if it changed."""
         seen = self._stamp()
         while True:
             await asyncio.sleep(_WATCH_S)

@@ -1,4 +1,4 @@
-"""The rows under a tool call: its diff, the end of a failure, requested output; everything in full views."""
+"""The rows below a tool call: its diff, the end of a failure, requested output; everything in full views."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 
     from zot.core.events import ToolResultEvent
 
-DIFF_ROWS, NEW_FILE_ROWS = 40, 10  # of a change and of a file that was not there
-FAILED_ROWS, ASKED_ROWS = 8, 40  # of the end of what failed, of what somebody asked for
-_LINES, _CHARACTERS = 4_000, 200_000  # laid out of one result: more than any built-in tool gives
+DIFF_ROWS, NEW_FILE_ROWS = 40, 10  # rows of a change and of a new file
+FAILED_ROWS, ASKED_ROWS = 8, 40  # rows of the end of a failure, and of requested output
+_LINES, _CHARACTERS = 4_000, 200_000  # lines of one result that are laid out; above any built-in tool's
 _ARGUMENTS = 4_000  # characters of them
 _NUMBERED = r" *([0-9]{1,9})\t(.*)"
-_COLOURED = 400  # lines highlighted at most; the rest of a huge file is shown plain
+_COLOURED = 400  # highlighted lines; the rest of a huge file is plain
 
 
 # --- while the arguments stream
 
 
 def composing_rows(name: str, text: str, arguments: dict[str, Any], painter: Painter, width: int) -> list[str]:
-    """The end of what is being written: it moves on, so its rows are cut rather than broken."""
+    """The end of streaming text: its rows are cut, not wrapped, since they move."""
     if name == "write":
         content = arguments.get("content")
         if not isinstance(content, str) or not content:
             return []
-        written = content.removesuffix("\n").split("\n")  # a line that has not begun has no number yet
+        written = content.removesuffix("\n").split("\n")  # an empty last line has no number
         first = max(len(written) - 10, 0)
         shown = "\n".join(line[-4 * width :] for line in written[first:])
         return code_rows(shown, str(arguments.get("path", "")), first + 1, painter, width, moving=True)
@@ -57,7 +57,7 @@ def composing_rows(name: str, text: str, arguments: dict[str, Any], painter: Pai
 
 
 def output_rows(text: str, theme: Theme, width: int) -> list[str]:
-    """Live output as it comes."""
+    """Live output."""
     return [theme.paint("tool_out", row) for line in safe_lines(text.rstrip("\n")) for row in wrap(line, width)]
 
 
@@ -69,7 +69,7 @@ def has_image(result: ToolResultEvent) -> bool:
 
 
 def change_of(name: str, arguments: dict[str, Any], result: ToolResultEvent) -> list[diff.DiffLine]:
-    """The lines a call took away, added and left around them; empty when it changed nothing or nobody knows what."""
+    """Removed, added and context lines of a call; empty if it changed nothing or this is unknown."""
     if result.is_error:
         return []
     details = result.details or {}
@@ -94,7 +94,7 @@ def edit_lines(changes: str, details: dict[str, Any]) -> list[diff.DiffLine]:
     starts = [(hunk.get("old_start", 1), hunk.get("new_start", 1)) for hunk in hunks]
     rows = sanitize(changes).replace("\x1b", "").rstrip("\n").split("\n")
     while rows and rows[-1] in (" ", "..."):
-        rows.pop()  # what follows the last newline of a file is no line, and that a file goes on is no news
+        rows.pop()  # text after the last newline is no line; a continuing file is not noted
     return diff.numbered(rows, starts) if starts else diff.unnumbered(rows)
 
 
@@ -105,7 +105,7 @@ def edit_diff_rows(changes: str, details: dict[str, Any], path: str, painter: Pa
 def short_rows(
     name: str, arguments: dict[str, Any], result: ToolResultEvent, painter: Painter, width: int, *, asked: bool = False
 ) -> list[str]:
-    """What is worth seeing at once; ``asked``: a person ran it and wants to see what it says."""
+    """Rows shown at once; ``asked``: the user ran it and sees its output."""
     images = _images(result, painter, width)
     if changes := change_of(name, arguments, result):
         new = name == "write" and all(line.sign == "+" for line in changes)
@@ -126,7 +126,7 @@ def short_rows(
 def _change_rows(
     lines: Sequence[diff.DiffLine], path: str, most: int, painter: Painter, width: int, *, all_of_it: bool = False
 ) -> list[str]:
-    """No more lines are coloured and broken than are shown."""
+    """Only shown lines are highlighted and wrapped."""
     shown = lines if all_of_it else lines[: most + 2]
     rows = diff.render(shown, painter.theme, painter.code, language_of(path) if path else "", width)
     hidden = len(lines) - len(shown) + len(rows) - most
@@ -136,7 +136,7 @@ def _change_rows(
 
 
 def full_rows(name: str, arguments: dict[str, Any], result: ToolResultEvent, painter: Painter, width: int) -> list[str]:
-    """All of it: nothing is folded, and a long line is broken, never cut."""
+    """Everything: nothing is folded, and long lines are wrapped."""
     text = text_of(result)
     shown, remark = excerpt(text, lines=_LINES, characters=_CHARACTERS)
     rows = _full(name, arguments, shown, result, painter, width)
@@ -168,7 +168,7 @@ def _full(
 
 
 def argument_rows(text: str, theme: Theme, width: int) -> list[str]:
-    """What a call was given, where its line has no room for it."""
+    """Arguments that do not fit into the call's line."""
     shown, remark = excerpt(text, lines=_LINES, characters=_ARGUMENTS)
     return [*_plain(shown, theme, width, "muted"), *([theme.paint("muted", cut(remark, width))] if remark else [])]
 
@@ -200,7 +200,7 @@ def read_rows(
     while lines and lines[-1].startswith(("... ", "[")) and len(lines) > 1 and lines[-1].endswith("]"):
         footer.append(lines.pop())
     old = [re.fullmatch(_NUMBERED, line) for line in lines]
-    if lines and all(old):  # sessions of other programs carry their numbers in the text
+    if lines and all(old):  # sessions of other programs have line numbers in the text
         first = int(old[0][1]) if old[0] else first
         lines = [match[2] for match in old if match]
     rows = code_rows("\n".join(lines), path, first, painter, width)
@@ -208,8 +208,8 @@ def read_rows(
 
 
 def code_rows(code: str, path: str, first: int, painter: Painter, width: int, *, moving: bool = False) -> list[str]:
-    """File text with a muted gutter of line numbers from ``first``, none when that is 0. A line that does not fit goes
-    on behind a mark; ``moving`` text is cut instead."""
+    """File text with line numbers from ``first``, none if it is 0.
+    A long line continues after a mark; ``moving`` text is cut instead."""
     lines = [line.expandtabs(4) for line in visible(sanitize(code)).split("\n")]
     language = language_of(path) if path else ""
     styled = painter.code.lines("\n".join(lines[:_COLOURED]), language) if language else lines
@@ -229,7 +229,7 @@ def code_rows(code: str, path: str, first: int, painter: Painter, width: int, *,
 
 
 def bash_rows(text: str, command: str, theme: Theme, width: int) -> list[str]:
-    """A command of several lines, the output, and what the tool noted."""
+    """A multi-line command, the output, and the tool's notes."""
     told = read_bash(text, command)
     rows: list[str] = []
     if "\n" in command.strip("\n") or len(command) > width:
@@ -243,8 +243,8 @@ def _notes(notes: Sequence[str], theme: Theme, width: int) -> list[str]:
 
 
 def safe_lines(text: str) -> list[str]:
-    """Lines without escapes and control bytes, as a terminal would leave them: what follows the last carriage return
-    stands, tabs reach their stops."""
+    """Lines without escapes and control bytes, as a terminal would show them.
+    Text after the last carriage return stays, tabs are expanded."""
     lines = text.replace("\r\n", "\n").split("\n")
     return [visible(sanitize(line.rstrip("\r").rpartition("\r")[2])).expandtabs(8) for line in lines]
 

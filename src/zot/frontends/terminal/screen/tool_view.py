@@ -1,5 +1,4 @@
-"""One tool call on the screen: its arguments while they stream, the last rows of output while it runs, then its
-summary."""
+"""One tool call on the screen: streaming arguments, last rows of output, then its summary."""
 
 from __future__ import annotations
 
@@ -20,22 +19,22 @@ from zot.tui.width import cells
 if TYPE_CHECKING:
     from zot.core.events import ToolResultEvent
 
-BY_HAND = "shell-"  # how the ids of calls begin that a person makes
+BY_HAND = "shell-"  # id prefix of the user's calls
 LIVE_ROWS = 5
-_ENDLESS = 1 << 20  # cells: as long as it would be
+_ENDLESS = 1 << 20  # columns, however long it is
 _LONGEST_NAME = 200
-_TAIL = 16_384  # characters of live output kept
+_TAIL = 16_384  # characters of live output that are stored
 
 
 class ToolView:
-    """``extension`` is the name of the extension whose tool it is, if any; ``asked``: a person runs it (``!command``)
-    and wants to see what it says."""
+    """``extension`` is the tool's extension, if any.
+    ``asked``: the user runs it (``!command``) and sees its output."""
 
     def __init__(
         self, call_id: str, name: str, arguments: str = "", extension: str = "", *, asked: bool = False
     ) -> None:
         self.id = call_id
-        self.name = one_line(beginning(name, _LONGEST_NAME))  # a model may call a tool by any name
+        self.name = one_line(beginning(name, _LONGEST_NAME))  # a model may use any name
         self.extension = extension
         self.asked_for = asked
         self._pieces = [arguments] if arguments else []
@@ -46,37 +45,37 @@ class ToolView:
         self._seconds = 0.0
         self.running = False
 
-    # --- what happens to it
+    # --- events
 
     def more_arguments(self, delta: str) -> None:
         self._pieces.append(delta)
 
     def called(self, arguments: str) -> None:
-        """The arguments are whole; the tool runs when those before it are done."""
+        """The arguments are complete; the tool runs after earlier calls."""
         self._pieces = [arguments]
         self.running = True
 
     def started(self) -> None:
-        """Nothing stands before it any more: its time begins."""
+        """No earlier call runs: its time begins."""
         if self.running and not self._running_since:
             self._running_since = time.monotonic()
 
     def awaiting_approval(self, waiting: bool) -> None:
-        """Whether the user is being asked about it: that is not its time."""
+        """True while the user is asked about it, which does not count as its time."""
         self._asked = waiting and bool(self._running_since)
         if self._asked:
             self._running_since = time.monotonic()
 
     def progress(self, text: str) -> None:
-        """Live output; only its end is kept, so that a flood costs nothing."""
+        """Live output; only its end is stored."""
         self._output = text[-_TAIL:] if len(text) >= _TAIL else (self._output + text)[-_TAIL:]
 
     def ends(self, result: ToolResultEvent) -> None:
         self.result, self.running = result, False
         self._seconds = time.monotonic() - self._running_since if self._running_since else 0.0
-        # A call that was cancelled has no output in its result: what was on the screen stays there.
+        # A cancelled call has no output in its result: keep the shown output.
         if not (result.is_error and result.content == STOPPED.content):
-            self._output = ""  # the result has it all
+            self._output = ""  # the result contains everything
 
     # --- rows
 
@@ -87,7 +86,7 @@ class ToolView:
         return self._pieces[0] if self._pieces else ""
 
     def arguments(self) -> dict[str, Any]:
-        """Parsed; while they stream, the string fields there are."""
+        """Parsed; while streaming, the string fields so far."""
         try:
             parsed: Any = msgspec.json.decode(self._text.encode("utf-8", "surrogatepass"))
         except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -128,7 +127,7 @@ class ToolView:
 
     def _running_rows(self, arguments: dict[str, Any], painter: Painter, inner: int) -> list[str]:
         if self._asked:
-            return []  # the question shows all of it
+            return []  # the question shows everything
         if self._output:
             tail = self._output[-LIVE_ROWS * inner * 2 :].rstrip("\n").split("\n")[-LIVE_ROWS:]
             return tool_output.output_rows("\n".join(tail), painter.theme, inner)[-LIVE_ROWS:]
@@ -180,18 +179,18 @@ class ToolView:
 
 
 def _fits(head: CallHead, painter: Painter, width: int) -> bool:
-    """Whether a head is shown without a cut."""
+    """True if a head is shown in full."""
     return cells(head_row(painter.theme, head, _ENDLESS)) <= width - 2
 
 
-# Neighbouring reads and searches are one line: `● Read a.py, b.py · searched "total"`. A run is shown once it is
-# over; until then it is live, because settled rows are never written again. A folded thought does not part them.
+# Neighbouring reads and searches are one line: `● Read a.py, b.py · searched "total"`. A group is settled at its end,
+# because settled rows are never rewritten. A folded thought does not split it.
 
 _NOUNS = {"read": ("file", "files"), "grep": ("pattern", "patterns"), "glob": ("pattern", "patterns")}
 
 
 def joins_group(view: ToolView) -> bool:
-    """Whether a call that is over may be told together with others: a failure and an image are for themselves."""
+    """True if a finished call may join a group: failures and images may not."""
     result = view.result
     if result is None or view.name not in _NOUNS or view.extension or view.asked_for:
         return False
@@ -199,12 +198,12 @@ def joins_group(view: ToolView) -> bool:
 
 
 class CallGroup:
-    """Calls that are over and not settled yet, in their order."""
+    """Finished, unsettled calls in order."""
 
     def __init__(self) -> None:
         self._views: list[ToolView] = []
         self._thought_s = 0.0  # between them
-        self._last: tuple[list[str], float] | None = None  # a thought that nothing followed so far
+        self._last: tuple[list[str], float] | None = None  # a thought that nothing followed yet
 
     def __bool__(self) -> bool:
         return bool(self._views)
@@ -216,7 +215,7 @@ class CallGroup:
         self._views.append(view)
 
     def think(self, row: list[str], seconds: float) -> None:
-        """A thought after them, with the row it has if no other call joins them."""
+        """A thought after them, with its row if no other call joins."""
         self._last = (row, seconds + (self._last[1] if self._last is not None else 0.0))
 
     def clear(self) -> None:
@@ -229,7 +228,7 @@ class CallGroup:
 
 
 def group_rows(views: list[ToolView], painter: Painter, width: int, thought_s: float = 0.0) -> list[str]:
-    """One row: a single call as it always is, several by their names, or by their number where names are too long."""
+    """One row: a single call as usual, several by name, or by number if the names are too long."""
     if len(views) <= 1:
         return [row for view in views for row in view.lines(painter, width)]
     kinds: dict[str, list[dict[str, Any]]] = {}
@@ -255,7 +254,7 @@ def _named(name: str, calls: list[dict[str, Any]]) -> str:
 
 
 def _counted(name: str, calls: list[dict[str, Any]]) -> str:
-    """A file that was read in two pieces is one file."""
+    """A file read in two pieces counts once."""
     key = "path" if name == "read" else "pattern"
     number = len({str(arguments.get(key)) for arguments in calls})
     one, many = _NOUNS[name]

@@ -1,5 +1,5 @@
-"""Turns the agent's events into rows: finished blocks are settled, the others drawn live. ``hear`` reads events;
-``advance`` settles finished blocks once per frame, in the order of the conversation."""
+"""Turns the agent's events into rows: finished blocks are settled, the others drawn live.
+``hear`` reads events; ``advance`` settles finished blocks once per frame, in order."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ if TYPE_CHECKING:
 
 
 class Transcript:
-    """``anything``: whether something was said yet, by anyone. ``expanded``: live calls are shown in full.
-
-    ``asking``: whether the user is being asked about a call; ``owner_of`` names the extension a tool belongs to;
-    ``thinking`` says what is shown of thoughts."""
+    """``anything``: the conversation has messages. ``expanded``: live calls are shown in full.
+    ``asking``: the user is asked about a call; ``owner_of`` names a tool's extension; ``thinking`` is how thinking is
+    shown."""
 
     def __init__(self, desk: ScreenServices, notes: Notes, activity: Activity, asking: Callable[[], bool]) -> None:
         self._desk = desk
@@ -35,26 +34,26 @@ class Transcript:
         self._notes = notes
         self._activity = activity
         self._asking = asking
-        self.owner_of: Callable[[str], str] = lambda tool: ""  # extensions come with the agent
-        self.thinking: Callable[[], Shown] = lambda: "folded"  # settings come with the agent
+        self.owner_of: Callable[[str], str] = lambda tool: ""  # set with the agent
+        self.thinking: Callable[[], Shown] = lambda: "folded"  # set with the agent
         self._thought: LiveThinking | None = None
         self._thoughts = 0
         self._stream: MarkdownStream | None = None
         self._sanitizer = Sanitizer()
-        self._begun = False  # rows of the streaming text were settled already
+        self._begun = False  # rows of the streaming text are already settled
         self._tools: dict[str, ToolView] = {}
-        self._group = CallGroup()  # reads and searches that are over, while others may join them
-        self.folded: Callable[[str], str] = str  # a prompt as it is shown
+        self._group = CallGroup()  # finished reads and searches that others may join
+        self.folded: Callable[[str], str] = str  # the displayed prompt
         self.context_tokens: Callable[[], int] = int
         self._tokens_before = 0
-        self._empty = False  # the answer has no word and no call so far
+        self._empty = False  # the answer has no text and no call yet
         self.anything = False
         self.expanded = False
 
-    # --- what the agent says
+    # --- agent events
 
     def on_event(self, event: events.AgentEvent) -> None:
-        """Reads the stream, quickly, whatever arrives."""
+        """Handles each event quickly."""
         self._activity.on_event(event)
         match event:
             case events.TextDelta(delta):
@@ -122,15 +121,15 @@ class Transcript:
 
     @property
     def tools_live(self) -> bool:
-        """Whether a call is being composed or runs, or a thought is being thought."""
+        """True while a call is composed or runs, or the model thinks."""
         return bool(self._tools) or self._thought is not None
 
     def fold(self) -> None:
-        """ctrl+o: unfold the calls that still live, or fold them again."""
+        """ctrl+o: unfold or fold live calls."""
         self.expanded = not self.expanded
         self._desk.redraw()
 
-    # --- thoughts
+    # --- thinking
 
     def _end_thought(self, seconds: float) -> None:
         thought, self._thought = self._thought, None
@@ -207,7 +206,7 @@ class Transcript:
         self._say_what_runs()
 
     def _settle_group(self) -> None:
-        """Nothing joins the last reads and searches any more."""
+        """Settles the last group of reads and searches."""
         for block in self._group.blocks(self._desk.painter, self._desk.columns) if self._group else ():
             self._settled.add(block, joins=True)
         self._group.clear()
@@ -218,15 +217,15 @@ class Transcript:
             running.started()
 
     def _drop_unfinished(self) -> None:
-        """A call that was cut off has no result and leaves no trace."""
+        """An interrupted call has no result and leaves no trace."""
         self._tools.clear()
 
-    # --- said by others
+    # --- notes
 
     def user(self, message: Message) -> None:
         self._settle_group()
         if events.SYNTHETIC in message.meta:
-            return self._note("going on from where the answer broke off", "muted", "◇")
+            return self._note("continuing from where the answer was interrupted", "muted", "◇")
         images = tuple((b.mime_type, len(b.data)) for b in message.content if isinstance(b, ImageBlock))
         self._settled.add(
             message_blocks.user_prompt(self.folded(message.text()), images, self._desk.theme, self._desk.columns)
@@ -238,18 +237,18 @@ class Transcript:
         self._note(text, "error", "✖")
 
     def add_diagnostic(self, text: str) -> None:
-        """One visible line about a fault that is not part of the conversation."""
+        """One visible line about a fault outside the conversation."""
         self._note(text, "warning", "!")
 
     def add_note(self, text: str) -> None:
         self._note(text, "muted", "")
 
     def add_turn_summary(self, text: str) -> None:
-        """What a turn came to."""
+        """The result line of a turn."""
         self._note(text, "muted", " ")
 
     def add_marker(self, glyph: str, text: str) -> None:
-        """One row about the conversation that nobody said."""
+        """One row about the conversation, by zot."""
         self._note(text, "muted", glyph)
 
     def _note(self, text: str, role: str, mark: str) -> None:
@@ -258,14 +257,14 @@ class Transcript:
         self._desk.redraw()
 
     def clear(self) -> None:
-        """A new conversation: a row marks where it begins; what was said stays in the terminal."""
+        """A new conversation: a row marks its beginning; earlier rows stay in the terminal."""
         self._stream = self._thought = None
         self._drop_unfinished()
         self._settle_group()
         self._settled.add([self._desk.theme.paint("muted", "◇ a new conversation")])
         self._desk.redraw()
 
-    # --- a conversation from before
+    # --- resumed conversations
 
     def show(self, messages: Sequence[Message]) -> None:
         """Settle a resumed conversation: its last screens; older messages stay in the session file."""
@@ -286,12 +285,12 @@ class Transcript:
     # --- once per frame
 
     def advance(self, columns: int) -> None:
-        """Settle the blocks of streaming text that can no longer change."""
+        """Settle blocks of streaming text that can no longer change."""
         if self._stream is not None:
             self._settle_text(self._stream.advance(self._desk.painter, message_blocks.text_width(columns)))
 
     def live_rows(self, columns: int) -> list[str]:
-        """The streaming rest and the calls; begins with a blank row unless it goes on with what is settled."""
+        """The streaming rest and the calls; begins with a blank row unless it continues settled text."""
         rows: list[str] = []
         joinable = self._settled.joinable
 

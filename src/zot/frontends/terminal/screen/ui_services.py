@@ -1,4 +1,5 @@
-"""Shared screen services: size, theme, redraw, status line, background tasks. They know no agent, command or dialog."""
+"""Shared screen services: size, theme, redraw, status line, background tasks.
+They are independent of agent, commands and dialogs."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ _LARGEST_LOG = 1_000_000
 
 
 class ScreenServices:
-    """``redraw`` after any change, ``spawn`` for anything that waits; ``settled`` are rows on their way up."""
+    """``redraw`` after any change, ``spawn`` for background tasks; ``settled`` are rows to be printed."""
 
     def __init__(
         self, terminal: Terminal, screen: Screen, looks: ThemeManager, status: StatusLine, tasks: Tasks
@@ -55,10 +56,10 @@ class ScreenServices:
     def height(self) -> int:
         return self.terminal.size().rows
 
-    # --- leaving the terminal to others
+    # --- other programs in the terminal
 
     def release_terminal(self) -> None:
-        """Somebody else reads and writes it until ``take_back``."""
+        """Another program uses the terminal until ``take_back``."""
         self._screen.pause()
         self.terminal.leave()
 
@@ -67,14 +68,13 @@ class ScreenServices:
         self._screen.resume()
 
     def suspend(self) -> None:
-        """Stop zot; SIGCONT has to take the terminal back."""
+        """Suspend zot; SIGCONT takes the terminal back."""
         self.release_terminal()
         os.kill(os.getpid(), signal.SIGSTOP)
 
 
 class Tasks:
-    """Everything that runs beside the main loop. A ZotError, or what the system refused, goes to ``failed``, anything
-    else to ``bug``."""
+    """Background tasks. A ZotError or OSError goes to ``failed``, anything else to ``bug``."""
 
     def __init__(self, failed: Callable[[str], None], bug: Callable[[str], None]) -> None:
         self._failed = failed
@@ -82,7 +82,7 @@ class Tasks:
         self._running = BackgroundTasks()
 
     def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run it beside everything else; it ends with zot at the latest."""
+        """Run in the background; it ends with zot at the latest."""
         return self._running.start(self._guarded(work))
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
@@ -94,16 +94,16 @@ class Tasks:
             self.report_bug(error)
 
     def report_bug(self, error: BaseException | None, what: str = "") -> None:
-        """One line on the screen, the traceback in a file: a bug in one corner does not end the conversation."""
+        """One line on the screen, the traceback in a file: a bug does not end the conversation."""
         kind = type(error).__name__ if error is not None else what
-        self._bug(f"a bug in zot: {kind}: {error or ''} (written to {_write_bug(error, what)})")
+        self._bug(f"a bug in zot: {kind}: {error or ''} (details: {_write_bug(error, what)})")
 
     async def end(self) -> None:
         await self._running.aclose()
 
 
 def _write_bug(error: BaseException | None, what: str) -> Path:
-    """Append the traceback to a private file in zot's home; the user is shown its path."""
+    """Append the traceback to a private file in zot's home; returns its path."""
     import contextlib
     import time
     import traceback
@@ -113,7 +113,7 @@ def _write_bug(error: BaseException | None, what: str) -> Path:
 
     path = zot_home() / "logs" / "bugs.log"
     lines = traceback.format_exception(error) if error is not None else [f"{what}\n"]
-    with contextlib.suppress(OSError):  # nowhere to write: the line on the screen has to suffice
+    with contextlib.suppress(OSError):  # not writable: only the line on the screen
         make_private_dir(path.parent)
         with os.fdopen(open_to_append(path), "w", encoding="utf-8", errors="replace") as log:
             if os.fstat(log.fileno()).st_size > _LARGEST_LOG:

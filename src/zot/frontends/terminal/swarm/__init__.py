@@ -1,1 +1,1 @@
-"""Workers of a swarm as the terminal knows them."""
+"""Workers of a swarm in the terminal."""

@@ -39,7 +39,7 @@ _KEYS: dict[str, Verb] = {
 _HINT = "enter reads · n new · p prompt · d diff · m merge · k kill · R resume · r remove · esc closes"
 _SHORT = "⏎ read · n new · p prompt · d diff · m merge · k kill · R resume · r remove"
 _LONGEST_NAME, _SHORTEST_NAME = 28, 12
-_WIDE = 100  # columns that hold the tokens, too
+_WIDE = 100  # minimum columns for the tokens
 _MOST = 20
 
 
@@ -49,7 +49,7 @@ class WorkerAction(msgspec.Struct, frozen=True):
 
 
 class _Cells(NamedTuple):
-    """A row's texts before they are painted."""
+    """A row's texts before painting."""
 
     info: WorkerInfo
     name: str
@@ -61,8 +61,8 @@ class _Cells(NamedTuple):
 
 
 class SwarmDashboard(Dialog[WorkerAction]):
-    """Ends with what is to be done. It shows what ``workers`` knows at the moment of each frame. ``status`` is how
-    the last thing ended: it stands where the keys are named, until the next key."""
+    """Ends with the action. Each frame shows the current ``workers``.
+    ``status`` is the last result, shown instead of the keys until the next key."""
 
     def __init__(self, workers: WorkerList, status: StatusLine, selected: str = "") -> None:
         super().__init__()
@@ -71,7 +71,7 @@ class SwarmDashboard(Dialog[WorkerAction]):
         self._selected = selected or self._first()
 
     def _first(self) -> str:
-        """The one that needs somebody, else one at work, else the newest."""
+        """A worker that waits for an answer, else a running one, else the newest."""
         listed = self._workers.listed()
         for statuses in (("waiting",), AT_WORK):
             for info in listed:
@@ -93,11 +93,13 @@ class SwarmDashboard(Dialog[WorkerAction]):
         waiting = sum(info.status == "waiting" for info in listed)
         spent = sum(info.usage.cost_usd for info in listed)
         living = sum(info.status in LIVE for info in listed)
-        parts = [f"{at_work} of {len(listed)} at work" if living else f"{len(listed)} ended"] if listed else []
+        parts = [f"{at_work} of {len(listed)} running" if living else f"{len(listed)} ended"] if listed else []
         parts += [f"{waiting} wait{'s' * (waiting == 1)} for you"] if waiting else []
         parts += [worker_summary.money(spent)] if spent else []
-        parts += [f"a: {others} of other conversations"] if others else ["a: only these"] if everyone else []
-        self.title = " · ".join(["swarm, all of it" if everyone else "swarm", *parts])
+        parts += (
+            [f"a: {others} of other conversations"] if others else ["a: only this conversation"] if everyone else []
+        )
+        self.title = " · ".join(["swarm, all workers" if everyone else "swarm", *parts])
         self.hint = _HINT if cells(_HINT) <= width - 4 else _SHORT
         lines = super().lines(theme, width, height)
         if self._status.text and self.body_at > 1:
@@ -108,9 +110,7 @@ class SwarmDashboard(Dialog[WorkerAction]):
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
         listed = self._workers.listed()
         if not listed:
-            return [
-                theme.paint("muted", cut("  no workers yet: n starts one, as does /swarm followed by a task", width))
-            ]
+            return [theme.paint("muted", cut("  no workers yet; start one with n, or /swarm TASK", width))]
         place = self._place(listed)
         info = listed[place]
         facts = worker_summary.facts(info, self._workers.stats.get(info.id), self._workers.rested.get(info.id, 0.0))
@@ -167,7 +167,7 @@ class SwarmDashboard(Dialog[WorkerAction]):
 
 
 def _painted(shown: Sequence[_Cells], theme: Theme, width: int, selected: int) -> list[str]:
-    """Columns as wide as what is in them; what has no room is left out, and the last column takes what is left."""
+    """Columns sized to their content; the last takes the rest, those without room are dropped."""
     figures = [[row.elapsed for row in shown], [row.cost for row in shown]]
     if width >= _WIDE:
         figures.append([row.tokens for row in shown])
@@ -201,7 +201,7 @@ _NAMED = 3
 
 
 class QuitDialog(Picker):
-    """ctrl+c is for those in a hurry: it leaves at once, and leaves them at work."""
+    """ctrl+c quits at once and leaves workers running."""
 
     def key(self, key: Key) -> bool:
         if key.name == "ctrl+c":
@@ -213,10 +213,10 @@ class QuitDialog(Picker):
 async def confirm_quit(workers: WorkerList, dialogs: Dialogs, desk: ScreenServices, leave: Callable[[], None]) -> None:
     at_work = workers.at_work()
     rows = [
-        Choice("leave", "leave them at work", "zot swarm list shows them"),
-        Choice("stop", "stop all of them", "they can be continued"),
+        Choice("leave", "leave them running", "zot swarm list shows them"),
+        Choice("stop", "stop all", "they can be resumed"),
     ]
-    title = f"{counted(len(at_work), 'worker')} {'is' if len(at_work) == 1 else 'are'} at work"
+    title = f"{counted(len(at_work), 'worker')} {'is' if len(at_work) == 1 else 'are'} running"
     hint = "enter picks · ctrl+c leaves at once · esc stays"
     chosen = await dialogs.ask(QuitDialog(title, rows, hint=hint, filterable=False, above=[_names(at_work)]))
     if chosen == "stop":
@@ -227,7 +227,7 @@ async def confirm_quit(workers: WorkerList, dialogs: Dialogs, desk: ScreenServic
 
 
 def running_workers_notice(at_work: Sequence[WorkerInfo]) -> str:
-    """The line for whoever has left; empty when nobody is at work."""
+    """The line printed after quitting; empty without running workers."""
     if not at_work:
         return ""
     go = "goes" if len(at_work) == 1 else "go"

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from zot.swarm.service import SwarmService
 
 _TOLD = frozenset({b"approval_request", b"tool_result", b"agent_ready", b"agent_stopped"})
-_TAIL = 1024 * 1024  # of the log: what it waits for is among the last things it said
+_TAIL = 1024 * 1024  # bytes of the log: open questions are near its end
 
 
 class WorkerQuestions:
-    """``task`` asks them; ``withdraw`` ends it, unless the answer is on its way."""
+    """``task`` asks them; ``withdraw`` ends it, unless the answer is being sent."""
 
     task: asyncio.Task[None]
 
@@ -43,7 +43,7 @@ class WorkerQuestions:
             self.task.cancel()
 
     async def ask(self, waits: Callable[[], bool]) -> None:
-        """One after another, as long as it waits for answers."""
+        """One after another, while the worker waits for answers."""
         path = WorkerStore(self._service.home).of(self.worker.id).events
         while waits():
             asked = await asyncio.to_thread(unanswered, path)
@@ -56,7 +56,7 @@ class WorkerQuestions:
             self._answering = True
             try:
                 approval = SwarmApprove(worker=self.worker.id, request_id=request.request_id, decision=decision)
-                with suppress(ZotError):  # it was answered elsewhere, or the worker has ended: the next one tells
+                with suppress(ZotError):  # answered elsewhere, or the worker ended: the next status tells
                     await self._service.approve(msgspec.structs.replace(approval, reason=reason))
             finally:
                 self._answering = False
@@ -76,7 +76,7 @@ class WorkerQuestions:
 
 
 def unanswered(path: Path) -> list[ApprovalRequest]:
-    """What the last process of a worker has asked and got no answer to, as its log has it."""
+    """Open questions of a worker's last process, from its log."""
     asked: dict[str, ApprovalRequest] = {}
     for line in recorded(path, _TAIL):
         kind = type_of(line)

@@ -1,4 +1,4 @@
-"""A worker in a few words: its glyph, how long it took, what it does or said last, and the note when that changes."""
+"""A worker in a few words: glyph, duration, activity or last answer, and notes about changes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from zot.tui.markdown import Painter
     from zot.wire.swarm_frames import WorkerInfo
 
-# Each state has a glyph of its own: colours alone would not do.
+# each state has its own glyph, since colours alone are not enough
 GLYPHS: dict[str, tuple[str, str]] = {
     "queued": ("◌", "muted"),
     "running": ("●", "accent"),
@@ -31,17 +31,17 @@ GLYPHS: dict[str, tuple[str, str]] = {
     "lost": ("⊘", "warning"),
 }
 _SIGNS = re.compile(r"(?:^|(?<= ))#{1,6} |\*\*|`+")
-_LONGEST = 300  # characters of what it said
+_LONGEST = 300  # characters of its text
 _NOTED = 50
 
 
 def last_answer_line(info: WorkerInfo) -> str:
-    """The beginning of its last answer, without the signs that would make headings and bold words of it."""
+    """The beginning of its last answer without Markdown marks."""
     return _SIGNS.sub("", one_line(info.last))[:_LONGEST].strip()
 
 
 def current_activity(info: WorkerInfo) -> str:
-    """The tool it uses, what it said last, or why it ended."""
+    """The tool it uses, its last text, or why it ended."""
     last = last_answer_line(info)
     match info.status:
         case "queued" | "running" | "waiting":
@@ -54,7 +54,7 @@ def current_activity(info: WorkerInfo) -> str:
 
 
 def elapsed(info: WorkerInfo, rested: float = 0.0) -> str:
-    """Since it began, up to its end; empty before."""
+    """Time from its start to its end; empty before."""
     if not info.started:
         return ""
     return duration((info.ended or rested or time.time()) - info.started)
@@ -76,14 +76,14 @@ def used(info: WorkerInfo) -> str:
 
 
 def changed(stat: Diffstat | None) -> str:
-    """``+12 −3``; empty when it is not known or nothing."""
+    """``+12 −3``; empty if unknown or zero."""
     if stat is None or not stat.files:
         return ""
     return f"+{tokens(stat.added)} −{tokens(stat.removed)}"
 
 
 def facts(info: WorkerInfo, stat: Diffstat | None = None, rested: float = 0.0) -> str:
-    """All that is known of one, in a row."""
+    """All details in one row."""
     where = f"branch {info.branch}" if info.branch else f"in {info.cwd}"
     count = f"{stat.files} file{'s' * (stat.files != 1)} {changed(stat)}" if stat is not None and stat.files else ""
     spent = f"{used(info)} tokens" if used(info) else ""
@@ -92,7 +92,7 @@ def facts(info: WorkerInfo, stat: Diffstat | None = None, rested: float = 0.0) -
 
 
 def status_note(before: WorkerInfo, info: WorkerInfo) -> tuple[str, str] | None:
-    """Level and text of the note about what became of it; None when that needs none."""
+    """Level and text of the note about a status change; None if it needs none."""
     name, said = one_line(info.name), cut(last_answer_line(info), _NOTED)
     what = ", ".join(filter(None, (elapsed(info), cost(info))))
     about = f" ({what})" if what else ""
@@ -103,7 +103,7 @@ def status_note(before: WorkerInfo, info: WorkerInfo) -> tuple[str, str] | None:
     if info.status == "failed":
         return "error", f"{name} failed{about}: {one_line(info.reason)[:_LONGEST]}"
     if info.status == "lost":
-        return "error", f"{name} is lost: {one_line(info.reason)[:_LONGEST]}; /swarm resume {name} continues it"
+        return "error", f"{name} is lost: {one_line(info.reason)[:_LONGEST]}; resume it with /swarm resume {name}"
     if info.status == "stopped" and "stopped by the user" not in info.reason:
         return "warn", f"{name} was stopped{about}: {one_line(info.reason)[:_LONGEST]}"
     return None
@@ -111,7 +111,7 @@ def status_note(before: WorkerInfo, info: WorkerInfo) -> tuple[str, str] | None:
 
 _HEAD = re.compile(r"^diff --git ", re.MULTILINE)
 _NAMED = re.compile(r'^(?:\+\+\+ "?b/|--- "?a/|rename to "?|copy to "?)(.*?)"?\t?$', re.MULTILINE)
-_LARGEST = 400_000  # characters that are coloured; who changes more reads it elsewhere
+_LARGEST = 400_000  # characters that are coloured
 
 
 def rows_of(text: str, painter: Painter, width: int) -> list[str]:

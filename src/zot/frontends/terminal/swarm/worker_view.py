@@ -1,4 +1,4 @@
-"""A worker's transcript on its own screen, followed as it grows; ``i`` opens an editor for messages to the worker."""
+"""A worker's transcript on its own screen, updated as it grows; ``i`` opens a message editor."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ HINT = "enter sends · alt+enter or \\ new line · @ picks a file · esc closes"
 
 
 class Beside(EditorHost):
-    """The surroundings of another editor than the prompt's."""
+    """Host of an editor other than the prompt's."""
 
     def __init__(self, around: EditorHost) -> None:
         self._around = around
@@ -77,7 +77,7 @@ def editor_beside(around: EditorHost, on_submit: Callable[[Submitted], None]) ->
 
 
 class Composer(Dialog[Submitted]):
-    """Ends with what was typed."""
+    """Ends with the typed text."""
 
     hint = HINT
 
@@ -125,11 +125,11 @@ _SAME = frozenset(str(kind.__struct_config__.tag) for kind in _Same.__args__)
 
 
 class WorkerEventReader:
-    """Gives a transcript what a worker said, in its order."""
+    """Passes a worker's events to a transcript, in order."""
 
     def __init__(self, transcript: Transcript) -> None:
         self._transcript = transcript
-        self._streamed = False  # pieces of the answer were heard
+        self._streamed = False  # parts of the answer were received
 
     def feed(self, raw: dict[str, Any]) -> None:
         try:
@@ -137,7 +137,7 @@ class WorkerEventReader:
                 self._transcript.on_event(event)
             match raw.get("type"):
                 case "agent_ready" if int(raw.get("attempt") or 1) > 1:
-                    self._transcript.add_marker("◇", "begins again")
+                    self._transcript.add_marker("◇", "restarted")
                 case "agent_note":
                     self._transcript.add_marker("◇", str(raw.get("text", "")))
                 case "agent_stopped":
@@ -186,7 +186,7 @@ def _blocks(raw: dict[str, Any]) -> tuple[Block, ...]:
 
 
 def _results(raw: dict[str, Any]) -> tuple[ResultBlock, ...]:
-    """The words; of an image that there is one."""
+    """The text; an image is named."""
     blocks: list[ResultBlock] = []
     for block in raw.get("content", ()):
         if block.get("type") == "text":
@@ -196,7 +196,7 @@ def _results(raw: dict[str, Any]) -> tuple[ResultBlock, ...]:
     return tuple(blocks)
 
 
-_AT_ONCE = 600  # events that are shown of a long log
+_AT_ONCE = 600  # maximum events of a long log
 _MOST_ROWS = 2000
 _KEYS = "i types · ↑↓ scroll · end follows · ctrl+o unfolds · d diff · m merge · k kill · R resume · esc closes"
 _SHORT = "i types · ↑↓ end scroll · ctrl+o unfolds · d diff · m merge · k kill · esc"
@@ -205,7 +205,7 @@ _VERBS: dict[str, Verb] = {"d": "diff", "m": "merge"}
 
 
 class _Paper:
-    """A transcript that is drawn for one width and one theme: settled rows above, what still changes below."""
+    """A transcript for one width and theme: settled rows above, live rows below."""
 
     def __init__(self, desk: ScreenServices, width: int, *, expanded: bool) -> None:
         self.painter, self.theme = desk.painter, desk.theme
@@ -226,7 +226,7 @@ class _Paper:
 
 
 class WorkerView(Dialog[WorkerAction]):
-    """Ends with what is to be done with the worker, or None. ``hear`` is given what it says, from its beginning."""
+    """Ends with the action for the worker, or None. ``hear`` receives its events from the beginning."""
 
     fullscreen = True
 
@@ -249,7 +249,7 @@ class WorkerView(Dialog[WorkerAction]):
         self._editor = editor_beside(around, self._send)
 
     def hear(self, event: dict[str, Any]) -> None:
-        """Whole answers replace their pieces, so that a long talk stays a short list."""
+        """Whole answers replace their parts, so that the list stays short."""
         self._said.append(event)
         if event.get("type") == "turn_end" and self._fed == len(self._said) - 1:
             self._feed()
@@ -307,8 +307,8 @@ class WorkerView(Dialog[WorkerAction]):
         self._feed()
         rows = paper.shown()
         if self._dropped or len(paper.rows) >= _MOST_ROWS:
-            rows[:0] = [theme.paint("muted", f"  … `zot swarm logs {self._id}` has what was before"), ""]
-        return rows or [theme.paint("muted", "  it has said nothing yet")]
+            rows[:0] = [theme.paint("muted", f"  … earlier events: `zot swarm logs {self._id}`"), ""]
+        return rows or [theme.paint("muted", "  no events yet")]
 
     def _feed(self) -> None:
         if self._paper is not None:
@@ -326,7 +326,7 @@ class WorkerView(Dialog[WorkerAction]):
         if not self._typing:
             return [rule, hint]
         popup = self._editor.popup(theme, width, max(height // 3, 1))
-        view = self._editor.view(theme, width, max(height // 4, 1), placeholder="what the worker is to do next")
+        view = self._editor.view(theme, width, max(height // 4, 1), placeholder="what the worker should do next")
         self.cursor = (1 + len(popup) + view.row, min(view.column, width - 1))
         return [rule, *popup, *view.lines, hint]
 
@@ -361,7 +361,7 @@ class WorkerView(Dialog[WorkerAction]):
             return False
         return True
 
-    # --- what is done in place
+    # --- actions
 
     def _send(self, submitted: Submitted) -> None:
         self._follows = True
@@ -380,11 +380,11 @@ class WorkerView(Dialog[WorkerAction]):
     async def _stop(self) -> None:
         self._told = "stopping it …"
         await self._workers.service.stop(self._id)
-        self._told = "stopped; R continues it"
+        self._told = "stopped; resume it with R"
 
     async def _resume(self) -> None:
         await self._workers.resume(self._id)
-        self._told = "it goes on"
+        self._told = "continued"
 
     async def _do(self, work: Any) -> None:
         try:

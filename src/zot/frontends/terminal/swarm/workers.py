@@ -1,5 +1,5 @@
-"""The workers of this conversation, and the terminal's connection to their supervisor. The connection is made only if
-workers exist or the user wants to see or start one."""
+"""The workers of this conversation, and the terminal's connection to their supervisor.
+It connects only if workers exist or the user opens the list or starts one."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ if TYPE_CHECKING:
 AT_WORK = frozenset({"queued", "running", "waiting"})
 LIVE = AT_WORK | {"idle"}
 _MEASURE_S = 1.0
-_AGAIN_S = 10.0  # between two looks at the tree of a worker that is at work
+_AGAIN_S = 10.0  # seconds between checks of a running worker's worktree
 
 Reader = Callable[[dict[str, Any]], None]
 
 
 class WorkerList:
-    """``known`` are all there is a record of, as far as anybody looked; ``stats`` what they changed in their trees.
-    ``everyone``: the list shows those of other conversations, too."""
+    """``known`` are all workers with a record, as last read; ``stats`` their changes.
+    ``everyone``: the list includes other conversations."""
 
     def __init__(self, conversation: Conversation, desk: ScreenServices, notes: Notes) -> None:
         self._conversation = conversation
         self._desk = desk
         self._notes = notes
         self._service: SwarmService | None = None
-        self._looked_for = ""  # the conversation whose workers were looked for
+        self._looked_for = ""  # the conversation whose workers were read
         self._started: set[str] = set()
-        self._noted: set[str] = set()  # what is the same for every tree is told once
+        self._noted: set[str] = set()  # common to all worktrees, reported once
         self._readers: dict[str, Reader] = {}
         self._questions: dict[str, Any] = {}
         self._measured: dict[str, tuple[object, float]] = {}
         self.known: dict[str, WorkerInfo] = {}
         self.stats: dict[str, Diffstat] = {}
-        self.rested: dict[str, float] = {}  # since when a worker has nothing to do
+        self.rested: dict[str, float] = {}  # since when a worker is idle
         self.everyone = False
-        self.shown = False  # somebody looks at the list
+        self.shown = False  # the list is open
 
     @property
     def service(self) -> SwarmService:
@@ -60,26 +60,26 @@ class WorkerList:
             self._service = SwarmService(lambda: conversation_config(self._conversation), self._listen, self._hear)
         return self._service
 
-    # --- who there is
+    # --- lists
 
     def is_own(self, info: WorkerInfo) -> bool:
-        """Whether this conversation started it."""
+        """True if this conversation started it."""
         return info.id in self._started or info.session == self._conversation.snapshot.session_id
 
     def own(self) -> list[WorkerInfo]:
         return [info for info in self.known.values() if self.is_own(info)]
 
     def at_work(self) -> list[WorkerInfo]:
-        """Those of this conversation that have something to do."""
+        """Running workers of this conversation."""
         return [info for info in self.own() if info.status in AT_WORK]
 
     def listed(self) -> list[WorkerInfo]:
-        """Oldest first: those of this conversation, and those of nobody's."""
+        """Oldest first: those of this conversation, and those of none."""
         rows = self.known.values()
         return [info for info in rows if self.everyone or not info.session or self.is_own(info)]
 
     def remembered(self) -> list[WorkerInfo]:
-        """The same for somebody who types: from the records, when nobody looked yet."""
+        """The same for completion: from the records if not read yet."""
         if self.known:
             return self.listed()
         from zot.swarm.worker_store import WorkerStore, worker_info
@@ -88,7 +88,7 @@ class WorkerList:
         return [info for info in rows if not info.session or self.is_own(info)]
 
     def status_label(self) -> str:
-        """``swarm 1/3`` for the status bar: those at work, and all of this conversation."""
+        """``swarm 1/3`` for the status bar: running workers and all of this conversation."""
         session = self._conversation.snapshot.session_id
         if session != self._looked_for:
             self._looked_for = session
@@ -97,7 +97,7 @@ class WorkerList:
         return f"swarm {len(self.at_work())}/{len(own)}" if own else ""
 
     def tool_ended(self) -> None:
-        """The model may have started workers by it."""
+        """The model may have started workers through it."""
         feature = cast("SwarmFeature | None", self._conversation.features.named("swarm"))
         if (
             feature is not None
@@ -107,7 +107,7 @@ class WorkerList:
             self._desk.spawn(self._look())
 
     async def _look(self) -> None:
-        """Listen, if somebody looks after workers of this conversation."""
+        """Subscribe if a supervisor has workers of this conversation."""
         if not (self._conversation.home / "swarm" / "supervisor.lock").exists():
             return
         with suppress(ZotError):
@@ -124,7 +124,7 @@ class WorkerList:
         return any(worker.status in LIVE and self.is_own(worker_info(worker)) for worker in WorkerStore(home).all())
 
     async def watch(self) -> None:
-        """Know everybody, and hear from now on of what changes."""
+        """Read all workers and subscribe to changes."""
         await self.service.subscribe()
         await self.refresh()
 
@@ -136,7 +136,7 @@ class WorkerList:
         self.known = {row.id: self.known[row.id] for row in rows}
         self._desk.redraw()
 
-    # --- what is done with them; each may raise ZotError
+    # --- actions; each may raise ZotError
 
     async def start(self, order: SwarmStart) -> WorkerInfo:
         await self.service.subscribe()
@@ -149,7 +149,7 @@ class WorkerList:
         return info
 
     def note(self, name: str, lines: Iterable[str]) -> None:
-        """What a worker's tree does not have, or a merge does not take along."""
+        """Files excluded from a worker's worktree or from a merge."""
         for line in lines:
             self._notes.add("swarm", "warn", f"{one_line(name)}: {one_line(line)}")
 
@@ -161,10 +161,10 @@ class WorkerList:
         return info
 
     async def stop_own(self) -> None:
-        """End all of this conversation that live."""
+        """Stop all running workers of this conversation."""
 
         async def stop(info: WorkerInfo) -> None:
-            with suppress(ZotError):  # it has ended meanwhile
+            with suppress(ZotError):  # it ended meanwhile
                 await self.service.stop(info.id)
 
         async with asyncio.TaskGroup() as group:
@@ -172,7 +172,7 @@ class WorkerList:
                 group.create_task(stop(info))
 
     async def subscribe(self, id: str, reader: Reader) -> None:
-        """``reader`` gets all this worker has said, and then what it says."""
+        """``reader`` gets this worker's past and future events."""
         from zot.swarm import client
 
         self._readers[id] = reader
@@ -201,7 +201,7 @@ class WorkerList:
         return events
 
     async def measure(self) -> None:
-        """While somebody looks: what each has changed in its tree, one after another."""
+        """While the list is open: the changes of each worktree, one after another."""
         while True:
             for info in self.listed():
                 if info.branch and self._is_due(info):
@@ -221,14 +221,14 @@ class WorkerList:
         return True
 
     async def aclose(self) -> None:
-        """Workers go on."""
+        """Workers continue."""
         if self._service is not None:
             await self._service.aclose()
 
-    # --- what is heard of them
+    # --- events
 
     def _listen(self, work: Coroutine[Any, Any, None]) -> None:
-        """A supervisor was joined. Where it follows one that was killed, it has to say what became of the workers."""
+        """Connected to a supervisor. After a killed one it reports what became of the workers."""
         self._desk.spawn(work)
         if self.known:
             self._desk.spawn(self._refresh_if_possible())
@@ -276,7 +276,7 @@ class WorkerList:
             asked.withdraw()
 
     def _last_word(self, id: str) -> float:
-        """When one that nobody here has watched said the last thing."""
+        """The last activity of a worker that was not observed here."""
         try:
             return (self._conversation.home / "swarm" / "agents" / id / "events.jsonl").stat().st_mtime
         except OSError:

@@ -27,7 +27,7 @@ def permissions(**fields: Any) -> Permissions:
     [
         ({}, {}, []),
         ({"net": True}, {}, []),
-        ({}, {"net": True}, ["connects to any place on the network"]),
+        ({}, {"net": True}, ["connects to the network"]),
         ({"fs": {"read": ["~/notes"]}}, {"fs": {"read": ["~/notes/a"]}}, []),
         ({"fs": {"read": ["~/notes"]}}, {"fs": {"read": ["~/notes-2"]}}, ["reads ~/notes-2"]),
         ({"fs": {"read": ["~/notes"]}}, {"fs": {"write": ["~/notes"]}}, ["changes ~/notes"]),
@@ -38,7 +38,7 @@ def permissions(**fields: Any) -> Permissions:
         ({"exec": ["git"]}, {"exec": ["git", "jq"]}, ["runs jq"]),
         ({"exec": ["git"]}, {"exec": True}, ["runs any program"]),
         ({"env": ["A"]}, {"env": ["A", "B"]}, ["gets the variables B"]),
-        ({"intercept": ["tool_call"]}, {"intercept": True}, ["may refuse and rewrite: everything that can be"]),
+        ({"intercept": ["tool_call"]}, {"intercept": True}, ["may deny and rewrite: all events"]),
     ],
 )
 def test_only_what_is_more_is_told(old: dict[str, Any], new: dict[str, Any], more: list[str]) -> None:
@@ -56,7 +56,7 @@ def test_the_words_of_what_a_project_gets() -> None:
         "changes its data directory, its own directory",
         "has no network",
         "runs any program",
-        "may refuse and rewrite: everything that can be",
+        "may deny and rewrite: all events",
     ]
 
 

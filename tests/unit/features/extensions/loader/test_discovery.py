@@ -51,7 +51,7 @@ def test_a_disabled_one_is_skipped_quietly_when_discovered_and_with_a_line_when_
     found = places.discover(named)
     assert found.entries == []
     assert len(found.notes) == 1
-    assert "x is disabled" in found.notes[0]
+    assert "skipped extension x: disabled" in found.notes[0]
     assert len(found.quiet) == 1
     assert "y is disabled" in found.quiet[0]
 
@@ -76,7 +76,7 @@ def test_a_global_guard_wins_over_a_project_entry_of_its_name(places: Places) ->
     places.own("x", name="guard", guard=True)
     places.project("y", name="guard")
     assert places.names() == [("global", "guard")]
-    assert any("your own extension of that name wins" in note for note in places.discover().notes)
+    assert any("your own extension has the same name" in note for note in places.discover().notes)
 
 
 def test_a_broken_global_guard_is_not_hidden_either_and_fails_closed(places: Places) -> None:
@@ -122,7 +122,12 @@ def test_a_directory_that_cannot_be_listed_may_hold_a_guard_nobody_knows_yet(pla
     with plain_user(places.home):
         [problem] = places.discover().problems
     directory.parent.chmod(0o700)
-    assert problem.guard and "cannot be listed: Permission denied" in problem.message and "--no-ext" in problem.message
+    assert (
+        problem.guard
+        and "cannot list" in problem.message
+        and "Permission denied" in problem.message
+        and "--no-ext" in problem.message
+    )
 
 
 def test_a_project_directory_that_cannot_be_listed_is_told_and_refuses_nothing(places: Places) -> None:
@@ -132,7 +137,7 @@ def test_a_project_directory_that_cannot_be_listed_is_told_and_refuses_nothing(p
     with plain_user(places.home):
         [problem] = places.discover().problems
     directory.chmod(0o700)
-    assert not problem.guard and "cannot be listed" in problem.message
+    assert not problem.guard and "cannot list" in problem.message
 
 
 def test_a_manifest_nobody_may_read_might_be_a_guards(places: Places) -> None:
@@ -140,7 +145,7 @@ def test_a_manifest_nobody_may_read_might_be_a_guards(places: Places) -> None:
     (directory / "extension.json").chmod(0)
     with plain_user(directory):
         [problem] = places.discover().problems
-    assert problem.guard and "cannot be read" in problem.reason
+    assert problem.guard and "cannot read" in problem.reason
 
 
 def test_a_manifest_nobody_may_read_fails_closed_when_it_was_a_guard(places: Places) -> None:
@@ -150,7 +155,7 @@ def test_a_manifest_nobody_may_read_fails_closed_when_it_was_a_guard(places: Pla
     (directory / "extension.json").chmod(0)
     with plain_user(directory):
         [problem] = places.discover().problems
-    assert problem.guard and "cannot be read" in problem.reason
+    assert problem.guard and "cannot read" in problem.reason
 
 
 def test_a_project_guard_damaged_under_trust_project_fails_closed(places: Places) -> None:
@@ -198,7 +203,7 @@ def test_an_explicit_path_wins_over_installed_ones_of_the_same_name(places: Plac
     places.project("x")
     places.own("x")
     assert places.names(mine) == [("explicit", "x")]
-    assert [note for note in places.discover(mine).notes if "was skipped" in note]
+    assert [note for note in places.discover(mine).notes if "skipped " in note]
 
 
 def test_without_a_scan_only_explicit_paths_load(places: Places) -> None:
@@ -391,7 +396,7 @@ def test_a_guard_that_says_that_it_is_none_is_believed_with_a_line(places: Place
     remember(places.home, learned=["x"])
     found = places.discover()
     assert found.problems == [] and found.former_guards == ["x"]
-    [note] = [note for note in found.notes if "guards no longer" in note]
+    [note] = [note for note in found.notes if "is no longer a guard" in note]
     assert "is false in" in note
 
 
@@ -400,7 +405,7 @@ def test_an_own_guard_that_runs_nothing_is_missing(places: Places, fields: dict[
     places.own("x", exec=None, skills=["s"], **fields)
     remember(places.home, learned=["x"])
     [problem] = places.discover().problems
-    assert problem.guard and "runs nothing" in problem.reason
+    assert problem.guard and "without a process" in problem.reason
 
 
 def test_a_bundle_of_a_cloned_project_that_calls_itself_a_guard_blocks_nothing(places: Places) -> None:
@@ -420,7 +425,7 @@ def test_nothing_takes_the_name_of_a_guard(places: Places, known: bool) -> None:
     named = places.explicit("dev", name="watch")
     found = places.discover(named)
     assert [entry.manifest.directory.name for entry in found.entries] == ["zz"]
-    assert len([note for note in found.notes if "was skipped" in note]) == 4 and found.problems == []
+    assert len([note for note in found.notes if "skipped " in note]) == 4 and found.problems == []
 
 
 def test_a_trusted_guard_keeps_its_name_against_all_that_are_none(places: Places) -> None:
@@ -435,7 +440,7 @@ def test_two_guards_of_one_name_refuse(places: Places) -> None:
     places.own("x", name="watch", guard=True)
     named = places.explicit("dev", name="watch", guard=True)
     [problem] = places.discover(named).problems
-    assert problem.guard and "a guard named watch too" in problem.reason
+    assert problem.guard and "also a guard named watch" in problem.reason
     assert places.discover().problems == []
 
 

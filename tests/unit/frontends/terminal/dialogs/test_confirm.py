@@ -46,9 +46,9 @@ def test_a_write_over_a_file_says_what_it_replaces_and_shows_all_of_the_new_one(
 
     assert rows(b"a\nb\n", "a\nc\u202e\n") == [
         *["f", "replaces a file (+1 \N{MINUS SIGN}1)", "  a", "- b", "+ c⟨U+202E⟩"],
-        *["the whole file as it will be", "   1 a", "   2 c⟨U+202E⟩"],
+        *["the whole file after the change", "   1 a", "   2 c⟨U+202E⟩"],
     ]
-    assert rows(b"a\n", "a\n")[1] == "the file is exactly like this already"
+    assert rows(b"a\n", "a\n")[1] == "the file already has exactly this content"
     assert rows(b"\0", "a\n")[1] == "this replaces a file that is not text"
 
 

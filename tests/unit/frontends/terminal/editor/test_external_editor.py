@@ -48,7 +48,7 @@ async def test_an_editor_that_fails_leaves_the_draft(
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.setenv("EDITOR", str(program(tmp_path, "ed", 'echo gone > "$1"; exit 3')))
     board = Keyboard().type("draft")
-    with pytest.raises(ZotError, match="ended with 3"):
+    with pytest.raises(ZotError, match="exited with 3"):
         await open_external_editor(board.editor)
     assert board.text == "draft"
 
@@ -56,9 +56,9 @@ async def test_an_editor_that_fails_leaves_the_draft(
 def test_visual_comes_before_editor_and_a_missing_one_is_named() -> None:
     assert editor_command({"VISUAL": "/bin/a -w", "EDITOR": "/bin/b"}) == ["/bin/a", "-w"]
     assert editor_command({"VISUAL": "", "EDITOR": "/bin/b"}) == ["/bin/b"]
-    with pytest.raises(ZotError, match=r"\$EDITOR names nothing-like-this"):
+    with pytest.raises(ZotError, match=r"\$EDITOR: nothing-like-this"):
         editor_command({"EDITOR": "nothing-like-this"})
-    with pytest.raises(ZotError, match=r"\$EDITOR cannot be read"):
+    with pytest.raises(ZotError, match=r"cannot parse \$EDITOR"):
         editor_command({"EDITOR": "'open"})
 
 

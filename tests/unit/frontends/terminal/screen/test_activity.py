@@ -59,7 +59,7 @@ def test_the_row_says_what_is_going_on(said: list[AgentEvent], shown: str) -> No
 
 def test_a_wait_before_another_attempt_is_counted_down() -> None:
     wait = events.RetryWait(4, 10, 20.0, "overloaded")
-    assert row_after(wait) == "overloaded, try 4 of 10 in 8 s · esc gives up"
+    assert row_after(wait) == "overloaded, try 4 of 10 in 8 s · esc cancels"
     assert row_after(wait, seconds=23) == "waiting for the model, try 4 of 10 3s · esc stops"
     assert row_after(wait, events.TextDelta("a")) == "writing 12s · esc stops · ctrl+s steers"
     long = events.RetryWait(2, 10, 20.0, "x" * 300)
@@ -68,7 +68,7 @@ def test_a_wait_before_another_attempt_is_counted_down() -> None:
 
 def test_compaction_a_command_and_a_question_have_their_words() -> None:
     assert row_after(begin="compacting") == "compacting 12s · esc stops"
-    assert row_after(events.CompactStart(True)) == "making room 12s · esc stops"
+    assert row_after(events.CompactStart(True)) == "compacting 12s · esc stops"
     assert row_after(events.ToolCall(BASH), begin="running a command") == "bash make test 12s · esc stops"
     assert row_after(events.ToolCall(BASH), asking=True) == "waiting for your answer"
 
