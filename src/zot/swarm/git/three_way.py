@@ -186,7 +186,8 @@ def _between_markers(text: str) -> str:
     lines: list[str] = []
     inside = False
     for line in text.splitlines():
-        inside = inside or line.startswith("        if inside:
+        inside = inside or line.startswith("<<<<<<< ")
+        if inside:
             lines.append(line)
         inside = inside and not line.startswith(">>>>>>> ")
     more = [f"… {len(lines) - _MOST_SHOWN} more lines"] if len(lines) > _MOST_SHOWN else []
@@ -220,10 +221,8 @@ async def unchanged_edits(
 
 @asynccontextmanager
 async def export_tree(work: ScratchRepository, tree: str) -> AsyncGenerator[Path]:
-<<<<<<< HEAD
-    """The files of a tree in a temporary directory, without git.
-
-    They are one level below the locked directory: a jail takes its own lock on its root."""
+    """The files of a tree in a temporary directory without git, one level below the locked directory: a jail takes its
+    own lock on its root."""
     with locked_temp_dir(Path(temporary_name(os.fspath(work.place.parent / "merged")))) as place:
         index, files = place.with_name(f"{place.name}.index"), place / "files"
         files.mkdir(mode=0o700)
