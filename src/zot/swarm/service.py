@@ -122,7 +122,7 @@ class SwarmService:
 
     def _check_budget(self, name: str) -> None:
         """A program changes and uses only the budgets it made."""
-        if not self._restricted or not name or name in self._own_budgets or self._starter().all_workers:
+        if not name or name in self._own_budgets or self._reaches_all:
             return
         if any(worker.spec.swarm == name for worker in WorkerStore(self.home).all()):
             raise UsageError(f"cannot use the budget {name}: this run did not make it ({_FLAG})")
@@ -131,7 +131,7 @@ class SwarmService:
         found = None if all else self.reached(worker)
         swarm = await self._joined_if_alive()
         if swarm is not None:
-            if found is not None or not self._restricted or self._starter().all_workers:
+            if found is not None or self._reaches_all:
                 return await swarm.stop(found.id if found is not None else "", all=all)
             own = [row.id for row in await swarm.list() if self._is_own(self.named(row.id))]
             return tuple([info for id in own for info in await swarm.stop(id)])
@@ -215,7 +215,7 @@ class SwarmService:
     def reached(self, typed: str) -> WorkerRecord:
         """The record of a worker that this run may read and stop; UsageError if it is another run's."""
         found = self.named(typed)
-        if self._restricted and not self._starter().all_workers and not self._is_own(found):
+        if not self._reaches_all and not self._is_own(found):
             raise UsageError(f"cannot reach {found.name}: this run did not start it ({_FLAG})")
         return found
 
@@ -225,6 +225,11 @@ class SwarmService:
         if self._restricted:
             check_control(self._starter(), found)
         return found
+
+    @property
+    def _reaches_all(self) -> bool:
+        config = self._starter()
+        return not self._restricted or config.all_workers
 
     def _is_own(self, worker: WorkerRecord) -> bool:
         return worker.id in self._started or worker.spec.session == (self._starter().session or None)

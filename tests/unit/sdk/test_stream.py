@@ -22,7 +22,7 @@ OF_PEOPLE = {
     "--require-jail",  # a program that wants it full asks the machine: `zot jail --check`
     *("--print", "--json", "--stream", "--rpc", "--list-models", "--resume", "--no-session", "--ext-trace", "--stats"),
     *("--theme", "--record", "--help", "--help-all", "--version", "--trust-project", "--permission-limit"),
-    *("--api-key-fd", "--session-file"),  # of whoever starts the process
+    *("--api-key-fd", "--session-file", "--all-workers"),  # of the program that starts the process
 }
 
 
