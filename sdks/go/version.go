@@ -3,4 +3,4 @@
 package ext
 
 // Version is the release of zot this SDK belongs to.
-const Version = "0.1.0"
+const Version = "0.2.0"

@@ -1,3 +1,3 @@
 """zot, a coding agent for the terminal. Importing this package does no work."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
