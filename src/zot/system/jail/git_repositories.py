@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from zot.system.auto_executed import PACKAGES as _WITH_PACKAGES
-from zot.system.auto_executed import is_auto_executed
+from zot.system.auto_executed import TOP_LEVEL, is_auto_executed
 from zot.system.safe_open import read_whole
 
 ASIDE = "-from-the-jail"
@@ -62,13 +62,14 @@ class RepositoryScanner:
     """Repositories below ``roots``. A directory is scanned again when its time changes, which commands cannot set.
     ``gave_up``: too large before the first command; what commands make later is scanned whatever its size."""
 
-    def __init__(self, roots: Iterable[str]) -> None:
+    def __init__(self, roots: Iterable[str], covered: Iterable[str] = TOP_LEVEL) -> None:
         self._roots = tuple(roots)
+        self._covered = frozenset(covered)  # names in the roots that the jail itself protects
         self._seen: dict[str, Directory] = {}
         self._before: dict[tuple[int, int], ScannedRepository] = {}
         self._held: list[int] = []
         self._running = 0
-        self._files: dict[str, str] = {}  # auto-executed files in subdirectories, and their state
+        self._files: dict[str, str] = {}  # auto-executed files, and their state
         self._files_before: dict[str, str] = {}
         self._complete = False
         self.gave_up = False
@@ -84,7 +85,7 @@ class RepositoryScanner:
 
     @property
     def files(self) -> list[str]:
-        """Existing auto-executed files in subdirectories, to be read-only."""
+        """Existing auto-executed files that the policy does not name, to be read-only."""
         return list(self._files_before)[:MOST_PROTECTED]
 
     def _hold(self, found: ScannedRepository) -> bool:
@@ -147,8 +148,8 @@ class RepositoryScanner:
             for name in directory.holds:
                 place = path if name == "." else f"{path}/{name}"
                 found += _judged(place)
-            if path not in self._roots:
-                files |= {f"{path}/{name}": _state(f"{path}/{name}") for name in directory.runs}
+            covered = self._covered if path in self._roots else ()
+            files |= {f"{path}/{name}": _state(f"{path}/{name}") for name in directory.runs if name not in covered}
         self._seen, self._files, self._complete = seen, files, True
         return found
 

@@ -46,7 +46,8 @@ class JailLauncher:
         self._bubblewrap = bubblewrap
         self._home = home
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # permanent, also for zot itself
-        self.repositories = RepositoryScanner(policy.protected_roots)
+        covered = policy.protected if bubblewrap or sys.platform == "darwin" else ()
+        self.repositories = RepositoryScanner(policy.protected_roots, covered)
         self._stack = ExitStack()
         self.private = private or PrivateDirs(str(self._stack.enter_context(scratch_directory("jail"))), home)
         self._has_room = False
