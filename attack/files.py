@@ -279,7 +279,7 @@ def working_directory_is_gone(scratch: Path) -> str:
     place = Place(scratch)
     gone = f'mkdir -p "{scratch}/gone" && cd "{scratch}/gone" && rmdir "{scratch}/gone" && exec "$@"'
     return _walk(
-        place, "the directory zot was started in is gone", {}, ("sh", "-c", gone, "sh"), without=_NEEDS_NO_PLACE
+        place, "the current directory no longer exists", {}, ("sh", "-c", gone, "sh"), without=_NEEDS_NO_PLACE
     )
 
 

@@ -70,7 +70,7 @@ CASES: dict[str, Case] = {
         "manifest-missing", "{dir}/extension.json is not a file", links={"extension.json": "gone"}
     ),
     "manifest-empty": Case("manifest-json", "extension.json is empty", {"extension.json": ""}),
-    "manifest-cut": Case("manifest-json", "the JSON ends too early", {"extension.json": '{"name": "x", "exec": '}),
+    "manifest-cut": Case("manifest-json", "the JSON is incomplete", {"extension.json": '{"name": "x", "exec": '}),
     "manifest-comment": Case("manifest-json", "line 1, column 2: ", {"extension.json": '{// me\n"name": "x"}'}),
     "manifest-trailing-comma": Case(
         "manifest-json", "line 1, column 28: ", {"extension.json": '{"name": "x", "exec": "sh",}'}

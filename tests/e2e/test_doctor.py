@@ -45,7 +45,7 @@ def test_a_sound_extension_is_named_and_nothing_is_wrong(zot: Zot) -> None:
     ("break_it", "told"),
     [
         (lambda d: script(d, CRASHES), "exited before hello (exit status 3)"),
-        (lambda d: (d / "extension.json").write_text('{"name": '), "the JSON ends too early"),
+        (lambda d: (d / "extension.json").write_text('{"name": '), "the JSON is incomplete"),
         (lambda d: (d / "extension.json").write_text('{"name": "x", "exec": "./gone"}'), "cannot start"),
         (lambda d: (d / "extension.json").write_text('{"name": "x", "exec": "./main.py"}'), "cannot start"),
         (lambda d: (d / "extension.json").write_text('{"name": "x", "exec": "no-such-program"}'), "no-such-program"),

@@ -75,7 +75,7 @@ def test_only_limits_the_report_to_a_group_or_a_check(zot: Zot, sound: Path) -> 
 
 def test_only_does_not_hide_that_nothing_could_be_looked_at(zot: Zot, tmp_path: Path) -> None:
     for name, text, told in (
-        ("broken", "{", "FAIL manifest-json: the JSON ends too early"),
+        ("broken", "{", "FAIL manifest-json: the JSON is incomplete"),
         ("gone", '{"name": "gone", "exec": "./gone"}', 'FAIL exec-found: exec "./gone"'),
         (
             "silent",

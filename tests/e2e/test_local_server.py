@@ -180,7 +180,7 @@ def test_whoever_took_the_port_of_a_dead_server_gets_nothing(zot: Zot, monkeypat
         left = ServerInfo(pid=os.getpid(), address=address, key="secret", model="odd", path=str(weights), started=1.0)
         room.publish(left)
         ran = zot("-p", "hi", "--provider", "local", "--model", "./odd.gguf")
-        assert ran.code == 1 and "./odd.gguf could not be started" in ran.err
+        assert ran.code == 1 and "./odd.gguf cannot be started" in ran.err
         assert zot("local", "status").out == "no local model is running\n"
         with pytest.raises(BlockingIOError):
             stranger.accept()
@@ -312,7 +312,7 @@ def test_weights_the_runtime_cannot_run_are_told_in_its_words(zot: Zot) -> None:
     assert ran.code == 1
     (line,) = ran.err.splitlines()
     assert line.startswith(
-        "zot: local: ./odd.gguf could not be started: unknown model architecture: 'nosuchkind' (all "
+        "zot: local: ./odd.gguf cannot be started: unknown model architecture: 'nosuchkind' (log: "
     )
 
 

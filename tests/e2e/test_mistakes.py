@@ -54,13 +54,13 @@ def test_a_file_that_ends_too_early_is_named_with_the_reason(zot: Zot, serve: An
     file.parent.mkdir()
     file.write_text('{"a": {')
     ran = zot("-p", "hi", model=name != "auth.json")  # with a key on the command line nobody looks into auth.json
-    assert f"{name}: the JSON ends too early" in ran.err and "fix" in ran.err
+    assert f"{name}: the JSON is incomplete" in ran.err and "fix" in ran.err
 
 
 def test_a_script_that_ends_too_early_is_named_with_the_reason(zot: Zot, tmp_path: Path) -> None:
     (tmp_path / "half.json").write_text('{"turns": [')
     ran = zot("-p", "hi", "--provider", "script", "--script", str(tmp_path / "half.json"))
-    assert ran.code == 1 and "half.json: not a script: the JSON ends too early" in ran.err
+    assert ran.code == 1 and "half.json: not a script: the JSON is incomplete" in ran.err
 
 
 def test_checking_or_replaying_what_is_not_there_says_so(zot: Zot, tmp_path: Path) -> None:

@@ -189,7 +189,7 @@ async def lost(number: signal.Signals) -> Any:
                     with suppress(ProcessLookupError):  # what it said before may still be coming
                         os.kill(zot.pid, number)
         except ClientError as error:
-            kind = {"ProcessGone": "gone", "NoAnswer": "silent"}[type(error).__name__]
+            kind = {"ProcessExited": "gone", "ResponseTimeout": "silent"}[type(error).__name__]
         return {"kind": kind, "text": await zot.ask("again"), "starts": zot.starts}
 
 

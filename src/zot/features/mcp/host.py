@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from zot.system.background_tasks import BackgroundTasks
 
 SEARCH_S = 20.0  # how long a search waits for servers without cached lists
-OTHERS_S = 1.0  # the same once one server is listed: a server that hangs does not delay the others
+OTHERS_S = 1.0  # the same once the search has found something: a server that hangs does not delay the others
 BACKGROUND_S = 1.0  # after the start, in interactive front ends
 _AT_ONCE = 4
 
@@ -241,8 +241,8 @@ class McpHost:
     def _listed(self, name: str) -> ServerLists | None:
         return self._servers[name].listed if name in self._servers else self._known().lists[name]
 
-    async def list_unknown_servers(self, only: str = "") -> dict[str, str]:
-        """List servers without cached lists; returns the failures."""
+    async def list_unknown_servers(self, only: str = "", enough: Callable[[], bool] = lambda: False) -> dict[str, str]:
+        """List servers without cached lists; returns the failures. Once there is ``enough``, the others get OTHERS_S."""
         import asyncio
 
         missing = [name for name, listed in self.lists().items() if listed is None and only in ("", name)]
@@ -258,8 +258,7 @@ class McpHost:
         loop, pending = asyncio.get_running_loop(), set(asking.values())
         until = loop.time() + SEARCH_S
         while pending and (left := until - loop.time()) > 0:
-            if any(listed is not None for listed in self.lists().values()) and not only:
-                left = min(left, OTHERS_S)
+            left = min(left, OTHERS_S) if enough() else left
             done, pending = await asyncio.wait(pending, timeout=left, return_when=asyncio.FIRST_COMPLETED)
             if not done:
                 break

@@ -35,7 +35,7 @@ class McpToolHost(Protocol):
 
     def lists(self) -> Mapping[str, ServerLists | None]: ...
 
-    async def list_unknown_servers(self, only: str = "") -> dict[str, str]: ...
+    async def list_unknown_servers(self, only: str = "", enough: Callable[[], bool] = ...) -> dict[str, str]: ...
 
     def activate(self, names: Iterable[str]) -> None: ...
 
@@ -139,7 +139,12 @@ class SearchTool:
             server = next((name for name in lists if sanitize_name(name) == server), server)
             if server not in lists:
                 raise ToolError(f"unknown MCP server {server!r}; configured: {', '.join(lists)}")
-        failed = await self._host.list_unknown_servers(server)
+
+        def found_each() -> bool:
+            rows = self._host.rows()
+            return all(ranked(part, rows) for part in query.split(",") if part.strip())
+
+        failed = await self._host.list_unknown_servers(server, found_each)
         rows = {name: row for name, row in self._host.rows().items() if not server or row[0] == server}
         found = ranked(query, rows)
         self._activate(found)
