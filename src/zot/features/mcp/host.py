@@ -242,7 +242,7 @@ class McpHost:
         return self._servers[name].listed if name in self._servers else self._known().lists[name]
 
     async def list_unknown_servers(self, only: str = "", enough: Callable[[], bool] = lambda: False) -> dict[str, str]:
-        """List servers without cached lists; returns the failures. Once there is ``enough``, the others get OTHERS_S."""
+        """List servers without cached lists; returns the failures. After ``enough`` results others get OTHERS_S."""
         import asyncio
 
         missing = [name for name, listed in self.lists().items() if listed is None and only in ("", name)]
