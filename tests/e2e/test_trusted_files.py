@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 from tests.e2e.conftest import Zot
 from tests.e2e.test_hooks import entry, last_result, project, run
 from tests.e2e.test_plugins import install, write
+from tests.fakes.mcp_server import command
 from tests.fakes.model_server import CallTools
 
 BASH = CallTools([("bash", {"command": "echo ran > made"})])
@@ -72,9 +75,9 @@ def ran_files(zot: Zot) -> list[str]:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_hook_with_a_changed_file_does_not_run(zot: Zot, serve: Any, shape: str) -> None:
-    command, files, name, content = SHAPES[shape]
+    line, files, name, content = SHAPES[shape]
     put(zot.project, files)
-    project(zot, PreToolUse=[entry(command, "Bash")])
+    project(zot, PreToolUse=[entry(line, "Bash")])
     assert zot("hooks", "trust", model=False).code == 0
     _, server = run(zot, serve, BASH)
     assert ran_files(zot) == ["unchanged", "made"], last_result(server.requests[1])
@@ -139,9 +142,9 @@ def test_edited_sources_do_not_disable_a_hook(zot: Zot, serve: Any) -> None:
 PLUGIN_SHAPES = {name: SHAPES[name] for name in ("cd", "bash -c", "and", "import", "source", "large")}
 
 
-def make_plugin(root: Path, command: str, files: Mapping[str, str]) -> Path:
+def make_plugin(root: Path, line: str, files: Mapping[str, str]) -> Path:
     write(root / ".claude-plugin", **{"plugin.json": {"name": "tidy", "version": "1"}})
-    hooks = {"hooks": {"PreToolUse": [entry(f'cd "$CLAUDE_PLUGIN_ROOT"; {command}', "Bash")]}}
+    hooks = {"hooks": {"PreToolUse": [entry(f'cd "$CLAUDE_PLUGIN_ROOT"; {line}', "Bash")]}}
     write(root, **{"hooks__hooks.json": hooks})
     put(root, files)
     return root
@@ -149,8 +152,8 @@ def make_plugin(root: Path, command: str, files: Mapping[str, str]) -> Path:
 
 @pytest.mark.parametrize("shape", PLUGIN_SHAPES)
 def test_plugin_with_a_changed_file_does_not_run(zot: Zot, serve: Any, tmp_path: Path, shape: str) -> None:
-    command, files, name, content = SHAPES[shape]
-    told = install(zot, make_plugin(tmp_path / "tidy", command, files))
+    line, files, name, content = SHAPES[shape]
+    told = install(zot, make_plugin(tmp_path / "tidy", line, files))
     placed = zot.home / "zot" / "plugins" / "tidy"
     assert f"script {name}" in told or f"/{name}" in told
     run(zot, serve, BASH)
@@ -169,3 +172,103 @@ def test_plugin_name_that_is_no_plain_word_is_refused(zot: Zot, tmp_path: Path, 
     root = write(tmp_path / "p" / ".claude-plugin", **{"plugin.json": {"name": name}}).parent
     ran = zot("plugin", "install", str(root), "--yes", model=False)
     assert ran.code == 1 and '"name": expected' in ran.err
+
+
+# --- MCP servers
+
+FIND = CallTools([("mcp_search", {"query": "echo"})])
+ECHO = CallTools([("mcp__fake__echo", {"text": "from the server"})])
+SERVER = "#!/bin/sh\ntouch unchanged\nexec {run}\n"
+
+SERVER_SHAPES: dict[str, dict[str, Any]] = {
+    "path": {"command": "./tools/x.sh"},
+    "interpreter": {"command": "sh", "args": ["tools/x.sh"]},
+    "working directory": {"command": "sh", "args": ["x.sh"], "cwd": "tools"},
+    "shell": {"command": "bash", "args": ["-c", "cd tools && ./x.sh"]},
+    "variable": {"command": "sh", "args": ["-c", ". $FILE"], "env": {"FILE": "tools/x.sh"}},
+}
+
+
+def configure(zot: Zot, **servers: dict[str, Any]) -> None:
+    (zot.project / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+
+
+def script(zot: Zot, content: str = SERVER) -> None:
+    words = command()
+    run_line = shlex.join([words["command"], *words["args"]])
+    put(zot.project, {"tools/x.sh": content.replace("touch ", f"touch {zot.project}/").replace("{run}", run_line)})
+
+
+@pytest.mark.parametrize("shape", SERVER_SHAPES)
+def test_server_with_a_changed_file_does_not_start(zot: Zot, serve: Any, shape: str) -> None:
+    script(zot)
+    configure(zot, fake=SERVER_SHAPES[shape])
+    trusted = zot("mcp", "trust", "fake", model=False)
+    assert trusted.code == 0 and f"script {zot.project / 'tools' / 'x.sh'}" in trusted.err
+    _, server = run(zot, serve, FIND, ECHO)
+    assert "from the server" in last_result(server.requests[2]) and ran_files(zot) == ["unchanged"]
+    (zot.project / "unchanged").unlink()
+    # changed during a run, before its first start
+    zot("mcp", "list", model=False)
+    change = CallTools([("write", {"path": "tools/x.sh", "content": CHANGED})])
+    _, server = run(zot, serve, change, FIND, ECHO)
+    assert "changed since you trusted it" in last_result(server.requests[3])
+    # changed between two runs
+    ran, _ = run(zot, serve, FIND)
+    assert "fake of" in ran.err and "is untrusted and was skipped" in ran.err
+    assert "changed since you trusted it" in zot("mcp", "list", model=False).out
+    assert ran_files(zot) == []
+
+
+def test_server_question_shows_every_field(zot: Zot) -> None:
+    login = {"clientId": "me", "clientSecret": "${PLAIN}", "scopes": ["read", "write"]}
+    configure(zot, far={"url": "https://example.org/mcp", "headers": {"X-Team": "a"}, "oauth": login})
+    assert "https://example.org/mcp [X-Team: a] [oauth: client_id me, client_secret ${PLAIN}, scopes read write]" in (
+        zot("mcp", "trust", model=False).err
+    )
+    configure(zot, far={"url": "https://example.org/mcp", "headers": {"X-Team": "a"}, "oauth": {**login, "scopes": []}})
+    assert "changed since you trusted it" in zot("mcp", "list", model=False).out
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"url": "https://example.org/mcp", "oauth": {"clientSecret": "${AWS_SECRET_ACCESS_KEY}"}},
+        {"url": "https://example.org/${AWS_SECRET_ACCESS_KEY:-none}"},
+        {"url": "https://example.org/mcp", "headers": {"X": "${NONE:-${AWS_SECRET_ACCESS_KEY}}"}},
+        {"command": "true", "env": {"X": "${AWS_SECRET_ACCESS_KEY}"}},
+        {"command": "true", "args": ["${AWS_SECRET_ACCESS_KEY}"]},
+    ],
+)
+def test_project_server_that_names_a_secret_is_refused(zot: Zot, serve: Any, fields: dict[str, Any]) -> None:
+    configure(zot, far=fields)
+    ran, _ = run(zot, serve, args=("--trust-project",))
+    assert "far: a project's entry cannot use ${AWS_SECRET_ACCESS_KEY}, which looks like a secret" in ran.err
+    assert "move the entry to your own mcp.json" in ran.err
+    assert zot("mcp", "trust", "far", model=False).code != 0
+
+
+def test_added_project_server_is_trusted_with_its_files(zot: Zot, serve: Any) -> None:
+    script(zot)
+    assert zot("mcp", "add", "--project", "fake", "--", "./tools/x.sh", model=False).code == 0
+    _, server = run(zot, serve, FIND, ECHO)
+    assert "from the server" in last_result(server.requests[2])
+    refused = zot("mcp", "add", "--project", "--env", "X=${GITHUB_TOKEN}", "two", "--", "true", model=False)
+    assert refused.code != 0 and "${GITHUB_TOKEN}" in refused.err
+
+
+def test_server_of_a_plugin_with_a_changed_file_does_not_start(zot: Zot, serve: Any, tmp_path: Path) -> None:
+    words = command()
+    root = write(tmp_path / "p" / ".claude-plugin", **{"plugin.json": {"name": "tidy"}}).parent
+    servers = {"fake": {"command": "sh", "args": ["${CLAUDE_PLUGIN_ROOT}/lib/x.sh"]}}
+    write(root, **{".mcp.json": {"mcpServers": servers}})
+    put(root, {"lib/x.sh": f"exec {shlex.join([words['command'], *words['args']])}\n"})
+    assert "lib/x.sh" in install(zot, root)
+    call = CallTools([("mcp__plugin_tidy_fake__echo", {"text": "from the plugin"})])
+    _, server = run(zot, serve, FIND, call)
+    assert "from the plugin" in last_result(server.requests[2])
+    placed = zot.home / "zot" / "plugins" / "tidy" / "lib" / "x.sh"
+    change = CallTools([("write", {"path": str(placed), "content": CHANGED})])
+    _, server = run(zot, serve, change, FIND, call)
+    assert "changed since you trusted it" in last_result(server.requests[3])
+    assert "changed since you accepted it" in run(zot, serve)[0].err and ran_files(zot) == []

@@ -55,10 +55,11 @@ class PluginComponents(msgspec.Struct, frozen=True, kw_only=True):
 
     def covered(self) -> CommandFiles:
         """Files that its hooks and servers run."""
-        return merge_files(self.hooks.pinned if self.hooks is not None else ())
+        hooks = self.hooks.pinned if self.hooks is not None else ()
+        return merge_files((*hooks, *(entry.pinned for entry in self.servers)))
 
     def digest(self) -> str:
-        servers = [(entry.name, entry.content().decode()) for entry in self.servers]
+        servers = [(entry.name, entry.reviewed_content().decode()) for entry in self.servers]
         hooks = self.hooks.content().decode() if self.hooks is not None else ""
         return sha256(msgspec.json.encode((servers, hooks)))
 
@@ -138,7 +139,7 @@ def _servers(
             continue
         for entry in found:
             named = msgspec.structs.replace(entry, name=f"plugin_{manifest.name}_{entry.name}")
-            yield named if is_claude else _unexpanded(named)
+            yield (named if is_claude else _unexpanded(named)).with_files()
 
 
 def _unexpanded(entry: ServerConfig) -> ServerConfig:
