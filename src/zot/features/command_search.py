@@ -14,7 +14,7 @@ from zot.system.digest import sha256
 from zot.system.safe_open import open_buffered, read_at_most
 
 MAX_FILES = 2_000
-_SEARCHED_BYTES = 4 << 20  # of a file that is searched for other names
+_SEARCHED_BYTES = 128 << 10  # of a file that is searched for other names
 _MAX_BASES = 50
 
 _CODE = frozenset(
