@@ -11,6 +11,7 @@ from zot.cli.output import print_escaped, print_notice, print_result
 from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError, ZotError
 from zot.features.hooks.config import HookSource, load
+from zot.features.hooks.feature import is_trusted
 from zot.features.trust import TrustStore
 from zot.system.files import zot_home
 
@@ -27,10 +28,9 @@ class HooksContext:
     def state(self, source: HookSource) -> str:
         if not source.needs_trust:
             return "runs"
-        content = source.content()
-        if self.trust.is_trusted(source.project, "hooks", source.name, content):
+        if is_trusted(self.trust, source):
             return "trusted"
-        changed = self.trust.is_changed(source.project, "hooks", source.name, content)
+        changed = self.trust.is_changed(source.project, "hooks", source.name, source.content())
         return "changed since you trusted it" if changed else "not trusted"
 
     def named(self, words: tuple[str, ...] | list[str]) -> list[HookSource]:
@@ -78,8 +78,8 @@ def _list(context: HooksContext, arguments: ParsedArguments) -> int:
         print_result(f"{source.name}: {context.state(source)}")
         for hook in source.hooks:
             print_result(f"  {hook.shown()}")
-        for path in source.scripts() if source.needs_trust else ():
-            print_result(f"  script {path}")
+        for line in source.covered().lines() if source.needs_trust else ():
+            print_result(f"  {line}")
     return 0
 
 
@@ -89,10 +89,12 @@ def _trust(context: HooksContext, arguments: ParsedArguments) -> int:
         if not source.needs_trust:
             print_notice(f"{source.name} is your own and needs no trust")
             continue
+        if unreadable := source.covered().unreadable():
+            raise ZotError(f"{source.name} cannot be trusted: cannot read {', '.join(unreadable)}")
         context.trust.trust(source.project, "hooks", source.name, source.content())
         print_notice(f"trusted in its current state: {source.name}")
-        for hook in source.hooks:
-            print_notice(f"  {hook.shown()}")
+        for line in (*(hook.shown() for hook in source.hooks), *source.covered().lines()):
+            print_notice(f"  {line}")
     if not wanted:
         print_notice("no hooks need trust")
     return 0

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from zot.agent.settings import Settings
 from zot.agent.tools.workspace import Workspace
 from zot.cli.arguments import ParsedArguments, parse, verb_of
@@ -17,8 +19,8 @@ from zot.cli.output import print_escaped, print_notice, print_result
 from zot.cli.verb_table import options
 from zot.errors import ConfigError, NotThere, UsageError, ZotError, closest_match
 from zot.features.mcp import config
-from zot.features.mcp.config import ServerConfig, expand_variables, load, parse_server, resolve_names
-from zot.features.mcp.feature import needs_trust
+from zot.features.mcp.config import ServerConfig, check_variables, expand_variables, load, parse_server, resolve_names
+from zot.features.mcp.feature import is_trusted, needs_trust
 from zot.features.mcp.list_cache import forget, load_lists
 from zot.features.mcp.protocol import McpError, NeedsLogin
 from zot.features.trust import TrustStore
@@ -48,13 +50,13 @@ class McpContext:
         return entry
 
     def may_run(self, entry: ServerConfig) -> bool:
-        return not needs_trust(entry) or self.trust.is_trusted(self.cwd, "mcp", entry.name, entry.content())
+        return not needs_trust(entry) or is_trusted(self.trust, self.cwd, entry)
 
     def state(self, entry: ServerConfig) -> str:
         if not entry.enabled:
             return "disabled"
         if not self.may_run(entry):
-            changed = self.trust.is_changed(self.cwd, "mcp", entry.name, entry.content())
+            changed = self.trust.is_changed(self.cwd, "mcp", entry.name, entry.reviewed_content())
             return "changed since you trusted it" if changed else "not trusted"
         listed = load_lists(self.home, entry)
         return "not started yet" if listed is None else f"{len(listed.tools)} tool{'s' * (len(listed.tools) != 1)}"
@@ -108,6 +110,8 @@ def _get(context: McpContext, arguments: ParsedArguments) -> int:
     print_result(f"{entry.name}: {context.state(entry)}")
     print_result(f"  from     {entry.file} ({entry.origin})")
     print_result(f"  runs     {_what(context, entry)}")
+    for line in entry.pinned.lines():
+        print_result(f"  {line}")
     if listed is not None:
         print_result(f"  speaks   {listed.version} ({listed.era}) {listed.about}".rstrip())
         for tool in listed.tools:
@@ -137,6 +141,8 @@ def _add(context: McpContext, arguments: ParsedArguments) -> int:
         fields |= {"env": variables} if variables else {}
     try:
         entry = parse_server(name, fields)
+        if arguments.has("--project"):
+            check_variables(entry)
     except ConfigError as error:
         raise UsageError(str(error)) from error
     path = config.file_of(context.home, context.cwd, project=arguments.has("--project"))
@@ -144,7 +150,8 @@ def _add(context: McpContext, arguments: ParsedArguments) -> int:
         raise NotThere(f"{path} already has a server {name}; replace it with --force")
     config.add_server(path, name, fields)
     if arguments.has("--project"):  # the user has just typed it
-        context.trust.trust(context.cwd, "mcp", name, entry.content())
+        entry = msgspec.structs.replace(entry, origin="project", root=str(context.cwd)).with_files()
+        context.trust.trust(context.cwd, "mcp", name, entry.reviewed_content())
     print_notice(f"added {name} to {path}; test it with `zot mcp test {name}`")
     return 0
 
@@ -205,8 +212,12 @@ def _trust(context: McpContext, arguments: ParsedArguments) -> int:
         if not needs_trust(entry):
             print_notice(f"{entry.name} is your own and needs no trust: {entry.file}")
             continue
-        context.trust.trust(context.cwd, "mcp", entry.name, entry.content())
+        if unreadable := entry.pinned.unreadable():
+            raise ZotError(f"{entry.name} cannot be trusted: cannot read {', '.join(unreadable)}")
+        context.trust.trust(context.cwd, "mcp", entry.name, entry.reviewed_content())
         print_notice(f"trusted in this directory: {entry.name} runs {entry.shown()}")
+        for line in entry.pinned.lines():
+            print_notice(f"  {line}")
     if not wanted:
         print_notice("no MCP servers in this directory")
     return 0

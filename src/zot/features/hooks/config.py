@@ -1,6 +1,6 @@
 """Finds hooks: Claude Code's settings files, zot's ``hooks.json``, plugins.
 Reading starts nothing; an unusable file or an unknown event skips only its hooks and is reported. Trust covers a file's
-hooks and the scripts they name."""
+hooks and the files they run."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from typing import Any, Literal, cast
 import msgspec
 
 from zot.errors import ConfigError
+from zot.features.command_files import CommandFiles, merge_files
 from zot.features.mcp.config import decode
-from zot.system.digest import sha256
 from zot.system.files import is_missing, read_bytes, user_home
-from zot.system.safe_open import read_whole
 
 EVENTS = (
     *("PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "UserPromptSubmit"),
@@ -27,7 +26,6 @@ TIMEOUT_S = 600.0
 TIMEOUTS_S = {"UserPromptSubmit": 30.0}  # the run waits for these
 LONGEST_S = 86_400.0
 OWN_FILE = "hooks.json"
-_SCRIPT_BYTES = 4 << 20
 _NAMES = re.compile(r"[A-Za-z0-9_\-, |]+")
 _BAD_PATTERN = (re.error, OverflowError, RecursionError)
 
@@ -78,7 +76,7 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
 class HookSource(msgspec.Struct, frozen=True, kw_only=True):
     """The hooks of one file.
     ``name`` is its display name, ``project`` the key of its trust, ``root`` the directory of its scripts, ``given`` its
-    own variables."""
+    own variables, ``pinned`` the files of each hook when the source was read."""
 
     name: str
     file: str
@@ -87,19 +85,27 @@ class HookSource(msgspec.Struct, frozen=True, kw_only=True):
     project: Path
     hooks: tuple[Hook, ...] = ()
     given: dict[str, str] = {}
+    pinned: tuple[CommandFiles, ...] = ()
 
     @property
     def needs_trust(self) -> bool:
         return self.origin in ("user", "project")
 
-    def scripts(self) -> dict[str, str]:
-        """Digests of the project's and the user's Claude Code files that the commands name."""
-        found: dict[str, str] = {}
-        for hook in self.hooks:
-            for path in _named_files(hook, self):
-                if str(path) not in found:
-                    found[str(path)] = digest_of(path)
-        return found
+    def with_files(self) -> HookSource:
+        """With the files its hooks run now; the user's own hooks may run any file."""
+        if self.origin == "own":
+            return self
+        return msgspec.structs.replace(self, pinned=tuple(map(self.files, self.hooks)))
+
+    def files(self, hook: Hook) -> CommandFiles:
+        """The project's or the user's Claude Code files that a hook runs."""
+        from zot.features.command_search import find_files  # only where there are hooks
+
+        values = {"CLAUDE_PROJECT_DIR": str(self.project), **self.given}
+        return find_files(hook.line(), hook.args or (), root=self.root, cwd=self.project, values=values)
+
+    def covered(self) -> CommandFiles:
+        return merge_files(self.pinned)
 
     def content(self) -> bytes:
         """The content that trust covers."""
@@ -108,30 +114,7 @@ class HookSource(msgspec.Struct, frozen=True, kw_only=True):
             row = (hook.event, hook.matcher, hook.command, hook.timeout_s, hook.is_async, hook.strict)
             more = (hook.args, hook.condition, hook.rouses)
             rows.append((*row, *more) if any(more) else row)
-        return msgspec.json.encode((rows, sorted(self.scripts().items())))
-
-
-def digest_of(path: Path) -> str:
-    try:
-        return sha256(read_whole(path, _SCRIPT_BYTES))
-    except OSError:
-        return ""
-
-
-def _named_files(hook: Hook, source: HookSource) -> Iterator[Path]:
-    import shlex  # only where there are hooks
-
-    try:
-        words = shlex.split(hook.line().replace(";", " ; "))
-    except ValueError:
-        words = hook.command.split()
-    values = {"CLAUDE_PROJECT_DIR": str(source.project), **source.given}
-    for word in words:
-        for name, value in values.items():
-            word = word.replace(f"${{{name}}}", value).replace(f"${name}", value)
-        path = Path(os.path.normpath(os.path.join(source.project, os.path.expanduser(word))))
-        if path.is_relative_to(source.root) and os.path.isfile(path):
-            yield path
+        return msgspec.json.encode((rows, sorted(self.covered().files.items())))
 
 
 # --- files
@@ -172,7 +155,8 @@ def load(home: Path, cwd: Path, problems: list[str], remarks: dict[str, list[str
             problems.append(f"hooks: {name} cannot be used: {type(error).__name__}: {error}")
             continue
         if hooks:
-            found.append(HookSource(name=name, file=str(path), origin=origin, root=root, project=project, hooks=hooks))
+            source = HookSource(name=name, file=str(path), origin=origin, root=root, project=project, hooks=hooks)
+            found.append(source.with_files())
     if disabled:
         problems.append(f"hooks: this project's hooks are disabled by {', '.join(sorted(disabled))}; yours still run")
         found = [source for source in found if source.origin != "project"]

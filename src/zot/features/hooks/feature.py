@@ -112,7 +112,14 @@ def create_hook_host(services: Services, tell: Callable[[str], None], problems: 
 def untrusted_of(trust: TrustStore, found: Sequence[HookSource], *, trust_project: bool = False) -> list[HookSource]:
     """Hooks the user has not trusted in their current form."""
     asks = [each for each in found if each.needs_trust and not (trust_project and each.origin == "project")]
-    return [each for each in asks if not trust.is_trusted(each.project, "hooks", each.name, each.content())]
+    return [each for each in asks if not is_trusted(trust, each)]
+
+
+def is_trusted(trust: TrustStore, source: HookSource) -> bool:
+    """A source with a file that cannot be read is never trusted."""
+    if source.covered().unreadable():
+        return False
+    return trust.is_trusted(source.project, "hooks", source.name, source.content())
 
 
 def untrusted_notice(source: HookSource) -> str:

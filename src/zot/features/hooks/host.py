@@ -1,5 +1,6 @@
 """Runs a conversation's hooks: selects those of an event, runs them in parallel, reports failures.
-Only trusted hooks run; if a script changed since then, it does not run and its call is denied."""
+Only trusted hooks run. Their files are checked before each run; if one changed, the hook does not run and its call is
+denied."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ import msgspec
 from zot.core.events import AgentEvent, CompactDone, SessionEnded, SessionStarted
 from zot.errors import ConfigError, describe_error
 from zot.features.hooks.claude_format import MODES, NAMES, HookDecision, answer_of, joined_context
-from zot.features.hooks.config import Hook, HookSource, digest_of
+from zot.features.hooks.config import Hook, HookSource
 from zot.features.hooks.hook_process import run_hook
 from zot.features.trust import TrustStore, Untrusted, run_entry
 from zot.system.background_tasks import BackgroundTasks
@@ -33,8 +34,6 @@ HEARD = (SessionStarted, SessionEnded, CompactDone)
 _NOTHING_TO_END = ("UserPromptSubmit", "PreCompact")  # the first denies the prompt instead
 _SHOWN = 120  # characters of a command
 _ENV_BYTES = 64 << 10
-
-Signature = tuple[int, int, int, int]
 
 
 class HookHost:
@@ -64,36 +63,32 @@ class HookHost:
         self._strict = strict
         self._tell = tell
         self._sources: list[HookSource] = []
-        self._scripts: dict[str, tuple[str, Signature | None]] = {}  # trusted digest, and signature at the last check
         self._tasks = BackgroundTasks()
         self._starting: asyncio.Task[None] | None = None
         self._start_context = self._env_file = ""
         self._begun = False
         self._wider: tuple[Jail, Jail] | None = None  # a jail, and the same with the project readable
         self._told: set[str] = set()
-        for source in sources:
-            self._take(source)
-
-    def _take(self, source: HookSource) -> None:
-        self._sources.append(source)
-        if source.origin != "own":
-            for path, digest in source.scripts().items():
-                self._scripts[path] = (digest, _signature(path))
+        self._sources += sources
 
     # --- trust (features.trust.TrustSubject)
 
     def untrusted_items(self) -> list[Untrusted]:
+        self.untrusted = [source.with_files() for source in self.untrusted]
         self._listed = {source.name: source.content() for source in self.untrusted}
         return [as_untrusted(source) for source in self.untrusted]
 
     def accept_items(self, items: Sequence[Untrusted]) -> None:
         names = {item.name for item in items}
         for source in [source for source in self.untrusted if source.name in names]:
-            if source.content() != self._listed[source.name]:
+            if source.with_files().content() != self._listed[source.name]:
                 self._tell(f"hooks: {source.name} changed during the review; it stays untrusted")
                 continue
+            if unreadable := source.covered().unreadable():
+                self._tell(f"hooks: {source.name} stays untrusted: cannot read {', '.join(unreadable)}")
+                continue
             self.untrusted = [each for each in self.untrusted if each is not source]
-            self._take(source)
+            self._sources.append(source)
             if self._begun and any(hook.event == "SessionStart" for hook in source.hooks):
                 self._begin("startup", only=source)
             self._accepted.append(source)
@@ -192,10 +187,10 @@ class HookHost:
 
     async def _run(self, source: HookSource, hook: Hook, given: bytes) -> HookDecision:
         """Run one hook and report its failure; a failing strict PreToolUse hook denies the call."""
-        changed = self._changed(source, hook)
+        changed = "" if source.origin == "own" else await asyncio.to_thread(changed_file, source, hook)
         if changed:
             answer = HookDecision(
-                hook=hook, failure=f"{changed} changed since you trusted it; review it: `zot hooks trust`"
+                hook=hook, failure=f"{changed} changed since you trusted it; review it: {_review(source)}"
             )
         else:
             project = source.project if source.origin == "project" else self._workspace.cwd
@@ -241,19 +236,6 @@ class HookHost:
                 self.conversation.steer(said)
                 return
         self._start_context = "\n\n".join(filter(None, (self._start_context, said)))
-
-    def _changed(self, source: HookSource, hook: Hook) -> str:
-        """Path of a script of the hook that changed since it was trusted; empty if none."""
-        if source.origin == "own":
-            return ""
-        for path, (digest, seen) in self._scripts.items():
-            if (now := _signature(path)) != seen:
-                if digest_of(Path(path)) != digest:
-                    if os.path.basename(path) in hook.line():
-                        return path
-                else:
-                    self._scripts[path] = (digest, now)
-        return ""
 
     def warn(self, text: str) -> None:
         self._tell(text)
@@ -381,12 +363,14 @@ def _short(command: str) -> str:
     return f"`{line[:_SHOWN]}…`" if len(line) > _SHOWN else f"`{line}`"
 
 
-def _signature(path: str) -> Signature | None:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+def _review(source: HookSource) -> str:
+    return "`zot plugin install --force`" if source.origin == "plugin" else "`zot hooks trust`"
+
+
+def changed_file(source: HookSource, hook: Hook) -> str:
+    """Path of a file of the hook that changed since it was trusted; empty if none."""
+    pinned = next(files for each, files in zip(source.hooks, source.pinned, strict=True) if each is hook)
+    return pinned.difference(source.files(hook))
 
 
 def as_untrusted(source: HookSource) -> Untrusted:
@@ -395,5 +379,5 @@ def as_untrusted(source: HookSource) -> Untrusted:
         name=source.name,
         source=source.file,
         runs=tuple(hook.shown() for hook in source.hooks),
-        details=tuple(f"script {path}" for path in source.scripts()),
+        details=tuple(source.covered().lines()),
     )

@@ -4,6 +4,7 @@ starts and expands nothing, so that the user sees what the file says."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any, Literal, cast
 import msgspec
 
 from zot.errors import ConfigError, NotThere
+from zot.features.command_files import CommandFiles
 from zot.system import strict_json
 from zot.system.files import decode_object, is_missing, read_bytes
 from zot.system.json_store import JsonStore
@@ -41,7 +43,7 @@ class ServerLogin(msgspec.Struct, frozen=True, kw_only=True):
 
 class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """A server as configured, unexpanded. ``origin``: ``user``, ``project``, ``flag`` or ``plugin NAME``; ``root``:
-    its directory; ``given``: variables of its origin."""
+    its directory; ``given``: variables of its origin; ``pinned``: the files it ran when its entry was read."""
 
     name: str
     kind: Kind = "stdio"
@@ -57,20 +59,54 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     file: str = ""
     root: str = ""
     given: dict[str, str] = {}
+    pinned: CommandFiles = CommandFiles()
 
     def shown(self, *, values: bool = True) -> str:
-        """The command or URL on one line; without ``values`` the variables and headers, maybe secret, are omitted."""
+        """All its fields on one line; without ``values`` the variables and headers, maybe secret, are omitted."""
         if self.kind == "http":
             pairs = (f"[{name}: {value if values else '…'}]" for name, value in self.headers.items())
-            return " ".join((self.url, *pairs))
+            return " ".join((self.url, *pairs, *self._login_shown(values)))
         from shlex import quote  # for display only
 
         variables = [f"{name}={quote(value) if values else '…'}" for name, value in self.env.items()]
         place = [f"(in {self.cwd})"] if self.cwd else []
-        return " ".join((*variables, quote(self.command), *map(quote, self.args), *place))
+        words = (*variables, quote(self.command), *map(quote, self.args), *place)
+        return " ".join((*words, *self._login_shown(values)))
+
+    def _login_shown(self, values: bool) -> list[str]:
+        login = self.login
+        fields = {
+            "client_id": login.client_id,
+            "client_secret": login.client_secret if values else "…" * bool(login.client_secret),
+            "client_metadata_url": login.client_metadata_url,
+            "scopes": " ".join(login.scopes),
+        }
+        words = [f"{name} {value}" for name, value in fields.items() if value]
+        return [f"[oauth: {', '.join(words)}]"] if words else []
+
+    def files(self) -> CommandFiles:
+        """Files of its project or plugin that its process runs; the user's own servers may run any file."""
+        if self.kind != "stdio" or self.origin in ("user", "flag"):
+            return CommandFiles()
+        import shlex  # only where a project has servers
+
+        from zot.features.command_search import find_files
+
+        root = Path(self.root or os.getcwd())
+        cwd = Path(os.path.normpath(os.path.join(root, os.path.expanduser(self.cwd))))
+        texts = (*self.args, *self.env.values())
+        values = {name: value for name, value in self.given.items() if value != f"${{{name}}}"}
+        return find_files(shlex.join((self.command, *self.args)), texts, root=root, cwd=cwd, values=values)
+
+    def with_files(self) -> ServerConfig:
+        return msgspec.structs.replace(self, pinned=self.files())
+
+    def reviewed_content(self) -> bytes:
+        """The content that trust covers: every field, and the files it runs."""
+        return self.content() + msgspec.json.encode(sorted(self.pinned.files.items()))
 
     def content(self) -> bytes:
-        """The content that trust covers."""
+        """Every field with an effect."""
         parts = (self.kind, self.command, self.args, sorted(self.env.items()), self.cwd)
         return msgspec.json.encode((*parts, self.url, sorted(self.headers.items()), self.login))
 
@@ -147,7 +183,11 @@ def entries_of(
     for name, fields in cast("dict[str, Any]", listed).items():
         try:
             entry = parse_server(name, fields)
-            entries.append(msgspec.structs.replace(entry, origin=origin, file=file, root=str(root), given=given or {}))
+            entry = msgspec.structs.replace(entry, origin=origin, file=file, root=str(root), given=given or {})
+            if origin == "project":
+                check_variables(entry)
+                entry = entry.with_files()
+            entries.append(entry)
         except ConfigError as error:
             problems.append(f"mcp: {file}: {error}")
     return entries
@@ -231,6 +271,20 @@ def fields_of(entry: ServerConfig) -> dict[str, Any]:
 
 
 # --- variables
+
+
+def check_variables(entry: ServerConfig) -> None:
+    """ConfigError if the entry names a variable that looks like a secret, which only the user's own entries may."""
+    from zot.system.secret_variables import looks_like_secret
+
+    login = (entry.login.client_id, entry.login.client_secret)
+    texts = (entry.command, *entry.args, *entry.env.values(), entry.cwd, entry.url, *entry.headers.values(), *login)
+    for name in (name for text in texts for name in re.findall(r"\$\{(\w+)", text)):
+        if looks_like_secret(name):
+            raise ConfigError(
+                f"{entry.name}: a project's entry cannot use ${{{name}}}, which looks like a secret; "
+                f"move the entry to your own {USER_FILE}: `zot mcp add {entry.name} …`"
+            )
 
 
 def expand_variables(entry: ServerConfig, look_up: Callable[[str], str | None]) -> tuple[ServerConfig, list[str]]:

@@ -169,7 +169,7 @@ def create_mcp_host(services: Services, tell: Callable[[str], None], problems: l
         return None
     host = _host(services, entries, tell)
     host.untrusted = {entry.name: entry for entry in waiting}
-    if not found and not waiting:
+    if not found and not waiting and not any(entry.pinned.files for entry in entries.values()):
         host.on_stop = lambda: _remember(services, places, host)
     if not services.front_end.may_log_in:
         found += [untrusted_notice(entry) for entry in host.untrusted.values()]
@@ -283,7 +283,7 @@ def untrusted_servers(services: Services, found: Sequence[ServerConfig], problem
 
     trust, cwd = TrustStore(services.home, services.config.trusted_for_run), services.project
     try:
-        return [entry for entry in asks if not trust.is_trusted(cwd, "mcp", entry.name, entry.content())]
+        return [entry for entry in asks if not is_trusted(trust, cwd, entry)]
     except ConfigError as error:
         problems.append(f"mcp: {error}")
         return asks
@@ -291,6 +291,13 @@ def untrusted_servers(services: Services, found: Sequence[ServerConfig], problem
 
 def needs_trust(entry: ServerConfig) -> bool:
     return entry.origin == "project"
+
+
+def is_trusted(trust: TrustStore, project: Path, entry: ServerConfig) -> bool:
+    """A server with a file that cannot be read is never trusted."""
+    if entry.pinned.unreadable():
+        return False
+    return trust.is_trusted(project, "mcp", entry.name, entry.reviewed_content())
 
 
 def untrusted_notice(entry: ServerConfig) -> str:
@@ -318,7 +325,7 @@ def _state(home: Path, cwd: Path, entry: ServerConfig) -> str:
 
 def _may_run(home: Path, cwd: Path, entry: ServerConfig) -> bool:
     try:
-        return not needs_trust(entry) or TrustStore(home).is_trusted(cwd, "mcp", entry.name, entry.content())
+        return not needs_trust(entry) or is_trusted(TrustStore(home), cwd, entry)
     except ConfigError:
         return False  # reported elsewhere
 

@@ -384,8 +384,15 @@ class McpHost:
     def untrusted_items(self) -> list[Untrusted]:
         from zot.features.trust import Untrusted
 
+        self.untrusted = {name: entry.with_files() for name, entry in self.untrusted.items()}
         return [
-            Untrusted(kind="mcp", name=entry.name, source=entry.file, runs=(entry.shown(),))
+            Untrusted(
+                kind="mcp",
+                name=entry.name,
+                source=entry.file,
+                runs=(entry.shown(),),
+                details=tuple(entry.pinned.lines()),
+            )
             for entry in self.untrusted.values()
         ]
 
@@ -404,14 +411,17 @@ class McpHost:
 
     def trust(self, name: str, *, save: bool = True) -> None:
         """Trust a server after review; without ``save`` only in this run."""
+        from zot.errors import ConfigError
         from zot.features.mcp.list_cache import load_lists
         from zot.features.trust import TrustStore, run_entry
 
+        if changed := self.untrusted[name].pinned.difference(self.untrusted[name].files()):
+            raise ConfigError(f"{name} stays untrusted: {changed} changed during the review, or cannot be read")
         entry = self.untrusted.pop(name)
         if save:
-            TrustStore(self.home).trust(self._project, "mcp", name, entry.content())
+            TrustStore(self.home).trust(self._project, "mcp", name, entry.reviewed_content())
         else:
-            self.trusted_for_run.append(run_entry("mcp", name, entry.content()))
+            self.trusted_for_run.append(run_entry("mcp", name, entry.reviewed_content()))
         known = self._known()
         known.entries[name] = entry
         known.lists[name] = load_lists(self.home, entry)

@@ -202,6 +202,9 @@ class ManagedServer:
 
     async def _connected(self) -> McpSession:
         """An initialized session; retried with the other protocol if the server accepts only that."""
+        if changed := await asyncio.to_thread(changed_file, self.entry):
+            review = f"zot mcp trust {self.name}" if self.entry.origin == "project" else "zot plugin install --force"
+            raise McpError(f"{self.name}: {changed} changed since you trusted it; review it: `{review}`")
         entry, self.missing = expand_variables(self.entry, self._owner.environment_for(self.entry))
         era: Era = self.listed.era if self.listed is not None else ""
         try:
@@ -389,6 +392,11 @@ def _resource_row(row: dict[str, Any]) -> ResourceRow | None:
         return None  # cannot be written after an @
     name = text_of(row.get("title")) or text_of(row.get("name"))
     return ResourceRow(uri, name[:200], text_of(row.get("description"))[:200])
+
+
+def changed_file(entry: ServerConfig) -> str:
+    """Path of a file of the server that changed since its entry was read; empty if none."""
+    return entry.pinned.difference(entry.files())
 
 
 def working_directory(entry: ServerConfig) -> Path:

@@ -12,6 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from zot.errors import ConfigError, ZotError, describe_error
+from zot.features.command_files import CommandFiles, merge_files
 from zot.features.hooks.config import HookSource, hooks_of
 from zot.features.mcp.config import ServerConfig, decode, entries_of
 from zot.features.plugins.manifest import PluginManifest, read_manifest
@@ -50,10 +51,15 @@ class PluginComponents(msgspec.Struct, frozen=True, kw_only=True):
         told += [f"MCP server {entry.name}: {entry.shown()}" for entry in self.servers]
         told += [f"hook {hook.shown()}" for hook in (self.hooks.hooks if self.hooks is not None else ())]
         told += [f"templates /{place.prefix}… in {place.root.name}/" for place in self.commands]
-        return told
+        return told + self.covered().lines()
+
+    def covered(self) -> CommandFiles:
+        """Files that its hooks and servers run."""
+        hooks = self.hooks.pinned if self.hooks is not None else ()
+        return merge_files((*hooks, *(entry.pinned for entry in self.servers)))
 
     def digest(self) -> str:
-        servers = [(entry.name, entry.content().decode()) for entry in self.servers]
+        servers = [(entry.name, entry.reviewed_content().decode()) for entry in self.servers]
         hooks = self.hooks.content().decode() if self.hooks is not None else ""
         return sha256(msgspec.json.encode((servers, hooks)))
 
@@ -133,7 +139,7 @@ def _servers(
             continue
         for entry in found:
             named = msgspec.structs.replace(entry, name=f"plugin_{manifest.name}_{entry.name}")
-            yield named if is_claude else _unexpanded(named)
+            yield (named if is_claude else _unexpanded(named)).with_files()
 
 
 def _unexpanded(entry: ServerConfig) -> ServerConfig:
@@ -154,7 +160,7 @@ def _hooks(manifest: PluginManifest, paths: _Paths, given: dict[str, str], probl
     if not found:
         return None
     variables = {name: value for name, value in given.items() if name.startswith("CLAUDE_")}
-    return HookSource(
+    source = HookSource(
         name=label,
         file=str(root),
         origin="plugin",
@@ -163,6 +169,7 @@ def _hooks(manifest: PluginManifest, paths: _Paths, given: dict[str, str], probl
         hooks=tuple(found),
         given=variables,
     )
+    return source.with_files()
 
 
 def _object(path: Path, problems: list[str]) -> dict[str, Any] | None:
@@ -248,7 +255,7 @@ def _loaded(home: Path, name: str, row: PluginEntry) -> LoadedPlugin:
         parts = parts_of(manifest, home / DATA / name)
     except (ZotError, OSError) as error:
         return LoadedPlugin(name, row, wrong=describe_error(error) if isinstance(error, OSError) else str(error))
-    if parts.digest() != row.accepted:
+    if parts.digest() != row.accepted or parts.covered().unreadable():
         wrong = "changed since you accepted it and was skipped; review it: `zot plugin install --force`"
         return LoadedPlugin(name, row, manifest, parts, wrong)
     return LoadedPlugin(name, row, manifest, parts)

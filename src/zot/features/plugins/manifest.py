@@ -96,8 +96,8 @@ def _claude(root: Path, fields: dict[str, Any]) -> PluginManifest:
 
 
 def _checked_name(name: Any, file: str) -> str:
-    if not isinstance(name, str) or _NAME.fullmatch(name) is None or name.startswith(".") or ".." in name:
-        raise ZotError(f'{file}: "name": expected 1 to 64 lower-case letters, digits, dots and hyphens')
+    if not isinstance(name, str) or _NAME.fullmatch(name) is None or name[0] in ".-" or ".." in name:
+        raise ZotError(f'{file}: "name": expected 1 to 64 lower-case letters and digits; dots and hyphens not first')
     return name
 
 

@@ -87,8 +87,8 @@ _KINDS: dict[UntrustedKind, _Kind] = {
     ),
     "mcp": _Kind(
         "MCP servers",
-        "They run with your rights when the model uses them. Their commands are listed below.",
-        "until an entry changes",
+        "They run with your rights when the model uses them. Their entries and files are listed below.",
+        "until an entry or a file changes",
     ),
     "hooks": _Kind(
         "hooks",
@@ -96,7 +96,7 @@ _KINDS: dict[UntrustedKind, _Kind] = {
             "They are commands that run with your rights, without asking, while the agent works. Review them "
             "before you trust them."
         ),
-        "until a command or a script changes",
+        "until a command or a file changes",
     ),
 }
 
