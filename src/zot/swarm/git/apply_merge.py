@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from zot.errors import GitFailed, describe_error
+from zot.features.checkpoints.file_state import encode_path, unpacked
 from zot.system.files import make_private_dir, replace_file, sync_dir, write_atomic
 from zot.system.jail.jailed_files import linkless_path, set_mode
 from zot.system.safe_open import open_buffered, open_regular, read_whole
@@ -56,13 +57,16 @@ class PartiallyApplied(GitFailed):
 
 
 def state(path: str) -> str:
-    """A file's kind, executable bit and content hash."""
+    """A file's kind, executable bit and content hash. A directory counts as missing: its files have their own state,
+    and no file can replace it while it has any."""
     try:
         info = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         return _GONE
     if stat.S_ISLNK(info.st_mode):
         return f"link {sha256(os.fsencode(os.readlink(path))).hexdigest()}"
+    if stat.S_ISDIR(info.st_mode):
+        return _GONE
     if not stat.S_ISREG(info.st_mode):
         return f"other {info.st_mode}"
     kind = "program" if info.st_mode & stat.S_IXUSR else "file"
@@ -116,7 +120,7 @@ def prepare(directory: Path, journal: MergeJournal, fresh: Path) -> None:
                     os.close(fd)
     sync_dir(place / "old")
     sync_dir(place / "new")
-    write_atomic(place / JOURNAL, msgspec.json.encode(journal))
+    write_atomic(place / JOURNAL, msgspec.json.encode(_recoded(journal, encode_path)))
 
 
 def _save_old(source: str, target: Path) -> None:
@@ -175,11 +179,18 @@ def pending_journals(agents: Path, top: str) -> list[tuple[Path, MergeJournal]]:
     """Journals of merges into this working tree that were killed; call it with the merge lock."""
     found: list[tuple[Path, MergeJournal]] = []
     for path in sorted(agents.glob(f"*/{PLACE}/{JOURNAL}")):
-        with suppress(OSError, msgspec.DecodeError, msgspec.ValidationError):
+        with suppress(OSError, ValueError, msgspec.DecodeError, msgspec.ValidationError):
             journal = msgspec.json.decode(read_whole(path, _LARGEST_JOURNAL), type=MergeJournal)
+            journal = _recoded(journal, unpacked)
             if journal.top == top:
                 found.append((path.parent.parent, journal))
     return found
+
+
+def _recoded(journal: MergeJournal, recode: Callable[[str], str]) -> MergeJournal:
+    """With all paths changed for JSON, or back: a path need not be UTF-8."""
+    changes = tuple(msgspec.structs.replace(change, path=recode(change.path)) for change in journal.changes)
+    return msgspec.structs.replace(journal, top=recode(journal.top), changes=changes, entries=recode(journal.entries))
 
 
 def _ordered(changes: Sequence[MergeChange]) -> list[tuple[int, MergeChange]]:
