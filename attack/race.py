@@ -34,7 +34,7 @@ from zot.system.jail.policy import jailed_environment, policy_for
 from zot.system.processes import spawn
 
 LEVELS = ("full", "reduced")
-SHARES = {"read": 26, "write": 8, "edit": 8, "rewind": 4, "merge": 4}  # of a hundred, at each level
+SHARES = {"read": 30, "write": 10, "edit": 10, "rewind": 4, "merge": 4}  # tries per hundred of --tries, at each level
 _PLACES = ("here/secret", "file")
 _SWAP = """
 import ctypes
@@ -198,7 +198,7 @@ for _level in LEVELS:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="attack.race", description="Links swapped in while files are opened.")
-    parser.add_argument("--tries", type=int, default=100_000, help="of all tools at both levels together")
+    parser.add_argument("--tries", type=int, default=100_000, help="of read, write and edit at both levels together")
     tries = parser.parse_args().tries
     leaks: list[str] = []
     for level in LEVELS:
