@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,10 @@ from zot.agent.tools.read import ReadTool
 from zot.agent.tools.workspace import Workspace, WorkspaceTool
 from zot.agent.tools.write import WriteTool
 from zot.core.tool import ToolContext
-from zot.errors import ToolError
+from zot.errors import ToolError, ZotError
+from zot.features.checkpoints.file_state import MISSING, FileState, Objects, capture_linkless, of_content, restore
+from zot.swarm.git import apply_merge
+from zot.swarm.git.apply_merge import MergeChange, MergeJournal
 from zot.system import process_setup
 from zot.system.files import find_program
 from zot.system.jail.jail import Jail, JailSupport, detect_support
@@ -30,7 +34,8 @@ from zot.system.jail.policy import jailed_environment, policy_for
 from zot.system.processes import spawn
 
 LEVELS = ("full", "reduced")
-SHARES = {"read": 30, "write": 10, "edit": 10}  # of a hundred, at each level
+SHARES = {"read": 30, "write": 10, "edit": 10, "rewind": 4, "merge": 4}  # tries per hundred of --tries, at each level
+_PLACES = ("here/secret", "file")
 _SWAP = """
 import ctypes
 swap = ctypes.CDLL(None).renameat2
@@ -76,6 +81,8 @@ async def _race(workspace: Workspace, name: str, tries: int) -> str:
     )
     try:
         await asyncio.to_thread(_wait_for, project / "started")
+        if name in ("rewind", "merge"):
+            return await asyncio.to_thread(_restore if name == "rewind" else _merge, project, tries)
         return await _work(_tool(workspace, name), name, tries)
     finally:
         tree.kill()
@@ -95,7 +102,7 @@ def _tool(workspace: Workspace, name: str) -> WorkspaceTool:
 async def _work(tool: Any, name: str, tries: int) -> str:
     refused = worked = 0
     for number in range(tries):
-        path = ("here/secret", "file")[number % 2]
+        path = _PLACES[number % 2]
         arguments: dict[str, Any] = {"path": path}
         if name == "write":
             arguments["content"] = f"inside {number}\n"
@@ -117,6 +124,55 @@ async def _work(tool: Any, name: str, tries: int) -> str:
     if not refused or not worked:
         return f"it was no race: {refused} refused and {worked} done of {tries}"
     return ""
+
+
+def _restore(project: Path, tries: int) -> str:
+    """What `/rewind` does with one file: it removes and writes it, without a jail of its own."""
+    objects = Objects(project.parent / "objects")
+    written = of_content(b"inside again\n", 0o644, objects)
+    return _repeat(tries, lambda number: _rewind_one(str(project / _PLACES[number % 2]), written, objects, number))
+
+
+def _rewind_one(path: str, written: FileState, objects: Objects, number: int) -> str:
+    current = capture_linkless(path, objects)
+    if current.kind == "file" and SECRET.encode() in (objects.read(current.digest) or b""):
+        return f"try {number} saved the content of an outside file"
+    if current.kind != "link":  # a deleted link would end the race
+        restore(path, MISSING if number % 20 == 0 else written, objects)
+    return ""
+
+
+def _merge(project: Path, tries: int) -> str:
+    """What `zot swarm merge` does with one file of a working tree that a jailed process changes."""
+    fresh, directory = project.parent / "fresh", project.parent / "worker"
+
+    def one(number: int) -> str:
+        path = _PLACES[number % 2]
+        (fresh / "here").mkdir(parents=True, exist_ok=True)
+        (fresh / path).write_text(f"merged {number}\n")
+        before, after = (apply_merge.state(str(place / path)) for place in (project, fresh))
+        journal = MergeJournal(top=str(project), changes=(MergeChange(path=path, before=before, after=after),))
+        if not before.startswith("file "):
+            return ""
+        apply_merge.prepare(directory, journal, fresh)
+        if SECRET in (directory / "landing" / "old" / "0").read_text():
+            return f"try {number} saved the content of an outside file"
+        apply_merge.apply_files(directory, journal)
+        return ""
+
+    return _repeat(tries, one)
+
+
+def _repeat(tries: int, one: Callable[[int], str]) -> str:
+    refused = worked = 0
+    for number in range(tries):
+        try:
+            if leak := one(number):
+                return leak
+            worked += 1
+        except (OSError, ZotError):
+            refused += 1
+    return "" if refused and worked else f"it was no race: {refused} refused and {worked} done of {tries}"
 
 
 def _nobody(text: str) -> None: ...
@@ -142,7 +198,7 @@ for _level in LEVELS:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="attack.race", description="Links swapped in while files are opened.")
-    parser.add_argument("--tries", type=int, default=100_000, help="of all tools at both levels together")
+    parser.add_argument("--tries", type=int, default=100_000, help="of read, write and edit at both levels together")
     tries = parser.parse_args().tries
     leaks: list[str] = []
     for level in LEVELS:

@@ -7,8 +7,8 @@ import re
 
 from fuzz.cases import cut
 from fuzz.reader import holds, reader, text_of
-from zot.features.export.export import Redaction
 from zot.features.export.html_page import rendered
+from zot.features.export.redaction import Redaction
 from zot.frontends.terminal.dialogs.call_details import call_rows
 from zot.frontends.terminal.screen import tool_output
 from zot.frontends.terminal.screen.tool_view import ToolView

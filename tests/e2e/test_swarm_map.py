@@ -298,3 +298,10 @@ def test_a_race_whose_supervisor_cannot_be_kept_alive_ends_with_a_line(zot: Zot)
         assert "failed  try-1" in out.decode() and "lost: the supervisor was killed" in out.decode()
         assert "zot swarm rm --force try-1 removes" in said.decode()
         swarm.close()
+
+
+def test_map_that_started_no_worker_leaves_no_results(swarm: SwarmHome, zot: Zot) -> None:
+    for _ in range(2):  # the second attempt fails for the same reason, not because of a file
+        ran = swarm("map", items(zot, "one"), "tell {item}", "--on", "ray")
+        assert ran.code != 0 and "already exists" not in ran.err, ran.err
+        assert not (zot.project / "list.results.jsonl").exists()

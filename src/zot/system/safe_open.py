@@ -32,9 +32,9 @@ class SymlinkEscape(OSError):
 # Reading.
 
 
-def open_regular(path: AnyPath, within: AnyPath | None = None) -> int:
+def open_regular(path: AnyPath, within: AnyPath | None = None, *, follow: bool = True) -> int:
     """A read-only descriptor of a regular file, else OSError. LeadsOut if the real file is not below ``within``."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW))
     try:
         check_regular(fd, path)
         if within is not None:
@@ -48,13 +48,15 @@ def open_regular(path: AnyPath, within: AnyPath | None = None) -> int:
     return fd
 
 
-def open_buffered(path: AnyPath, within: AnyPath | None = None) -> BufferedReader:
-    return os.fdopen(open_regular(path, within), "rb")
+def open_buffered(path: AnyPath, within: AnyPath | None = None, *, follow: bool = True) -> BufferedReader:
+    return os.fdopen(open_regular(path, within, follow=follow), "rb")
 
 
-def read_whole(path: AnyPath, limit: int = LARGEST_SETTINGS, within: AnyPath | None = None) -> bytes:
+def read_whole(
+    path: AnyPath, limit: int = LARGEST_SETTINGS, within: AnyPath | None = None, *, follow: bool = True
+) -> bytes:
     """All of a file; TooLarge if it has more than ``limit``, whatever its reported size."""
-    with open_buffered(path, within) as file:
+    with open_buffered(path, within, follow=follow) as file:
         data = read_at_most(file, limit + 1)
     if len(data) > limit:
         raise TooLarge(path, limit)

@@ -8,8 +8,8 @@ from typing import Any
 from unittest.mock import patch
 
 from tests.conformance.hostile.row import ROWS, WIDTH, Row, fresh, rows
-from zot.features.export.export import Redaction
 from zot.features.export.html_page import rendered
+from zot.features.export.redaction import Redaction
 from zot.frontends.terminal.editor.popups import file_mention
 from zot.frontends.terminal.editor.submission import clean
 from zot.system.visible_text import escape_lines, has_invisible, spelled_start

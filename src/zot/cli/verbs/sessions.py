@@ -90,7 +90,8 @@ def _rewind(store: SessionStore, arguments: ParsedArguments) -> int:
 
 def _export(store: SessionStore, arguments: ParsedArguments) -> int:
     from zot.core.session.fork import default_destination, export_session
-    from zot.features.export.export import checked_format, export, format_of, redaction
+    from zot.features.export.export import checked_format, export, format_of
+    from zot.features.export.redaction import redaction
 
     scrub, hide = arguments.has("--scrub"), arguments.has("--redact")
     source, destination = _session(store, arguments.word(0)), arguments.word(1) or default_destination()

@@ -25,7 +25,7 @@ from zot.core.session.session_file import read_lines
 from zot.core.session.store import SessionStore, find_session
 from zot.core.session.summary import Summary, summarise
 from zot.errors import SessionError, UsageError
-from zot.features.export.export import Redaction, redaction
+from zot.features.export.redaction import Redaction, redaction
 from zot.features.recording.feature import versions
 from zot.features.recording.journal_file import encoded, plain
 from zot.features.recording.reader import Recording, read_recording

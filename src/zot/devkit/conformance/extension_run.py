@@ -125,7 +125,8 @@ class ExtensionRun:
         question = self.host.ask(asked, **extra)
         return await self.settled(question, check, within)
 
-    async def settled(self, question: Question, check: str, within: float) -> Question | None:
+    async def settled(self, question: Question, check: str, within: float, *, probe: bool = False) -> Question | None:
+        """``probe``: an end of the process is not reported as the fault of this request."""
         if await self.host.answer(question, within):
             return question
         self._silent.add((question.kind, question.name))
@@ -138,7 +139,8 @@ class ExtensionRun:
             why = f"the answer took {question.answered - question.asked:.1f} s, expected at most {within:g} s"
         else:
             why = await self.why_silent(within)
-        self.verdicts.failed(check, f"{_what(question)}: {why}", sent, began)
+        subject = "" if probe and self.host.exit_code is not None else f"{_what(question)}: "
+        self.verdicts.failed(check, f"{subject}{why}", sent, began)
         return None
 
     async def why_silent(self, within: float) -> str:
@@ -166,7 +168,7 @@ class ExtensionRun:
             self.verdicts.failed(id, await self.why_silent(0), line.rstrip())
             return False
         asked = self.probe()
-        if asked is not None and await self.answered(asked, id, self.limit(asked)) is None:
+        if asked is not None and await self.settled(self.host.ask(asked), id, self.limit(asked), probe=True) is None:
             return False
         self.verdicts.passed(id)
         return True

@@ -129,6 +129,7 @@ class FileState(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 MISSING = FileState()
+PARENT_IS_LINK = "a parent directory is now a link"
 
 
 def encode_path(path: str) -> str:
@@ -148,6 +149,21 @@ def unpacked(text: str) -> str:
 def capture(path: str, objects: Objects, *, largest: int = LARGEST) -> FileState:
     """The current state, with its content stored if possible; OSError only if the store fails."""
     return _state(path, objects, largest)
+
+
+def capture_linkless(path: str, objects: Objects) -> FileState:
+    """As ``capture``, but ``other`` if a parent directory is a link."""
+    from zot.system.jail.jailed_files import linkless_path
+
+    try:
+        with linkless_path(path) as place:
+            return capture(place, objects)
+    except (FileNotFoundError, NotADirectoryError):
+        return MISSING
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        return FileState("other", why=PARENT_IS_LINK)
 
 
 def read_state(path: str) -> FileState:
@@ -176,7 +192,7 @@ def _state(path: str, objects: Objects | None, largest: int) -> FileState:
     if info.st_size > largest:
         return FileState("file", "", info.st_size, mode, why=_too_large(largest))
     try:
-        data = read_whole(path, largest)
+        data = read_whole(path, largest, follow=False)
     except OSError as error:
         return FileState("file", "", info.st_size, mode, why=f"cannot read it: {error.strerror or error}")
     return FileState("file", digest_of(data) if objects is None else objects.keep(data), len(data), mode)
@@ -191,30 +207,40 @@ def _too_large(limit: int) -> str:
 
 def restore(path: str, wanted: FileState, objects: Objects) -> None:
     """Raises OSError with a displayable text; the path is then unchanged."""
-    directory = os.path.dirname(path)
-    if os.path.realpath(directory) != directory:
-        raise OSError(errno.ELOOP, "a parent directory is now a link", path)
+    from zot.system.jail.jailed_files import linkless_path  # only to restore: it loads ctypes
+
     if wanted.kind == "missing":
-        with suppress(FileNotFoundError):
-            os.unlink(path)
+        with suppress(FileNotFoundError), linkless_path(path) as place:
+            os.unlink(place)
         return
     if wanted.kind == "other" or (wanted.kind == "file" and not wanted.digest):
         raise OSError(errno.ENODATA, wanted.why or "it was not saved", path)
     data = objects.read(wanted.digest) if wanted.kind == "file" else b""
     if data is None:
         raise OSError(errno.ENODATA, "its saved content is missing", path)
-    os.makedirs(directory, mode=0o755, exist_ok=True)
-    if wanted.kind == "link":
-        target = unpacked(wanted.target)
-        name = temporary_name(path)
-        os.symlink(target, name)
-        try:
-            os.replace(name, path)
-        except OSError:
-            os.unlink(name)
-            raise
-    else:
-        _write(path, data, wanted.mode)
+    with linkless_path(path, make=True) as place:
+        if wanted.kind == "link":
+            _link(place, unpacked(wanted.target))
+        else:
+            _write(place, data, wanted.mode)
+
+
+def remove_directory(path: str) -> None:
+    """Removes an empty directory; OSError if it is not one, or a parent directory is a link."""
+    from zot.system.jail.jailed_files import linkless_path
+
+    with linkless_path(path) as place:
+        os.rmdir(place)
+
+
+def _link(path: str, target: str) -> None:
+    name = temporary_name(path)
+    os.symlink(target, name)
+    try:
+        os.replace(name, path)
+    except OSError:
+        os.unlink(name)
+        raise
 
 
 def _write(path: str, data: bytes, mode: int) -> None:
@@ -223,9 +249,11 @@ def _write(path: str, data: bytes, mode: int) -> None:
     except FileNotFoundError:
         ours = False
     if ours:
-        replace_file(Path(path), data)  # preserves owner, attributes and hard links
-        if stat.S_IMODE(os.stat(path).st_mode) != mode:
-            os.chmod(path, mode)
+        from zot.system.jail.jailed_files import set_mode
+
+        replace_file(Path(path), data, follow=False)  # preserves owner, attributes and hard links
+        if stat.S_IMODE(os.lstat(path).st_mode) != mode:
+            set_mode(path, mode)
         return
     new = PendingFile(path, 0o600)
     try:

@@ -15,7 +15,17 @@ from zot.core.session.turn_history import PromptTurn
 from zot.features.checkpoints.change_log import Event, FileChange, UntrackedCommand
 from zot.features.checkpoints.change_recorder import FileChangeRecorder
 from zot.features.checkpoints.diff import Counted, counted, diff_summary, differences
-from zot.features.checkpoints.file_state import MISSING, FileState, Objects, capture, read_state, restore, unpacked
+from zot.features.checkpoints.file_state import (
+    MISSING,
+    PARENT_IS_LINK,
+    FileState,
+    Objects,
+    capture_linkless,
+    read_state,
+    remove_directory,
+    restore,
+    unpacked,
+)
 from zot.provider.messages import utc_now
 
 REWIND = "rewind"  # author of a change, in a log
@@ -110,9 +120,10 @@ def apply_plan(keeping: FileChangeRecorder, items: Sequence[RestoreItem]) -> Res
     ready: list[tuple[RestoreItem, FileChange]] = []
     failed: list[tuple[str, str]] = []
     for item in items:
-        current = capture(item.path, keeping.place.objects)
+        current = capture_linkless(item.path, keeping.place.objects)
         if current.kind == "other" or (current.kind == "file" and not current.digest):
-            failed.append((item.path, f"cannot save its current content: {current.why}"))
+            reason = current.why if current.why == PARENT_IS_LINK else f"cannot save its current content: {current.why}"
+            failed.append((item.path, reason))
             continue
         ready.append((item, keeping.change(REWIND, item.path, current, item.target, prompt=now)))
     if ready:
@@ -132,7 +143,7 @@ def apply_plan(keeping: FileChangeRecorder, items: Sequence[RestoreItem]) -> Res
             for directory in sorted({unpacked(place) for place in item.made}, key=len, reverse=True):
                 with suppress(OSError, ValueError):
                     if os.path.commonpath([directory, item.path]) == directory:
-                        os.rmdir(directory)
+                        remove_directory(directory)
         done.append(item)
     return RestoreReport(tuple(done), tuple(failed))
 

@@ -230,24 +230,24 @@ class TranscriptRepair:
             settled, self._made = 0, ()
         out = list(self._made)
         made = len(out)
-        waiting: list[str] = []  # ids still without result, in order; small servers repeat ids, so no set
+        waiting = _Waiting()
         for place in range(settled, len(messages)):
             message = messages[place]
             if message.role == "tool":
-                message = _answering(message, waiting)
+                message = waiting.answer(message)
             else:
                 if waiting:
-                    _fill(out, waiting)
+                    _fill(out, waiting.ids())
                 if ToolResultBlock in map(type, message.content):
                     message = _keeping(message, [not isinstance(block, ToolResultBlock) for block in message.content])
-                waiting = [block.id for block in message.content if isinstance(block, ToolCallBlock)]
+                waiting = _Waiting(block.id for block in message.content if isinstance(block, ToolCallBlock))
             if message.content:
                 out.append(message)
             if not waiting:
                 settled, made = place + 1, len(out)
         self._settled, self._made = messages[:settled], tuple(out[:made])
         if waiting:
-            _fill(out, waiting)
+            _fill(out, waiting.ids())
         return tuple(out)
 
 
@@ -255,30 +255,49 @@ def repaired(messages: Sequence[Message]) -> tuple[Message, ...]:
     return TranscriptRepair()(messages)
 
 
-def _answering(message: Message, waiting: list[str]) -> Message:
-    if waiting == [block.call_id if isinstance(block, ToolResultBlock) else None for block in message.content]:
-        waiting.clear()
-        return message  # the usual case: every step passes the whole transcript
-    counts: dict[str, int] = {}
-    for id in waiting:
-        counts[id] = counts.get(id, 0) + 1
-    kept = _keeping(message, [_answers(block, counts) for block in message.content])
-    left: list[str] = []
-    for id in reversed(waiting):  # of a repeated id, the first was answered
-        if counts[id]:
-            counts[id] -= 1
-            left.append(id)
-    waiting[:] = reversed(left)
-    return kept
+class _Waiting:
+    """Ids of calls still without result, in order; small servers repeat ids, so they are counted.
+    Each result costs one step, also if every one is in its own message."""
 
+    def __init__(self, ids: Iterable[str] = ()) -> None:
+        self._ids = list(ids)
+        self._answered = 0  # of the counted ones
+        self._counts: dict[str, int] | None = None
 
-def _answers(block: Block, counts: dict[str, int]) -> bool:
-    if not isinstance(block, ToolResultBlock):
+    def __bool__(self) -> bool:
+        return len(self._ids) > self._answered
+
+    def ids(self) -> list[str]:
+        if self._counts is None:
+            return self._ids
+        left: list[str] = []
+        counts = self._counts.copy()
+        for id in reversed(self._ids):  # of a repeated id, the first was answered
+            if counts[id]:
+                counts[id] -= 1
+                left.append(id)
+        return left[::-1]
+
+    def answer(self, message: Message) -> Message:
+        """The message without results of other calls."""
+        if self._counts is None:
+            if self._ids == [b.call_id if isinstance(b, ToolResultBlock) else None for b in message.content]:
+                self._answered = len(self._ids)
+                self._counts = dict.fromkeys(self._ids, 0)
+                return message  # the usual case: every step passes the whole transcript
+            self._counts = {}
+            for id in self._ids:
+                self._counts[id] = self._counts.get(id, 0) + 1
+        return _keeping(message, [self._take(block) for block in message.content])
+
+    def _take(self, block: Block) -> bool:
+        if not isinstance(block, ToolResultBlock):
+            return True
+        if not self._counts or not self._counts.get(block.call_id):
+            return False
+        self._counts[block.call_id] -= 1
+        self._answered += 1
         return True
-    if not counts.get(block.call_id):
-        return False
-    counts[block.call_id] -= 1
-    return True
 
 
 def _keeping(message: Message, keep: list[bool]) -> Message:

@@ -16,7 +16,7 @@ import msgspec
 from zot.cli.arguments import ParsedArguments, parse
 from zot.cli.output import print_notice, redraw_line, show_path
 from zot.cli.verb_table import options
-from zot.errors import NotThere, UsageError, describe_error
+from zot.errors import NotThere, UsageError, ZotError, describe_error
 from zot.frontends.console import run_loop
 from zot.swarm.cli.main import amount, request, starter
 from zot.swarm.fanout.map import (
@@ -57,6 +57,11 @@ def run(verb: str, argv: list[str]) -> int:
         print_notice(f"zot: interrupted; {_words(work.progress, plan)}")
         print_notice(f"zot: {_resume_command(arguments)} continues it; running workers are not stopped")
         return 130
+    except ZotError:
+        line.end()
+        if not again and not results.rows and not work.progress.running:
+            output.unlink(missing_ok=True)  # no worker started: the same command must work again
+        raise
     line.end()
     print_notice(_words(work.progress, plan))
     if work.stopped:

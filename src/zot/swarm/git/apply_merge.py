@@ -6,9 +6,10 @@ was killed; a failure is rolled back.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -16,7 +17,9 @@ from pathlib import Path
 import msgspec
 
 from zot.errors import GitFailed, describe_error
+from zot.features.checkpoints.file_state import encode_path, unpacked
 from zot.system.files import make_private_dir, replace_file, sync_dir, write_atomic
+from zot.system.jail.jailed_files import linkless_path, set_mode
 from zot.system.safe_open import open_buffered, open_regular, read_whole
 from zot.system.temp_files import PendingFile, remove_tree, temporary_name
 
@@ -54,17 +57,20 @@ class PartiallyApplied(GitFailed):
 
 
 def state(path: str) -> str:
-    """A file's kind, executable bit and content hash."""
+    """A file's kind, executable bit and content hash. A directory counts as missing: its files have their own state,
+    and no file can replace it while it has any."""
     try:
         info = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         return _GONE
     if stat.S_ISLNK(info.st_mode):
         return f"link {sha256(os.fsencode(os.readlink(path))).hexdigest()}"
+    if stat.S_ISDIR(info.st_mode):
+        return _GONE
     if not stat.S_ISREG(info.st_mode):
         return f"other {info.st_mode}"
     kind = "program" if info.st_mode & stat.S_IXUSR else "file"
-    with open_buffered(path) as file:
+    with open_buffered(path, follow=False) as file:
         digest = sha256()
         while part := file.read(1 << 20):
             digest.update(part)
@@ -101,12 +107,8 @@ def prepare(directory: Path, journal: MergeJournal, fresh: Path) -> None:
         make_private_dir(place / name)
     for number, change in enumerate(journal.changes):
         if change.before:
-            source = os.path.join(journal.top, change.path)
-            target = place / "old" / str(number)
-            if os.path.islink(source):
-                os.symlink(os.readlink(source), target)
-            elif stat.S_ISREG(os.lstat(source).st_mode):
-                write_atomic(target, read_whole(source, _LARGEST_FILE), 0o700 if os.access(source, os.X_OK) else 0o600)
+            with linkless_path(os.path.join(journal.top, change.path), journal.top) as source:
+                _save_old(source, place / "old" / str(number))
         if change.after:
             path = place / "new" / str(number)
             os.rename(fresh / change.path, path)
@@ -118,7 +120,15 @@ def prepare(directory: Path, journal: MergeJournal, fresh: Path) -> None:
                     os.close(fd)
     sync_dir(place / "old")
     sync_dir(place / "new")
-    write_atomic(place / JOURNAL, msgspec.json.encode(journal))
+    write_atomic(place / JOURNAL, msgspec.json.encode(_recoded(journal, encode_path)))
+
+
+def _save_old(source: str, target: Path) -> None:
+    mode = os.lstat(source).st_mode
+    if stat.S_ISLNK(mode):
+        os.symlink(os.readlink(source), target)
+    elif stat.S_ISREG(mode):
+        write_atomic(target, read_whole(source, _LARGEST_FILE, follow=False), 0o700 if mode & stat.S_IXUSR else 0o600)
 
 
 def apply_files(directory: Path, journal: MergeJournal) -> None:
@@ -169,11 +179,18 @@ def pending_journals(agents: Path, top: str) -> list[tuple[Path, MergeJournal]]:
     """Journals of merges into this working tree that were killed; call it with the merge lock."""
     found: list[tuple[Path, MergeJournal]] = []
     for path in sorted(agents.glob(f"*/{PLACE}/{JOURNAL}")):
-        with suppress(OSError, msgspec.DecodeError, msgspec.ValidationError):
+        with suppress(OSError, ValueError, msgspec.DecodeError, msgspec.ValidationError):
             journal = msgspec.json.decode(read_whole(path, _LARGEST_JOURNAL), type=MergeJournal)
+            journal = _recoded(journal, unpacked)
             if journal.top == top:
                 found.append((path.parent.parent, journal))
     return found
+
+
+def _recoded(journal: MergeJournal, recode: Callable[[str], str]) -> MergeJournal:
+    """With all paths changed for JSON, or back: a path need not be UTF-8."""
+    changes = tuple(msgspec.structs.replace(change, path=recode(change.path)) for change in journal.changes)
+    return msgspec.structs.replace(journal, top=recode(journal.top), changes=changes, entries=recode(journal.entries))
 
 
 def _ordered(changes: Sequence[MergeChange]) -> list[tuple[int, MergeChange]]:
@@ -190,22 +207,37 @@ def _change(top: str, change: MergeChange, content: Path) -> bool:
         if change.after:
             raise FileChanged(f"{blocked} blocks {change.path}")
         return False
-    now = state(target)
+    try:
+        with linkless_path(target, top, make=not change.before) as place:
+            changed = _change_at(place, change, content)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if not change.after:
+            return False
+        raise FileChanged(f"{change.path} changed during the merge") from error
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise FileChanged(f"{change.path} changed during the merge: {error.strerror}") from error
+    if changed and not change.after:
+        _prune(top, os.path.dirname(target))
+    return changed
+
+
+def _change_at(place: str, change: MergeChange, content: Path) -> bool:
+    """``place`` is a name that no rename changes."""
+    now = state(place)
     if now == change.after:
         return False
     if now != change.before:
         raise FileChanged(f"{change.path} changed during the merge")
-    if not change.after:
-        os.unlink(target)
-        _prune(top, os.path.dirname(target))
-        return True
-    os.makedirs(os.path.dirname(target), exist_ok=True)
     if change.after.startswith("link "):
-        new = temporary_name(target)
+        new = temporary_name(place)
         os.symlink(os.readlink(content), new)
-        os.replace(new, target)
+        os.replace(new, place)
+    elif change.after:
+        _put_file(place, change, read_whole(content, _LARGEST_FILE))
     else:
-        _put_file(target, change, read_whole(content, _LARGEST_FILE))
+        os.unlink(place)
     return True
 
 
@@ -215,7 +247,7 @@ def _put_file(target: str, change: MergeChange, data: bytes) -> None:
         replace_file(Path(target), data, follow=False)
         if is_program != change.before.startswith("program "):
             mode = stat.S_IMODE(os.lstat(target).st_mode)
-            os.chmod(target, mode | (mode & 0o444) >> 2 if is_program else mode & ~0o111)
+            set_mode(target, mode | (mode & 0o444) >> 2 if is_program else mode & ~0o111)
         return
     new = PendingFile(target, 0o777 if is_program else 0o666)
     try:
@@ -231,7 +263,8 @@ def _prune(top: str, directory: str) -> None:
     """Deletes empty directories, as git does."""
     while directory != top and directory.startswith(f"{top}/"):
         try:
-            os.rmdir(directory)
+            with linkless_path(directory, top) as place:
+                os.rmdir(place)
         except OSError:
             return
         directory = os.path.dirname(directory)

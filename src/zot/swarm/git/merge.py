@@ -118,12 +118,29 @@ async def merge(
                 told(source.name)
                 rows.append(refused.get(source.worker) or await course.add(source))
             files = await course.land(directory)
-    rows = [msgspec.structs.replace(row, left=left.get(row.worker, ())) for row in rows]
+    rows = [_encodable(msgspec.structs.replace(row, left=left.get(row.worker, ()))) for row in rows]
     for source, row in zip(sources, rows, strict=True):
         if row.outcome == "merged":
             record = MergedRecord(into=target.name, tree=course.trees[source.worker], at=time.time())
             write_atomic(source.directory / MERGED, msgspec.json.encode(record))
-    return MergeReport(into=target.name, rows=tuple(rows), files=files, commit=course.commit, finished=finished)
+    return MergeReport(
+        into=target.name,
+        rows=tuple(rows),
+        files=tuple(map(_shown, files)),
+        commit=course.commit,
+        finished=tuple(map(_shown, finished)),
+    )
+
+
+def _shown(path: str) -> str:
+    """A path for reports, which are JSON: bytes that are not UTF-8 are replaced."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
+def _encodable(row: MergeResult) -> MergeResult:
+    conflicts = tuple(msgspec.structs.replace(one, path=_shown(one.path)) for one in row.conflicts)
+    files, left = (tuple(map(_shown, paths)) for paths in (row.files, row.left))
+    return msgspec.structs.replace(row, files=files, left=left, conflicts=conflicts, said=_shown(row.said))
 
 
 async def _tips(
@@ -270,7 +287,7 @@ async def _land_files(
     work: ScratchRepository, target: Target, old: str, new: str, files: Sequence[str], commit: str, directory: Path
 ) -> tuple[str, ...]:
     top = target.top
-    before = {path: apply_merge.state(os.path.join(top, path)) for path in files}
+    before = {path: _state_below(top, path) for path in files}
     entries = await work.entries(new)
     doubtful = await target.differs(work, old, files)
     now = await target.now(work, doubtful) if doubtful else {}
@@ -309,6 +326,11 @@ async def _land_files(
     await _update_index(work, journal)
     apply_merge.finish(directory)
     return tuple(change.path for change in changes)
+
+
+def _state_below(top: str, path: str) -> str:
+    """A file behind a link is not the file of that path."""
+    return "" if apply_merge.obstacle(top, path) else apply_merge.state(os.path.join(top, path))
 
 
 async def _update_index(work: ScratchRepository, journal: apply_merge.MergeJournal) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Container, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -27,13 +27,18 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     async def now(self, work: ScratchRepository, paths: Sequence[str]) -> dict[str, str]:
         """The files as git would store them: ``MODE OBJECT``, 0 for a missing one."""
         index = await _own_index(work, self)
-        present = [path for path in paths if not apply_merge.obstacle(self.top, path)]
+        present = [path for path in paths if not apply_merge.obstacle(self.top, path) and not self._has_directory(path)]
         if present:
             given = b"".join(os.fsencode(path) + b"\0" for path in present)
             words = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
             await work.git(*words, given=given, index=index, top=self.top)
         known = await _listed(work, index)
         return {path: known.get(path) or work.row(None) for path in paths}
+
+    def _has_directory(self, path: str) -> bool:
+        """True for a directory, which git has no object for: its files are separate."""
+        place = os.path.join(self.top, path)
+        return os.path.isdir(place) and not os.path.islink(place)
 
     async def differs(self, work: ScratchRepository, tree: str, paths: Sequence[str]) -> list[str]:
         """Files that differ from ``tree``. Time and size in the index are trusted, so that no filter runs."""
@@ -91,12 +96,22 @@ async def uncommitted(work: ScratchRepository, target: Target, files: Iterable[s
     known = await _listed(work, index)
     found: list[str] = []
     for path in files:
-        there = os.path.lexists(os.path.join(target.top, path))
+        blocked = apply_merge.obstacle(target.top, path)
+        there = not blocked and _has_own_files(target.top, path, known)
         if path in staged or path in stale or (path not in known and there):
             found.append(path)
-        elif blocked := apply_merge.obstacle(target.top, path):
+        elif blocked:
             found += [blocked] if blocked not in known else []
     return list(dict.fromkeys(found))
+
+
+def _has_own_files(top: str, path: str, known: Container[str]) -> bool:
+    """True for a file, and for a directory with files that git does not know: a merge deletes only the others."""
+    place = os.path.join(top, path)
+    if os.path.islink(place) or not os.path.isdir(place):
+        return os.path.lexists(place)
+    below = (os.path.join(directory, name) for directory, _, names in os.walk(place) for name in names)
+    return any(os.path.relpath(file, top) not in known for file in below)
 
 
 async def _own_index(work: ScratchRepository, target: Target) -> Path:

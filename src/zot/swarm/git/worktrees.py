@@ -17,6 +17,7 @@ import msgspec
 
 from zot.errors import GitFailed, describe_error
 from zot.swarm.git import excluded_files
+from zot.swarm.git.apply_merge import obstacle
 from zot.swarm.git.safe_git import (
     Repository,
     ScratchRepository,
@@ -212,7 +213,12 @@ async def snapshot(work: ScratchRepository, index: Path, top: str) -> Snapshot:
     new = [name for name in others.split(b"\0") if name]
     taken = [name for name in (*tracked.split(b"\0"), *new) if name and not name.endswith(b"/")]
     if taken:
-        given = b"".join(name + b"\0" for name in dict.fromkeys(taken))
+        # git refuses names behind a link or file that took the place of their directory
+        gone = {name for name in taken if obstacle(top, os.fsdecode(name))}
+        if gone:
+            given = b"".join(name + b"\0" for name in gone)
+            await work.git("update-index", "-z", "--force-remove", "--stdin", given=given, index=index, top=top)
+        given = b"".join(name + b"\0" for name in dict.fromkeys(taken) if name not in gone)
         words = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
         await work.git(*words, given=given, index=index, top=top)
     left = tuple(os.fsdecode(name) for name in new if name.endswith(b"/"))

@@ -179,6 +179,65 @@ class JailedFiles:
             raise Protected(real, name)
 
 
+# Writes of zot itself, such as a rewind or a merge: no link at all in the directories of the path.
+
+
+@contextmanager
+def linkless_path(path: str, root: str = "/", *, make: bool = False) -> Generator[str]:
+    """A name of ``path`` (absolute, below ``root``) that is valid in the block, whatever is renamed meanwhile.
+    OSError if a directory between ``root`` and it is a link. ``make`` creates missing directories. The last part may
+    be a link: the caller must not follow it."""
+    held = _held(root)
+    try:
+        directory = _linkless_directory(held, os.path.relpath(os.path.dirname(path), root), make=make)
+    except OSError as error:
+        reason = "a parent directory is now a link" if error.errno in _LED_OUT else error.strerror
+        raise OSError(error.errno, reason, path) from error
+    finally:
+        os.close(held)
+    try:
+        where = _path_of(directory) if sys.platform == "darwin" else f"/proc/self/fd/{directory}"
+        yield os.path.join(where, os.path.basename(path))
+    finally:
+        os.close(directory)
+
+
+def _linkless_directory(root: int, relative: str, *, make: bool) -> int:
+    flags = _PATH | os.O_DIRECTORY
+    try:
+        return syscalls.open_beneath(root, os.fsencode(relative), flags, links=False)
+    except FileNotFoundError:
+        if not make:
+            raise
+    except OSError as error:
+        if error.errno not in (errno.ENOSYS, errno.EINVAL):
+            raise
+        try:
+            return _step_by_step(root, os.fsencode(relative), flags)
+        except FileNotFoundError:
+            if not make:
+                raise
+    above = _linkless_directory(root, os.path.dirname(relative) or ".", make=True)
+    try:
+        with suppress(FileExistsError):
+            os.mkdir(os.path.basename(relative), 0o755, dir_fd=above)
+    finally:
+        os.close(above)
+    return _linkless_directory(root, relative, make=False)
+
+
+def set_mode(path: str, mode: int) -> None:
+    """Changes the mode of the file itself, never of the target of a link."""
+    if sys.platform == "darwin":
+        os.chmod(path, mode, follow_symlinks=False)
+        return
+    fd = os.open(path, _PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.chmod(f"/proc/self/fd/{fd}", mode)
+    finally:
+        os.close(fd)
+
+
 def _path_of(fd: int) -> str:
     """Current path of an open directory."""
     if sys.platform == "darwin":

@@ -12,7 +12,7 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF, _OPENAT2 = 444, 445, 446, 437  # the
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _MODE_FILTER = 38, 22, 2
 _PR_SET_SECUREBITS, _ROOT_IS_NOBODY_SPECIAL, _CAPABILITIES_3 = 28, 0x2F, 0x20080522
 
-RESOLVE_NO_MAGICLINKS, RESOLVE_BENEATH = 0x02, 0x08
+RESOLVE_NO_MAGICLINKS, RESOLVE_NO_SYMLINKS, RESOLVE_BENEATH = 0x02, 0x04, 0x08
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
@@ -71,9 +71,10 @@ def filter_thread(program: bytes) -> None:
         raise OSError(code, os.strerror(code))
 
 
-def open_beneath(directory: int, path: bytes, flags: int, mode: int = 0) -> int:
-    """``openat`` that never leaves the directory through links; ENOSYS if unsupported."""
+def open_beneath(directory: int, path: bytes, flags: int, mode: int = 0, *, links: bool = True) -> int:
+    """``openat`` that never leaves the directory through links, or has no ``links`` at all; ENOSYS if unsupported."""
     if sys.platform != "linux":
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-    how = struct.pack("=QQQ", flags | os.O_CLOEXEC, mode, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS)
+    resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | (0 if links else RESOLVE_NO_SYMLINKS)
+    how = struct.pack("=QQQ", flags | os.O_CLOEXEC, mode, resolve)
     return _call(_OPENAT2, ctypes.c_int(directory), path, how, ctypes.c_size_t(len(how)))

@@ -254,3 +254,31 @@ async def test_a_damaged_content_is_not_put_back(project: Project) -> None:
     report = apply_plan(project.keeping, project.plan(prompt).doable)
     assert report.failed == ((str(project.cwd / "a"), "its saved content is missing"),)
     assert (project.cwd / "a").read_text() == "after"
+
+
+async def test_directory_swapped_for_a_link_during_a_rewind_is_safe(project: Project, tmp_path: Path) -> None:
+    """The directory changes after all checks: when the saved content is read."""
+    prompt = project.prompt()
+    (project.cwd / "d").mkdir()
+    await project.write("d/f", "before")
+    prompt = project.prompt()
+    await project.write("d/f", "after")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "f").write_text("not yours")
+
+    class Swapping(Objects):
+        def read(self, digest: str) -> bytes | None:
+            (project.cwd / "d").rename(project.cwd / "moved")
+            (project.cwd / "d").symlink_to(outside)
+            return super().read(digest)
+
+    objects = project.keeping.place.objects
+    project.keeping.place.objects.__class__ = Swapping
+    try:
+        report = project.rewind(prompt)
+    finally:
+        objects.__class__ = Objects
+    assert report.failed == ((str(project.cwd / "d" / "f"), "a parent directory is now a link"),)
+    assert (outside / "f").read_text() == "not yours"
+    assert os.listdir(outside) == ["f"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -221,3 +222,16 @@ def test_what_was_in_order_before_changes_nothing(changes: list[tuple[int, list[
     for dropped, added in changes:
         messages = [*messages[: max(len(messages) - dropped, 0)], *added]
         assert repair(messages) == repaired(messages)
+
+
+def test_thousands_of_answers_in_own_messages_are_repaired_in_linear_time() -> None:
+    def seconds(count: int) -> float:
+        calls = assistant(*(ToolCallBlock(f"c{number}", "read", "{}") for number in range(count)))
+        answers = [results(result(f"c{number}", "x")) for number in range(count - 1)]
+        begin = time.process_time()
+        made = repaired([user("go"), calls, *answers])
+        spent = time.process_time() - begin
+        assert [block.call_id for message in made[2:] for block in message.tool_results()][-1] == f"c{count - 1}"
+        return spent
+
+    assert seconds(6000) < 0.5

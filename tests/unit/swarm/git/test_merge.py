@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
+from typing import Literal
 
+import msgspec
 import pytest
 
 from tests.unit.swarm.repositories import everything, git, put, repository, worker
@@ -422,3 +425,56 @@ async def test_line_ends_of_a_working_tree_stay_what_the_repository_wants(tmp_pa
     assert outcomes(await merge([source(tree)])) == ["merged"]
     assert (repo / "a.bat").read_bytes() == b"one\r\nthree\r\n"
     assert git(repo, "diff", "--stat").strip().endswith("1 file changed, 1 insertion(+), 1 deletion(-)")
+
+
+@pytest.mark.parametrize("how", ["squash", "no-ff"])
+async def test_merge_of_a_name_that_is_not_utf8(tmp_path: Path, how: Literal["squash", "no-ff"]) -> None:
+    repo = repository(tmp_path / "repo")
+    tree = await worker(repo, tmp_path / "agents")
+    Path(tree.path, os.fsdecode(b"caf\xe9.txt")).write_text("new\n")
+    report = await merge([source(tree)], how=how)
+    assert outcomes(report) == ["merged"] and report.files == ("caf�.txt",)
+    assert (repo / os.fsdecode(b"caf\xe9.txt")).read_text() == "new\n"
+    assert b"caf" in msgspec.json.encode(report)
+
+
+def test_journal_of_a_name_that_is_not_utf8_is_read_back(tmp_path: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.txt")
+    (tmp_path / "fresh").mkdir()
+    (tmp_path / "fresh" / name).write_text("new\n")
+    after = apply_merge.state(str(tmp_path / "fresh" / name))
+    journal = apply_merge.MergeJournal(
+        top=str(tmp_path), changes=(apply_merge.MergeChange(path=name, after=after),), entries=f"1\t{name}\0"
+    )
+    apply_merge.prepare(tmp_path / "agents" / "w", journal, tmp_path / "fresh")
+    assert apply_merge.pending_journals(tmp_path / "agents", str(tmp_path)) == [(tmp_path / "agents" / "w", journal)]
+
+
+@pytest.mark.parametrize("how", ["squash", "no-ff"])
+async def test_directory_and_link_in_each_others_place_are_merged(
+    tmp_path: Path, how: Literal["squash", "no-ff"]
+) -> None:
+    repo = repository(tmp_path / "repo", {"d/a": "a\n", "d/deep/b": "b\n", "e/a": "other\n"})
+    os.symlink("e", repo / "l")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-q", "-m", "a link")
+    tree = await worker(repo, tmp_path / "agents")
+    inside = Path(tree.path)
+    shutil.rmtree(inside / "d")
+    os.symlink("e", inside / "d")
+    (inside / "l").unlink()
+    put(inside / "l/a", "no link\n")
+    report = await merge([source(tree)], how=how)
+    assert outcomes(report) == ["merged"], report
+    assert os.readlink(repo / "d") == "e" and (repo / "e/a").read_text() == "other\n"
+    assert not (repo / "l").is_symlink() and (repo / "l/a").read_text() == "no link\n"
+
+
+async def test_directory_with_own_files_is_not_replaced_by_a_link(tmp_path: Path) -> None:
+    repo = repository(tmp_path / "repo", {"d/a": "a\n", "e/a": "other\n"})
+    tree = await worker(repo, tmp_path / "agents")
+    shutil.rmtree(Path(tree.path, "d"))
+    os.symlink("e", Path(tree.path, "d"))
+    put(repo / "d/mine", "mine\n")
+    assert outcomes(await merge([source(tree)])) == ["uncommitted"]
+    assert (repo / "d/mine").read_text() == "mine\n" and (repo / "d/a").read_text() == "a\n"

@@ -45,7 +45,8 @@ def _write(context: CommandContext, file: Path | None, path: str, kind: Format, 
     """In a thread: a long session takes time to read."""
     from zot.core.session.fork import default_destination, typed_path, with_suffix
     from zot.features.export.document import document_of
-    from zot.features.export.export import export, redaction, write_page
+    from zot.features.export.export import export, write_page
+    from zot.features.export.redaction import redaction
 
     conversation = context.conversation
     present = conversation.snapshot
