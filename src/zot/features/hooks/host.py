@@ -36,6 +36,9 @@ _SHOWN = 120  # characters of a command
 _ENV_BYTES = 64 << 10
 
 
+Signature = tuple[int, int, int, int]
+
+
 class HookHost:
     """``untrusted`` sources are skipped until the user trusts them."""
 
@@ -67,6 +70,7 @@ class HookHost:
         self._starting: asyncio.Task[None] | None = None
         self._start_context = self._env_file = ""
         self._begun = False
+        self._unchanged: dict[tuple[str, Hook], dict[str, Signature | None]] = {}  # when the files were last compared
         self._wider: tuple[Jail, Jail] | None = None  # a jail, and the same with the project readable
         self._told: set[str] = set()
         self._sources += sources
@@ -187,7 +191,7 @@ class HookHost:
 
     async def _run(self, source: HookSource, hook: Hook, given: bytes) -> HookDecision:
         """Run one hook and report its failure; a failing strict PreToolUse hook denies the call."""
-        changed = "" if source.origin == "own" else await asyncio.to_thread(changed_file, source, hook)
+        changed = "" if source.origin == "own" else await self._changed_file(source, hook)
         if changed:
             answer = HookDecision(
                 hook=hook, failure=f"{changed} changed since you trusted it; review it: {_review(source)}"
@@ -215,6 +219,19 @@ class HookHost:
         goes_on = "; the call continues" if hook.event == "PreToolUse" else ""
         self._tell(f"{what}{goes_on}")
         return answer
+
+    async def _changed_file(self, source: HookSource, hook: Hook) -> str:
+        """Compares the hook's files again only if metadata of a file, or of a directory they lie in, changed."""
+        pinned = next(files for each, files in zip(source.hooks, source.pinned, strict=True) if each is hook)
+        paths = {*pinned.files, *map(os.path.dirname, pinned.files), str(source.root), str(source.project)}
+        now = {path: _signature(path) for path in paths}
+        key = (source.name, hook)
+        if None not in now.values() and self._unchanged.get(key) == now:
+            return ""
+        changed = await asyncio.to_thread(changed_file, source, hook)
+        if not changed:
+            self._unchanged[key] = now
+        return changed
 
     def _jail_for(self, project: Path) -> Jail | None:
         """In a worker's jail, hooks of the project it was started from may also read that project."""
@@ -365,6 +382,15 @@ def _short(command: str) -> str:
 
 def _review(source: HookSource) -> str:
     return "`zot plugin install --force`" if source.origin == "plugin" else "`zot hooks trust`"
+
+
+def _signature(path: str) -> Signature | None:
+    """Changes whenever the file or directory does; None if it cannot be read."""
+    try:
+        info = os.stat(path)
+    except OSError:
+        return None
+    return info.st_dev, info.st_ino, info.st_size, info.st_ctime_ns
 
 
 def changed_file(source: HookSource, hook: Hook) -> str:
