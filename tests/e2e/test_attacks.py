@@ -16,7 +16,7 @@ def test_it_is_refused(row: Attack) -> None:
     assert run_row(row).happened == ""
 
 
-def test_every_row_has_a_name_of_its_own() -> None:
+def test_attack_rows_have_unique_names() -> None:
     names = [name_of(row) for row in ROWS]
     assert len(names) == len(set(names))
 

@@ -123,7 +123,7 @@ def exported(canaries: Canaries) -> None:
 
 
 @pytest.mark.parametrize("provider", ["alpha", "beta", "gamma", "delta", "epsilon"])
-def test_a_run_that_is_refused_tells_no_secret(canaries: Canaries, server: FakeModelServer, provider: str) -> None:
+def test_failed_run_prints_no_secret(canaries: Canaries, server: FakeModelServer, provider: str) -> None:
     """iface-278: keys, tokens, headers, passwords in addresses and what a key command prints appear in no answer,
     error, session, recording, trace, export, child environment or argv."""
     zot = canaries.zot
@@ -143,14 +143,14 @@ def test_a_run_that_is_refused_tells_no_secret(canaries: Canaries, server: FakeM
     assert canaries.leaked() == []
 
 
-def test_json_tells_no_secret(canaries: Canaries) -> None:
+def test_json_output_contains_no_secret(canaries: Canaries) -> None:
     ran = canaries.zot("--json", "look", *flags("alpha"))
     assert "tool_result" in ran.types
     canaries.heard += ran.out + ran.err
     assert "HOME=" in canaries.heard and canaries.leaked() == []
 
 
-def test_rpc_tells_no_secret(canaries: Canaries) -> None:
+def test_rpc_output_contains_no_secret(canaries: Canaries) -> None:
     zot = canaries.zot
     client = FakeRpcClient(zot.argv(["rpc", *flags("alpha")]), zot.env(), zot.project)
     client.prompt("look")
@@ -182,7 +182,7 @@ def test_the_terminal_shows_no_secret(canaries: Canaries) -> None:
     assert canaries.leaked() == []
 
 
-def test_there_are_twelve_of_them(canaries: Canaries) -> None:
+def test_canary_list_has_twelve_secrets(canaries: Canaries) -> None:
     """Each is where it should be, so that not finding one elsewhere means something."""
     places = "".join((canaries.home / name).read_text() for name in OURS) + str(canaries.zot.environment)
     places += (canaries.zot.home / "vault").read_text()

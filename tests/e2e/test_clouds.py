@@ -95,7 +95,7 @@ UNKNOWN = Refuse(401, {"error": {"code": 401, "message": "invalid credentials", 
         ("bedrock", ("ASIAFIRSTFIRSTFIRST0:one:a", "ASIASECONDSECOND0000:two:b"), EXPIRED),
     ],
 )
-def test_a_key_of_an_hour_is_asked_for_again_once_after_it_was_refused(
+def test_expired_key_is_fetched_again_once_after_rejection(
     zot: Zot, serve: Any, provider: str, keys: tuple[str, str], refusal: Refuse
 ) -> None:
     """The program prints another key each time it runs; a third one would be refused like the second."""

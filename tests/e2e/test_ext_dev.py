@@ -74,7 +74,7 @@ def dev(zot: Zot) -> Iterator[Dev]:
     running.process.wait()
 
 
-def test_it_shows_frames_stderr_and_the_verdict_and_starts_again_on_change(zot: Zot, dev: Dev) -> None:
+def test_ext_dev_shows_frames_and_verdict_and_restarts_on_change(zot: Zot, dev: Dev) -> None:
     started = dev.until("rules passed")
     assert "x ← hello" in started and "x → hello_ack" in started and "x ← register_tool" in started
     assert "x ! good morning" in started
@@ -93,9 +93,7 @@ def test_it_shows_frames_stderr_and_the_verdict_and_starts_again_on_change(zot: 
     assert dev.process.wait(30) == 0
 
 
-def test_a_crash_a_broken_rule_and_a_broken_manifest_are_told_and_the_next_change_is_waited_for(
-    zot: Zot, dev: Dev
-) -> None:
+def test_ext_dev_reports_crash_or_bad_manifest_and_waits(zot: Zot, dev: Dev) -> None:
     dev.until("rules passed")
     manifest = (zot.project / "x" / "extension.json").read_text()
     write_extension(zot.project, "x", "raise SystemExit('no luck today')")
@@ -121,7 +119,7 @@ def test_once_is_for_scripts(zot: Zot, body: str, code: int) -> None:
     assert "x ← hello" in zot("ext", "dev", "x", "--once", "--no-check").out
 
 
-def test_with_a_prompt_zot_runs_with_the_extension_and_its_frames_are_shown(zot: Zot, serve) -> None:
+def test_ext_dev_with_prompt_shows_frames_of_the_run(zot: Zot, serve) -> None:
     write_extension(zot.project, "x", GREETING)
     server = serve([CallTools([("greet", {})]), Say("It greeted.")])
     ran = zot("ext", "dev", "x", "--once", "greet", "me", "--")  # followed by where the model is

@@ -32,7 +32,7 @@ def repository(directory: Path, *, manifest: bool = True) -> Path:
     return directory
 
 
-def test_a_directory_is_copied_with_its_modes_and_a_second_time_refused(zot: Zot) -> None:
+def test_install_copies_directory_with_modes_and_rejects_second(zot: Zot) -> None:
     """iface-063: a directory is copied with its file modes, as far as they are its owner's, and a second install is
     refused."""
     source = extension(zot.project / "x")
@@ -101,7 +101,7 @@ def test_a_theme_only_directory_can_be_installed(zot: Zot) -> None:
     assert zot("ext", "install", "x").code == 0
 
 
-def test_links_are_copied_as_links_that_still_lead_to_the_same_thing(zot: Zot) -> None:
+def test_install_copies_links_with_same_targets(zot: Zot) -> None:
     source = extension(zot.project / "x")
     (zot.project / "outside.txt").write_text("outside")
     (source / "inside").symlink_to("main.py")
@@ -215,7 +215,7 @@ def test_an_install_ended_by_a_signal_leaves_nothing_behind(zot: Zot, tmp_path: 
     assert left(zot) == []
 
 
-def test_installing_says_what_will_run_and_what_is_missing(zot: Zot) -> None:
+def test_install_shows_commands_and_missing_requirements(zot: Zot) -> None:
     extension(zot.project / "x", exec="no-such-program-here")
     assert "was not found on PATH" in zot("ext", "install", "x").err
     extension(zot.project / "y")
@@ -250,7 +250,7 @@ def test_a_link_out_of_the_repository_stays_a_link(zot: Zot) -> None:
     assert os.readlink(copy / "around") == str(zot.project / "repository")
 
 
-def test_a_repository_that_names_programs_for_git_has_none_of_them_run(zot: Zot) -> None:
+def test_install_runs_no_program_configured_for_git(zot: Zot) -> None:
     """Nothing of what is installed is run, not by asking git what it ignores either."""
     source = repository(zot.project / "x")
     (source / ".gitignore").write_text("*.txt\n")

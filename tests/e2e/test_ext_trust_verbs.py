@@ -10,7 +10,7 @@ from tests.e2e.conftest import Zot
 from tests.e2e.extension_places import in_project, untrusted
 
 
-def test_trust_and_untrust_act_on_the_current_project_and_name_each_entry(zot: Zot) -> None:
+def test_trust_and_untrust_default_to_current_project(zot: Zot) -> None:
     """iface-306: without an argument both act on the current project and name each extension."""
     directory = in_project(zot, "x")
     ran = zot("ext", "trust")

@@ -79,7 +79,7 @@ def test_a_guard_that_fails_lets_nothing_happen(zot: Zot, serve: Any, fault: str
         assert "denied: the guard" in json.dumps(request.json["messages"][-1])
 
 
-def test_the_same_faults_of_no_guard_harm_nobody(zot: Zot, serve: Any) -> None:
+def test_same_faults_in_ordinary_extensions_are_harmless(zot: Zot, serve: Any) -> None:
     """ext-006, ext-066, ext-080: all quick ones at once, beside one that works."""
     server = serve(script(zot))
     slow = ("hangs", "sends no newline", "stops reading stdin", "answers other ids", "answers a wrong type")

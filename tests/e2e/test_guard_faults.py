@@ -75,7 +75,7 @@ def test_a_guard_that_fails_lets_nothing_happen(zot: Zot, tmp_path: Path, kind: 
     assert done_with(zot, tmp_path, KINDS[kind]) == {"print": [], "json": [], "rpc": [], "sdk": [], "child": []}
 
 
-def test_one_that_allows_lets_all_of_it_happen(zot: Zot, tmp_path: Path) -> None:
+def test_allowing_guard_permits_everything(zot: Zot, tmp_path: Path) -> None:
     done = done_with(zot, tmp_path, ALLOWS)
     assert all("by-model" in names for names in done.values()), done
     assert {"by-call", "by-prompt"} <= set(done["rpc"]), done
@@ -88,7 +88,7 @@ def test_a_guard_that_fails_lets_nothing_happen_in_the_terminal(zot: Zot, tmp_pa
     assert done_in_the_terminal(zot, tmp_path, KINDS[kind]) == ["by-hand"]
 
 
-def test_one_that_allows_lets_it_happen_in_the_terminal(zot: Zot, tmp_path: Path) -> None:
+def test_allowing_guard_permits_everything_in_terminal(zot: Zot, tmp_path: Path) -> None:
     """A side chat has no tools, whoever allows them."""
     assert done_in_the_terminal(zot, tmp_path, ALLOWS) == ["by-call", "by-hand", "by-model", "by-prompt"]
 

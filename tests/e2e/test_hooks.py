@@ -87,7 +87,7 @@ def test_project_cannot_disable_hooks_of_the_user(zot: Zot, serve: Any) -> None:
     ],
     ids=["long word", "huge", "deep pattern", "large count", "no pattern", "no list"],
 )
-def test_strange_hook_of_a_project_does_not_keep_zot_from_starting(zot: Zot, serve: Any, hook: Any) -> None:
+def test_malformed_project_hook_does_not_prevent_start(zot: Zot, serve: Any, hook: Any) -> None:
     (zot.project / ".claude").mkdir()
     (zot.project / ".claude" / "settings.json").write_text(json.dumps({"hooks": {"PreToolUse": [hook]}}))
     ran, _ = run(zot, serve, BASH)
@@ -106,7 +106,7 @@ def test_exit_2_refuses_and_the_model_reads_why(zot: Zot, serve: Any) -> None:
     assert "not today" in last_result(server.requests[1]) and not (zot.project / "made").exists()
 
 
-def test_it_is_told_the_call_in_its_own_words(zot: Zot, serve: Any) -> None:
+def test_hook_receives_call_in_claude_format(zot: Zot, serve: Any) -> None:
     own(zot, PreToolUse=[entry("cat > seen.json; echo $CLAUDE_PROJECT_DIR > dir", "Write|Edit")])
     run(zot, serve, WRITE)
     seen = json.loads((zot.project / "seen.json").read_text())
@@ -131,7 +131,7 @@ def test_it_may_change_the_input(zot: Zot, serve: Any) -> None:
     assert (zot.project / "made").read_text() == "other\n"
 
 
-def test_deny_beats_allow_and_its_reason_is_told(zot: Zot, serve: Any) -> None:
+def test_hook_deny_beats_allow_and_shows_reason(zot: Zot, serve: Any) -> None:
     allow = specific("PreToolUse", permissionDecision="allow")
     deny = specific("PreToolUse", permissionDecision="deny", permissionDecisionReason="never here")
     own(zot, PreToolUse=[entry(allow), entry(deny)])
@@ -139,7 +139,7 @@ def test_deny_beats_allow_and_its_reason_is_told(zot: Zot, serve: Any) -> None:
     assert "never here" in last_result(server.requests[1]) and not (zot.project / "made").exists()
 
 
-def test_ask_is_a_no_where_nobody_can_be_asked(zot: Zot, serve: Any) -> None:
+def test_hook_ask_without_a_user_denies(zot: Zot, serve: Any) -> None:
     own(zot, PreToolUse=[entry(specific("PreToolUse", permissionDecision="ask", permissionDecisionReason="look"))])
     _, server = run(zot, serve, BASH)
     assert "a hook requires approval, and no user is present" in last_result(server.requests[1])
@@ -170,7 +170,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("how", BROKEN)
 @pytest.mark.parametrize("strict", [False, True], ids=["lenient", "strict"])
-def test_one_that_broke_warns_or_denies(zot: Zot, serve: Any, how: str, strict: bool) -> None:
+def test_failing_hook_warns_or_denies(zot: Zot, serve: Any, how: str, strict: bool) -> None:
     command, told = BROKEN[how]
     timeout = {"timeout": 0.5} if how == "timed out" else {}
     own(zot, PreToolUse=[entry(command, **timeout, **({"strict": True} if strict else {}))])
@@ -179,7 +179,7 @@ def test_one_that_broke_warns_or_denies(zot: Zot, serve: Any, how: str, strict: 
     assert told in (last_result(server.requests[1]) if strict else ran.err)
 
 
-def test_the_setting_makes_all_of_them_strict(zot: Zot, serve: Any) -> None:
+def test_strict_setting_applies_to_all_hooks(zot: Zot, serve: Any) -> None:
     own(zot, PreToolUse=[entry("exit 1")])
     (zot.home / "zot" / "config.json").write_text('{"hooks_strict": true}')
     run(zot, serve, BASH)
@@ -220,7 +220,7 @@ def test_with_arguments_no_shell_is_between(zot: Zot, serve: Any) -> None:
     assert (zot.project / "told").read_text() == "$HOME; ls"
 
 
-def test_a_permission_request_changes_the_input_and_the_guards_see_what_runs(zot: Zot, serve: Any) -> None:
+def test_permission_request_hook_changes_input_guards_see_it(zot: Zot, serve: Any) -> None:
     decision = {"behavior": "allow", "updatedInput": {"command": "echo other > made"}}
     own(
         zot,
@@ -240,7 +240,7 @@ def test_a_permission_request_changes_the_input_and_the_guards_see_what_runs(zot
     assert "not that one" in last_result(server.requests[1]) and not (zot.project / "made").exists()
 
 
-def test_what_a_hook_asks_for_and_zot_has_not_is_told_once(zot: Zot, serve: Any) -> None:
+def test_unsupported_hook_request_is_reported_once(zot: Zot, serve: Any) -> None:
     own(zot, PostToolUse=[entry(specific("PostToolUse", updatedToolOutput="another"))])
     ran, _ = run(zot, serve, BASH, BASH)
     assert ran.err.count("ignored unsupported fields: updatedToolOutput") == 1
@@ -249,7 +249,7 @@ def test_what_a_hook_asks_for_and_zot_has_not_is_told_once(zot: Zot, serve: Any)
 # --- after a call
 
 
-def test_what_it_says_after_a_call_is_read_with_the_result(zot: Zot, serve: Any) -> None:
+def test_post_tool_hook_output_is_added_to_result(zot: Zot, serve: Any) -> None:
     own(
         zot,
         PostToolUse=[
@@ -346,7 +346,7 @@ def test_the_agent_cannot_switch_a_trusted_guard_off(zot: Zot, serve: Any) -> No
     assert "changed since you trusted it" in last_result(server.requests[2]) and not (zot.project / "made").exists()
 
 
-def test_the_users_claude_hooks_need_trust_too(zot: Zot, serve: Any) -> None:
+def test_user_claude_hooks_need_trust(zot: Zot, serve: Any) -> None:
     path = zot.home / ".claude" / "settings.json"
     path.parent.mkdir()
     path.write_text(json.dumps({"hooks": {"Stop": [entry("touch stopped")], "Notification": [entry("x")]}}))
@@ -376,7 +376,7 @@ def test_the_terminal_asks_and_then_they_run(zot: Zot, serve: Any, open_zot: Any
     assert "guarded" in last_result(server.requests[1]) and not (zot.project / "made").exists()
 
 
-def test_settings_without_hooks_cost_nothing_and_say_nothing(zot: Zot, serve: Any) -> None:
+def test_settings_without_hooks_load_nothing(zot: Zot, serve: Any) -> None:
     project(zot, "other.json")
     (zot.project / ".claude").mkdir()
     (zot.project / ".claude" / "settings.json").write_text('{"permissions": {"allow": ["Bash(ls)"]}}')
@@ -417,7 +417,7 @@ def test_they_bind_over_rpc_and_an_abort_ends_the_wait(zot: Zot, serve: Any) -> 
     assert len(server.requests) == 1
 
 
-def test_a_refused_compaction_is_told(zot: Zot, serve: Any) -> None:
+def test_hook_denied_compaction_is_reported(zot: Zot, serve: Any) -> None:
     own(zot, PreCompact=[entry("echo keep it all >&2; exit 2", "manual")])
     serve([Say("answered")])
     client = FakeRpcClient(zot.argv(["rpc", *zot.endpoint(True)]), zot.env(), zot.project)
@@ -442,7 +442,7 @@ def test_an_automatic_compaction_can_be_refused(zot: Zot, serve: Any, refused: b
     assert ("first" in user_texts(server.requests[-1])) is refused
 
 
-def test_what_is_added_while_it_works_is_asked_about_and_said(zot: Zot, serve: Any, open_zot: Any) -> None:
+def test_hooks_added_during_a_run_need_trust(zot: Zot, serve: Any, open_zot: Any) -> None:
     about = "cat > asked; grep -q forbidden asked && { echo not that >&2; exit 2; }; echo mind the gap"
     own(zot, UserPromptSubmit=[entry(about)])
     go = zot.project / "go"
@@ -463,7 +463,7 @@ def test_what_is_added_while_it_works_is_asked_about_and_said(zot: Zot, serve: A
     assert not any("forbidden" in text for text in texts) and len(server.requests) == 2
 
 
-def test_commands_get_what_a_sessions_start_exported(zot: Zot, serve: Any) -> None:
+def test_session_start_exports_reach_commands(zot: Zot, serve: Any) -> None:
     own(zot, SessionStart=[entry("""echo 'export COLOUR="dark red"' >> $CLAUDE_ENV_FILE""")])
     _, server = run(zot, serve, CallTools([("bash", {"command": "echo it is $COLOUR"})]))
     assert "it is dark red" in last_result(server.requests[1])

@@ -87,7 +87,7 @@ def test_the_sdist_and_the_checkout_make_the_same_wheel(built: dict[str, Path]) 
     assert not [name for name in names if "__pycache__" in name or "node_modules" in name]
 
 
-def test_the_sdist_holds_what_packagers_look_for(built: dict[str, Path]) -> None:
+def test_sdist_contains_files_packagers_need(built: dict[str, Path]) -> None:
     with tarfile.open(built["sdist"]) as archive:
         names = {name.split("/", 1)[1] for name in archive.getnames()}
         assert not [member.name for member in archive.getmembers() if member.issym() or member.islnk()]
@@ -105,7 +105,7 @@ def test_the_wheel_holds_every_page_and_no_picture(built: dict[str, Path]) -> No
     assert inside == pages
 
 
-def test_the_metadata_names_us_and_nobody_else(built: dict[str, Path]) -> None:
+def test_metadata_names_only_the_authors(built: dict[str, Path]) -> None:
     with zipfile.ZipFile(built["wheel"]) as wheel:
         (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
         metadata = email.message_from_bytes(wheel.read(name))
@@ -132,7 +132,7 @@ def test_an_installed_zot_answers(built: dict[str, Path], tmp_path: Path, packag
         assert (zot.environment_path / "share" / name).is_file()
 
 
-def test_from_an_installed_wheel_an_author_gets_to_a_checked_extension(built: dict[str, Path], tmp_path: Path) -> None:
+def test_installed_wheel_supports_ext_new_and_check(built: dict[str, Path], tmp_path: Path) -> None:
     """And what pip put there it takes away again."""
     zot = install(built["wheel"], HERE, tmp_path)
     assert zot("ext", "new", "notes", "--lang", "python").code == 0

@@ -60,7 +60,7 @@ WHO = [settings_of_the_project, skill_of_the_project, words_for_the_model, hooks
 
 
 @pytest.mark.parametrize("who", WHO, ids=lambda who: who.__name__)
-def test_nobody_but_the_user_widens_it(zot: Zot, serve: Any, who: Any) -> None:
+def test_only_the_user_can_widen_jail(zot: Zot, serve: Any, who: Any) -> None:
     """The user's own settings jail every run; the model tries what it was told, and its command stays inside."""
     out = zot.project.parent / "out"
     out.mkdir()
@@ -120,7 +120,7 @@ def test_the_keyboard_does(zot: Zot, serve: Any) -> None:
 
 @pytest.mark.parametrize("text", ["/unjail", "/jail net", " /unjail", "/UNJAIL"])
 @pytest.mark.parametrize("kind", ["submit_slash", "submit"])
-def test_what_an_extension_submits_in_the_terminal_does_not(zot: Zot, serve: Any, kind: str, text: str) -> None:
+def test_extension_submitted_text_cannot_widen_jail(zot: Zot, serve: Any, kind: str, text: str) -> None:
     """As a command it is refused with a word, as text it is a prompt for the model."""
     server = serve([Say("only words")])
     write_extension(zot.home / "zot" / "extensions", "sly", IN_THE_TERMINAL.format(kind=kind, text=text))

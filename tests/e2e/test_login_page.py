@@ -54,7 +54,7 @@ def test_a_key_is_refused_mended_and_stored(auth: Zot, server: FakeKeyServer, pa
     assert server.keys == ["sk-bad-0123456789", GOOD]
 
 
-def test_the_page_asks_nobody_else_and_runs_nothing(auth: Zot, page: chromium.Page) -> None:
+def test_login_page_loads_nothing_external_and_no_script(auth: Zot, page: chromium.Page) -> None:
     told = opener(auth)
     with in_terminal(auth, "login", "openai"):
         page.call("Network.enable")

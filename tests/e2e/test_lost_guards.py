@@ -87,14 +87,14 @@ def test_a_guard_whose_manifest_is_damaged_lets_nothing_happen(zot: Zot, guard: 
         assert not happens(zot, mode), mode
 
 
-def test_stderr_says_the_same(zot: Zot, guard: Path) -> None:
+def test_stderr_reports_lost_guard(zot: Zot, guard: Path) -> None:
     guard.write_text("")
     ran = zot("-p", "go")
     assert f"extension load: {guard.parent}: " in ran.err
     assert f"tool calls are denied: repair {guard}, or drop it: `zot ext remove g`" in ran.err
 
 
-def test_a_repaired_guard_is_asked_again(zot: Zot, guard: Path) -> None:
+def test_repaired_guard_is_called_again(zot: Zot, guard: Path) -> None:
     text = guard.read_text()
     guard.write_text("")
     assert not happens(zot)
@@ -118,7 +118,7 @@ def test_a_disabled_guard_is_not_missed(zot: Zot, guard: Path) -> None:
 
 
 @pytest.mark.parametrize("edit", [{"guard": False}, {"enabled": False}])
-def test_an_edit_by_hand_that_says_so_is_believed(zot: Zot, guard: Path, edit: dict[str, bool]) -> None:
+def test_manual_edit_that_removes_guard_is_accepted(zot: Zot, guard: Path, edit: dict[str, bool]) -> None:
     fields = json.loads(guard.read_text()) | edit
     guard.write_text(json.dumps(fields))
     assert happens(zot)
@@ -132,14 +132,14 @@ def test_without_extensions_there_are_no_guards_to_miss(zot: Zot, guard: Path) -
     assert (zot.project / "side-effect").exists()
 
 
-def test_a_broken_extension_that_never_was_a_guard_harms_nobody(zot: Zot, guard: Path) -> None:
+def test_broken_extension_that_was_never_a_guard_is_harmless(zot: Zot, guard: Path) -> None:
     other = write_extension(zot.home / "zot" / "extensions", "other", "hello(); ready(); serve()")
     assert happens(zot)
     (other / "extension.json").write_text("")
     assert happens(zot)
 
 
-def test_what_is_known_lies_in_a_private_file(zot: Zot, guard: Path) -> None:
+def test_guard_registry_is_a_private_file(zot: Zot, guard: Path) -> None:
     known = zot.home / "zot" / "guards.json"
     assert json.loads(known.read_text()) == {"guards": ["g"]}
     assert known.stat().st_mode & 0o777 == 0o600

@@ -54,7 +54,7 @@ async def run(zot: Zot, *words: str) -> tuple[int, str]:
     return await child.wait(), said.decode()
 
 
-async def test_a_login_is_kept_used_and_forgotten(zot: Zot, running: OAuthServer) -> None:
+async def test_login_is_stored_used_and_removed(zot: Zot, running: OAuthServer) -> None:
     running.knobs(reset=True)
     zot.environment["ZOT_NO_BROWSER"] = "1"
     async with FakeMcpHttp() as server:
@@ -76,7 +76,7 @@ async def test_a_login_is_kept_used_and_forgotten(zot: Zot, running: OAuthServer
         assert code == 1 and "needs login" in said
 
 
-async def test_a_server_that_needs_no_login_says_so_and_a_program_has_none(zot: Zot) -> None:
+async def test_login_is_reported_as_unneeded_or_impossible(zot: Zot) -> None:
     async with FakeMcpHttp() as server:
         mine(zot, open={"type": "http", "url": server.url}, local={"command": "true"})
         assert "open needs no login" in (await run(zot, "login", "open"))[1]

@@ -114,7 +114,7 @@ def test_the_model_calls_all_three(real: Zot, serve: Any, mode: str) -> None:
     assert running(real) == []
 
 
-def test_over_rpc_one_is_killed_and_comes_back_and_an_abort_ends_a_call(real: Zot, serve: Any) -> None:
+def test_rpc_restarts_killed_server_and_abort_ends_call(real: Zot, serve: Any) -> None:
     status = CallTools([("mcp__git__git_status", {"repo_path": str(real.project)})])
     server = serve([*all_calls(real), status, Say("again"), status, Say("unheard")])
     client = FakeRpcClient(real.argv(["rpc", *real.endpoint(True)]), real.env(), real.project)

@@ -117,7 +117,7 @@ def test_statistics_that_cannot_be_written_are_an_error(zot: Zot, place: FakeMod
     assert (ran.code, ran.out) == (1, "ok\n") and "--stats .: " in ran.err
 
 
-def test_what_the_settings_name_is_told_and_stops_nothing(zot: Zot, place: FakeModelServer) -> None:
+def test_bad_extension_in_settings_is_reported_and_run_continues(zot: Zot, place: FakeModelServer) -> None:
     (zot.home / "zot" / "config.json").write_text(json.dumps({"tools": ["grep", "grepp"], "theme": "nope"}))
     told = "config.json: tools: no tool named grepp; available: glob, grep"
     ran = zot("-p", "hi")

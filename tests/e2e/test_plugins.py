@@ -113,7 +113,7 @@ def test_nothing_is_installed_without_a_yes(zot: Zot, tmp_path: Path) -> None:
     assert os.listdir(zot.home / "zot" / "plugins") == []
 
 
-def test_what_changed_since_is_not_used(zot: Zot, serve: Any, tmp_path: Path) -> None:
+def test_changed_plugin_is_not_used(zot: Zot, serve: Any, tmp_path: Path) -> None:
     install(zot, claude_plugin(tmp_path / "tidy"))
     (zot.home / "zot" / "plugins" / "tidy" / "guard.sh").write_text("exit 0\n")
     doctor = zot("plugin", "doctor", model=False)
@@ -154,7 +154,7 @@ def test_the_open_format_is_held_to_its_rules(zot: Zot, tmp_path: Path, fields: 
     assert ran.code == 1 and told in ran.err
 
 
-def test_an_unknown_field_is_told_and_ignored(zot: Zot, tmp_path: Path) -> None:
+def test_unknown_plugin_field_is_reported_and_ignored(zot: Zot, tmp_path: Path) -> None:
     told = install(zot, open_plugin(tmp_path / "p", colour="red"))
     assert 'ignored unknown field "colour"' in told
     told = install(zot, write(open_plugin(tmp_path / "p"), **{"hooks__hooks.json": {}}), "--force")
@@ -162,7 +162,7 @@ def test_an_unknown_field_is_told_and_ignored(zot: Zot, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, "{", "[]"])
-def test_what_is_no_plugin_is_said_to_be_none(zot: Zot, tmp_path: Path, content: str | None) -> None:
+def test_path_without_plugin_is_an_error(zot: Zot, tmp_path: Path, content: str | None) -> None:
     (tmp_path / "p").mkdir()
     if content is not None:
         (tmp_path / "p" / "plugin.json").write_text(content)

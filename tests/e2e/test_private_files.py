@@ -40,7 +40,7 @@ def test_every_file_and_directory_is_private(zot: Zot, serve, tmp_path: Path) ->
     assert loose == {}
 
 
-def test_no_image_of_its_memory_is_left(zot: Zot, serve) -> None:
+def test_core_dumps_are_disabled(zot: Zot, serve) -> None:
     """zot itself writes none; what it starts may ask for one, unless it is in a jail."""
     server = serve(
         [

@@ -36,7 +36,7 @@ def ledger(zot: Zot, kind: str = "spent") -> list[dict[str, Any]]:
     return [row for row in rows if row["type"] == kind]
 
 
-def test_a_limit_of_the_run_ends_it_before_the_request_that_would_go_beyond(zot: Zot, serve: Any) -> None:
+def test_run_limit_ends_run_before_exceeding_request(zot: Zot, serve: Any) -> None:
     server = serve([STEP], repeat=True)
     ran = zot("-p", "--max-cost", "1", "work")
     assert (ran.code, ran.out, asked(server)) == (1, "", 3)
@@ -55,7 +55,7 @@ def test_input_that_alone_goes_beyond_is_not_sent(zot: Zot, serve: Any) -> None:
     assert "--max-cost" in error["message"]
 
 
-def test_a_resumed_session_has_spent_what_it_spent_before(zot: Zot, serve: Any) -> None:
+def test_resumed_session_counts_earlier_spending(zot: Zot, serve: Any) -> None:
     server = serve([Say("one", usage=DEAR), Say("never")])
     configure(zot, max_cost_session=0.4)
     assert zot("-p", "hi").code == 0
@@ -64,7 +64,7 @@ def test_a_resumed_session_has_spent_what_it_spent_before(zot: Zot, serve: Any) 
     assert zot("-p", "-c", "--max-cost", "2", "again").code == 0  # the flag comes before the setting
 
 
-def test_a_limit_of_the_day_counts_what_other_runs_spent(zot: Zot, serve: Any) -> None:
+def test_daily_limit_counts_other_runs(zot: Zot, serve: Any) -> None:
     server = serve([Say("fine", usage=DEAR)], repeat=True)
     configure(zot, max_cost_day=0.8)
     assert [zot("-p", *more, "hi").code for more in ((), ("--no-session",), ())] == [0, 0, 1]
@@ -77,7 +77,7 @@ def test_a_limit_of_the_day_counts_what_other_runs_spent(zot: Zot, serve: Any) -
     assert zot.home.joinpath("zot", "spend").stat().st_mode & 0o777 == 0o700
 
 
-def test_a_program_hears_of_the_limit_over_rpc(zot: Zot, serve: Any) -> None:
+def test_rpc_client_is_notified_of_limit(zot: Zot, serve: Any) -> None:
     server = serve([STEP], repeat=True)
     client = FakeRpcClient(zot.argv(["rpc", "--max-cost", "0.5", *zot.endpoint(True)]), zot.env(), zot.project)
     events = client.prompt("work")
@@ -86,7 +86,7 @@ def test_a_program_hears_of_the_limit_over_rpc(zot: Zot, serve: Any) -> None:
     assert client.close() == 0
 
 
-def test_runs_side_by_side_do_not_all_spend_what_is_left_for_one(zot: Zot, serve: Any) -> None:
+def test_concurrent_runs_share_the_remaining_budget(zot: Zot, serve: Any) -> None:
     """Eight ask at once, each for 30 cents of a dollar: three are let through."""
     server = serve([Slow(Say("fine", usage=(100_000, 10)), 0.3)], repeat=True)
     configure(zot, max_cost_day=1)
@@ -99,7 +99,7 @@ def test_runs_side_by_side_do_not_all_spend_what_is_left_for_one(zot: Zot, serve
     assert {row["id"] for row in ledger(zot, "hold")} == {row["id"] for row in ledger(zot, "release")}
 
 
-def test_what_a_killed_run_had_claimed_is_free_again(zot: Zot, serve: Any) -> None:
+def test_reservation_of_killed_run_is_released(zot: Zot, serve: Any) -> None:
     server = serve([Silent(Say("never"))])
     configure(zot, max_cost_day=0.5)
     prompt = zot.home / "prompt"

@@ -203,7 +203,7 @@ def kill_some_workers(home: SwarmHome, ids: list[str], count: int, chance: rando
 
 @pytest.mark.torture
 @pytest.mark.timeout(1800)
-async def test_sixty_four_workers_in_trees_lose_a_tenth_and_three_supervisors(
+async def test_sixty_four_workers_survive_kills_of_workers_and_service(
     zot: Zot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every task ends once, no acknowledged message is lost, no process and no tree stays, and the budget holds."""
@@ -286,7 +286,7 @@ async def test_one_rate_limit_is_everybodys(swarm: SwarmHome) -> None:
         assert len(seen) == 5 and all(later - seen[0] >= 1.9 for later in seen[1:])
 
 
-def test_what_cannot_be_recorded_fails_the_worker(swarm: SwarmHome, zot: Zot) -> None:
+def test_unwritable_record_fails_the_worker(swarm: SwarmHome, zot: Zot) -> None:
     """A disk without room: the worker fails with the reason, and what was recorded stays whole."""
     (zot.project / "x").write_text("a line of a file that is read\n" * 500)
     argv = zot.argv(["swarm", "start", "--shared", "task"])
@@ -297,7 +297,7 @@ def test_what_cannot_be_recorded_fails_the_worker(swarm: SwarmHome, zot: Zot) ->
     assert "too large" in record["reason"].lower() or "cannot" in record["reason"]
 
 
-def test_a_flood_drowns_nobody(swarm: SwarmHome, zot: Zot) -> None:
+def test_output_flood_does_not_block_others(swarm: SwarmHome, zot: Zot) -> None:
     """Tens of megabytes of output: the supervisor stays small and answers others."""
 
     def flood(request: SeenRequest) -> Turn:
@@ -359,7 +359,7 @@ def test_not_even_its_watcher_has_to_survive_for_workers_to_end(swarm: SwarmHome
         swarm.until_nothing_runs()
 
 
-def test_a_clock_that_jumps_harms_nobody(swarm: SwarmHome) -> None:
+def test_clock_jump_is_harmless(swarm: SwarmHome) -> None:
     """Records from the future and the past are listed, and ages are never negative."""
     assert swarm("start", "--shared", "--wait", "one").code == 0
     (id,) = [path.name for path in (swarm.home / "swarm" / "agents").iterdir()]
@@ -385,7 +385,7 @@ asyncio.run(listen())
 """
 
 
-def test_nobody_who_was_killed_is_taken_for_a_listener(swarm: SwarmHome) -> None:
+def test_killed_client_does_not_count_as_listener(swarm: SwarmHome) -> None:
     """The only client is idle: the supervisor is there for it when the last worker has ended, and no longer than it."""
     argv = [sys.executable, "-c", LISTENS, str(swarm.home)]
     listener = subprocess.Popen(argv, env={**os.environ, "ZOT_HOME": ""}, stdout=subprocess.PIPE)
@@ -399,7 +399,7 @@ def test_nobody_who_was_killed_is_taken_for_a_listener(swarm: SwarmHome) -> None
     swarm.until_nothing_runs()
 
 
-def test_a_home_that_is_removed_takes_its_supervisor_along_and_nothing_of_the_next(swarm: SwarmHome, zot: Zot) -> None:
+def test_removed_home_ends_its_supervisor_not_the_next(swarm: SwarmHome, zot: Zot) -> None:
     zot.environment["ZOT_SWARM_PATIENCE_S"] = "4"
     swarm.until(swarm.start("one", "--shared"), "idle")
     old, place = swarm.supervisor, swarm.home / "swarm"

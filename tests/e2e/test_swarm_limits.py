@@ -286,9 +286,7 @@ def test_workers_of_a_limited_run_share_its_limit(home: SwarmHome) -> None:
     ],
     ids=["plan", "tools", "check in accept-edits", "check without bash"],
 )
-def test_merge_obeys_limits_of_the_run(
-    home: SwarmHome, flags: tuple[str, ...], fields: dict[str, Any], text: str
-) -> None:
+def test_merge_respects_run_limits(home: SwarmHome, flags: tuple[str, ...], fields: dict[str, Any], text: str) -> None:
     make_repository(home.zot.project)
     worker = home.start("agent one", "--worktree", "--once")
     home.until(worker, "done")

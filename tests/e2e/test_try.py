@@ -53,7 +53,7 @@ def run(environment: dict[str, str], *args: str) -> subprocess.CompletedProcess[
     )
 
 
-def test_without_a_network_it_says_so_and_plays_the_recording(environment: dict[str, str]) -> None:
+def test_try_without_network_plays_recording_and_reports_it(environment: dict[str, str]) -> None:
     ran = run(environment)
     assert ran.returncode == 0, ran.stderr
     said = " ".join(ran.stdout.split())
@@ -62,7 +62,7 @@ def test_without_a_network_it_says_so_and_plays_the_recording(environment: dict[
     assert "+ return price - price * percent / 100" in said and "mended: the tests pass now" in said
 
 
-def test_a_model_that_mends_it_is_believed_because_the_tests_pass(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_try_succeeds_if_tests_pass(tmp_path: Path, environment: dict[str, str]) -> None:
     turns = [CallTools([("read", {"path": "prices.py"})]), CallTools([("edit", FIX)]), Say("I did it.")]
     with FakeModelServer(turns) as server:
         ran = run(environment, *serve(tmp_path, server))
@@ -71,9 +71,7 @@ def test_a_model_that_mends_it_is_believed_because_the_tests_pass(tmp_path: Path
     assert max(len(line) for line in ran.stdout.splitlines()) <= 80
 
 
-def test_a_model_that_only_says_so_has_failed_and_the_command_is_told(
-    tmp_path: Path, environment: dict[str, str]
-) -> None:
+def test_try_fails_if_model_only_claims_success(tmp_path: Path, environment: dict[str, str]) -> None:
     with FakeModelServer([CallTools([("write", CHEAT)]), Say("All tests pass now!")]) as server:
         ran = run(environment, *serve(tmp_path, server))
     assert ran.returncode == 1

@@ -90,7 +90,7 @@ def test_an_alias_has_the_row_of_its_verb() -> None:
     assert verb_of("ext rm") is verb_of("ext remove") is not None
 
 
-def test_help_as_the_first_word_is_a_page_unless_it_begins_a_prompt(zot: Zot) -> None:
+def test_help_as_first_word_is_a_page_unless_a_prompt_follows(zot: Zot) -> None:
     assert zot("help").out == zot("--help").out != ""
     assert zot("help", "sessions", "fork").out == zot("sessions", "fork", "--help").out != ""
     ran = zot("help", "me", "-p", "--provider", "script")

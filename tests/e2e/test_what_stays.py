@@ -10,7 +10,7 @@ from tests.soak.over_rpc import RpcSoak
 from tests.soak.place import Place
 
 
-def test_zot_rpc_keeps_nothing_of_the_work_it_has_done(tmp_path: Path) -> None:
+def test_rpc_retains_no_memory_of_finished_work(tmp_path: Path) -> None:
     place = Place(tmp_path / "rpc")
     with place.server:
         soak = RpcSoak(place)
@@ -21,7 +21,7 @@ def test_zot_rpc_keeps_nothing_of_the_work_it_has_done(tmp_path: Path) -> None:
     assert (kept, place.faults) == ({}, [])
 
 
-def test_the_end_of_what_a_command_left_running_is_taken_note_of(tmp_path: Path) -> None:
+def test_orphan_left_by_command_is_reaped(tmp_path: Path) -> None:
     """It is zot's child by then, and would stay in the table of processes as one that is over."""
     place = Place(tmp_path / "rpc")
     with place.server:
