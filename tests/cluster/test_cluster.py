@@ -223,7 +223,7 @@ def _check_nothing_is_left(home: Path, nodes: FakeNodes) -> None:
             assert KEY.encode() not in path.read_bytes(), path
 
 
-async def test_a_budget_that_is_too_small_for_all_of_them_holds(home: Path, nodes: FakeNodes, tmp_path: Path) -> None:
+async def test_budget_too_small_for_all_workers_is_not_exceeded(home: Path, nodes: FakeNodes, tmp_path: Path) -> None:
     """They are stopped, and nothing was paid for beyond it but what each was in the middle of."""
     repo, count, limit = repository(tmp_path / "repo"), 6, 12 * _CALL_USD
     with FakeModelServer([scripted], repeat=True) as server:

@@ -34,9 +34,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ConformanceRe
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_broken_extension_fails_exactly_the_checks_meant_for_it(
-    name: str, reports: dict[str, ConformanceReport]
-) -> None:
+def test_broken_extension_fails_exactly_its_expected_checks(name: str, reports: dict[str, ConformanceReport]) -> None:
     """ext-006, ext-007, ext-008, ext-033, ext-034, ext-036, ext-037, ext-055, ext-056, ext-061, ext-063, ext-079: the
     child's side of each."""
     report = reports[name]

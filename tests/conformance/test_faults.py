@@ -60,7 +60,7 @@ SLICE = [
 
 
 @pytest.mark.parametrize(("name", "plan"), SLICE, ids=lambda value: str(value))
-def test_a_failing_call_is_told_in_words_and_loses_nothing(name: str, plan: Plan, tmp_path: Path) -> None:
+def test_failing_system_call_is_reported_without_data_loss(name: str, plan: Plan, tmp_path: Path) -> None:
     stage, ended, wrong = perform(BY_NAME[name], tmp_path / "stage", plan)
     assert faults.met(stage.log), f"the fault was not met: {ended}"
     assert not wrong, f"{wrong}\n{ended}"

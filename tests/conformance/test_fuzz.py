@@ -13,7 +13,7 @@ FOUND = list(kept())
 
 
 @pytest.mark.parametrize(("reader", "path"), FOUND, ids=[f"{reader.name}: {path.name}" for reader, path in FOUND])
-def test_what_was_found_once_holds(reader: Reader, path: Path) -> None:
+def test_fuzz_regressions_stay_fixed(reader: Reader, path: Path) -> None:
     for chance in range(20):
         assert trouble(reader, path.read_bytes(), str(chance)) == ""
 

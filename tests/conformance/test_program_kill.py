@@ -66,7 +66,7 @@ def one_run(root: Path, moment: float | None) -> tuple[bool, float, int]:
     return process.returncode >= 0, took, len(left_behind(root))
 
 
-def test_a_killed_program_leaves_what_opens_and_nobody_running(tmp_path: Path) -> None:
+def test_killed_program_leaves_readable_files_and_no_process(tmp_path: Path) -> None:
     tally = kill_many(tmp_path, SHORT)
     assert tally.ended < SHORT and tally.left <= 1  # the moment between two names
 

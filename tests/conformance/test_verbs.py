@@ -178,7 +178,7 @@ def test_every_verb_of_a_feature_exists(target: str) -> None:
     assert callable(attrgetter(name)(import_module(module)))
 
 
-def test_the_table_names_what_there_is_and_leaves_nothing_out() -> None:
+def test_verb_table_is_complete() -> None:
     commands = {str(command.__struct_config__.tag) for command in get_args(wire.AnyCommand)}
     assert {verb.rpc for verb in ALL_VERBS if isinstance(verb.rpc, str)} | RPC_ALONE == commands
     methods = {name for name in dir(Runtime) if not name.startswith("_")}
@@ -188,7 +188,7 @@ def test_the_table_names_what_there_is_and_leaves_nothing_out() -> None:
     assert slash | TERMINAL_ALONE == {command.name for command in COMMANDS}
 
 
-def test_what_two_front_ends_offer_is_done_through_each_of_them() -> None:
+def test_shared_operation_works_through_each_front_end() -> None:
     rows = {**VERBS, **{re.split(r"[.:]", target)[-1]: verb for target, verb in FEATURE_VERBS.items()}}
     shared = {name for name, verb in rows.items() if sum(isinstance(place, str) for place in verb) > 1}
     looked_at = {"snapshot", "busy", "model", "messages", "total_usage", "provider_models", "conversation_state"}
@@ -298,7 +298,7 @@ def did(scenario: Scenario, root: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("verb", SCENARIOS)
-def test_it_changes_the_same_through_each_of_them(verb: str, tmp_path: Path) -> None:
+def test_operation_has_same_effect_in_each_front_end(verb: str, tmp_path: Path) -> None:
     (first, expected), *others = did(SCENARIOS[verb], tmp_path)
     assert expected["requests"] and expected["extension"] and expected["sessions"]
     assert SCENARIOS[verb].told in str(expected["requests"][-1])
@@ -338,7 +338,7 @@ def plain(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai-responses"])
-def test_what_is_looked_at_is_the_same(provider: str, tmp_path: Path) -> None:
+def test_query_returns_same_result_in_each_front_end(provider: str, tmp_path: Path) -> None:
     """The models of ``openai-responses`` are OpenAI's, whoever asks."""
     rpc, sdk = (kind(tmp_path / kind.name, [Say("answer 1")], provider) for kind in (Rpc, Sdk))
     assert isinstance(rpc, Rpc) and isinstance(sdk, Sdk)

@@ -64,7 +64,7 @@ def _plain(value: Any) -> Any:
     return {k: _plain(v) for k, v in vars(value).items()} if hasattr(value, "frame_type") else value
 
 
-def test_the_quick_json_says_what_json_says() -> None:
+def test_quick_json_equals_standard_json() -> None:
     """The SDK takes the C half of ``json`` alone; what it writes, reads and refuses must be the same."""
     (dumps, loads), (all_dumps, all_loads) = record._c_half(), record._whole()
     assert record.dumps.__qualname__ == dumps.__qualname__
@@ -192,7 +192,7 @@ def test_a_function_without_a_schema_is_refused_at_registration() -> None:
             Extension("x").tool()(function)
 
 
-def test_speaking_before_the_run_is_the_authors_mistake_and_says_so() -> None:
+def test_sdk_call_before_run_raises_a_clear_error() -> None:
     with pytest.raises(RuntimeError, match="not running yet"):
         Extension("x").notify("info", "y")
 
@@ -255,7 +255,7 @@ def odd(tmp_path: Path) -> Any:
         ("noisy", b'"content":[{"type":"text","text":"."}]'),
     ],
 )
-def test_whatever_a_tool_does_there_is_one_answer(odd: PipeHost, tool: str, result: bytes) -> None:
+def test_tool_call_gets_exactly_one_answer(odd: PipeHost, tool: str, result: bytes) -> None:
     """Also when it is async, returns data, cannot be encoded, exits, or writes to the descriptors of the wire."""
     odd.send(extension_frames.ToolCall(id="1", name=tool, args={}), extension_frames.Shutdown())
     answer, ack = odd.rest()
@@ -270,7 +270,7 @@ def test_a_decision_that_is_none_blocks(odd: PipeHost) -> None:
     assert odd.frame().block is True
 
 
-def test_call_tool_in_an_event_handler_fails_instead_of_waiting_for_itself(odd: PipeHost) -> None:
+def test_call_tool_in_event_handler_fails_instead_of_deadlocking(odd: PipeHost) -> None:
     odd.send(extension_frames.Event(event="turn_start", step=1), extension_frames.Shutdown())
     assert odd.rest() == [extension_codec.encode(extension_frames.ShutdownAck())]
     odd.exit_status()
