@@ -28,7 +28,7 @@ serve(command_invoked=invoked)
 """
 
 
-async def test_args_are_trimmed_keep_their_inside_and_are_absent_when_empty(kit: Kit) -> None:
+async def test_args_are_trimmed_and_absent_when_empty(kit: Kit) -> None:
     """ext-048, ext-049: arguments are trimmed, keep their inner spacing, and are absent when there are none."""
     directory = kit.add("x", commanding("respond()"))
     host = await kit.start()
@@ -78,9 +78,7 @@ async def test_an_error_and_an_unknown_action_come_back_and_do_nothing(kit: Kit,
     assert await host.run_command("c", "") == FailedCommand(error) and kit.surface.calls == []
 
 
-async def test_no_reply_in_time_is_an_error_and_a_late_one_does_nothing(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_missing_reply_is_an_error_and_late_reply_is_ignored(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     """ext-056: a command that gets no reply in time is an error, and a late reply has no effect."""
     monkeypatch.setattr(limits, "COMMAND_REPLY", 0.2)
     kit.add("x", commanding('time.sleep(0.5); respond(action="display", display="late")'))
@@ -90,7 +88,7 @@ async def test_no_reply_in_time_is_an_error_and_a_late_one_does_nothing(
     assert kit.surface.calls == []
 
 
-async def test_two_invocations_answered_in_reverse_are_told_apart(kit: Kit) -> None:
+async def test_two_invocations_answered_in_reverse_are_matched_by_id(kit: Kit) -> None:
     """ext-057: two invocations answered in reverse order are matched by their ids."""
     kit.add(
         "x",
@@ -109,7 +107,7 @@ serve(command_invoked=invoked)
     assert results == [FailedCommand("extension /c: one"), FailedCommand("extension /c: two")]
 
 
-async def test_submit_and_submit_slash_go_to_the_mode_if_they_make_sense(kit: Kit) -> None:
+async def test_submit_and_submit_slash_reach_the_mode(kit: Kit) -> None:
     """ext-119, ext-120: what the mode does with them is its own test."""
     kit.add(
         "x",
@@ -126,7 +124,7 @@ serve()
     assert "ignored" in kit.fault("submit_slash") and "hello" in kit.log("x")
 
 
-async def test_a_tool_prompt_leaves_one_message_one_call_and_one_result_before_the_answer(kit: Kit) -> None:
+async def test_tool_prompt_adds_message_call_and_result_before_answer(kit: Kit) -> None:
     """ext-123: a `tool_prompt` leaves one message, one call and one result in front of the answer."""
     kit.add("x", commanding('respond(action="tool_prompt", prompt="and push", tool_name="bash", tool_args={"a": 1})'))
     host = await kit.start()

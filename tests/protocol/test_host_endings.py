@@ -55,7 +55,7 @@ async def test_a_hello_that_comes_while_the_host_ends_is_no_fault(kit: Kit, monk
     assert "unknown" not in kit.log("late") and "malformed" not in kit.log("late")
 
 
-async def test_a_child_that_closes_its_stdout_first_may_still_finish_its_work(kit: Kit) -> None:
+async def test_child_that_closes_stdout_at_shutdown_may_finish(kit: Kit) -> None:
     """§13: at the shutdown the exit of the process is waited for, not the end of its stdout."""
     directory = kit.add(
         "tidy",
@@ -68,7 +68,7 @@ hello(); ready(); serve(); os.close(1); time.sleep(0.3); open(HERE + "/saved", "
     assert (directory / "saved").exists()
 
 
-async def test_whoever_ignores_everything_is_dead_in_about_three_seconds(kit: Kit) -> None:
+async def test_child_that_ignores_shutdown_is_killed_in_three_seconds(kit: Kit) -> None:
     """ext-095: two for all together, one after SIGTERM."""
     stubborn = """
 signal.signal(signal.SIGTERM, signal.SIG_IGN); hello(); ready()
@@ -93,7 +93,7 @@ async def test_grandchildren_end_with_their_extension(kit: Kit) -> None:
     assert gone(int((directory / "pid").read_text()))
 
 
-async def test_a_child_whose_grandchild_holds_the_pipe_is_gone_when_it_exits(kit: Kit) -> None:
+async def test_child_exit_counts_even_if_grandchild_holds_the_pipe(kit: Kit) -> None:
     """§11: the exit of the process counts, not the end of the pipe."""
     directory = kit.add(
         "family", SLEEPER + "hello(); send(type='register_command', name='c'); ready(); time.sleep(0.2)"
@@ -104,7 +104,7 @@ async def test_a_child_whose_grandchild_holds_the_pipe_is_gone_when_it_exits(kit
     assert "exited; /reload-ext" in kit.fault("extension family")
 
 
-async def test_a_child_that_closes_only_its_stdout_counts_as_gone_and_ends_with_the_host(kit: Kit) -> None:
+async def test_child_that_closes_stdout_counts_as_gone(kit: Kit) -> None:
     """§11: a child that closes only its stdout counts as gone, and is ended with the host."""
     directory = kit.add(
         "half",
@@ -170,7 +170,7 @@ async def test_logs_are_private_and_appended_across_runs(kit: Kit) -> None:
     assert (kit.home / "logs" / "ext-l.log").stat().st_mode & 0o777 == 0o600
 
 
-async def test_a_reload_reads_manifests_anew_and_swaps_the_tools(kit: Kit) -> None:
+async def test_reload_reads_manifests_again_and_replaces_tools(kit: Kit) -> None:
     """ext-096, ext-097: at the host's seam; /reload-ext is the screen's."""
     directory = kit.add("r", 'hello(); tool("old"); ready(); serve()')
     disabled = kit.add("d", 'hello(); tool("d"); ready(); serve()')
@@ -208,7 +208,7 @@ async def test_an_unreadable_log_directory_is_a_load_error(kit: Kit) -> None:
     assert "extension load:" in kit.surface.faults[0] and host.statuses()[0].state == "gone"
 
 
-async def test_a_flood_of_garbage_stalls_nobody(kit: Kit) -> None:
+async def test_garbage_flood_does_not_block_others(kit: Kit) -> None:
     """100 MB of junk: other extensions answer meanwhile, the log stays small, one diagnostic."""
     kit.add("flood", "hello(); ready()\nfor _ in range(1600): raw(b'garbage ' * 8191 + b'\\n')\nserve()")
     kit.add("tiny", "hello(); ready()\nfor _ in range(200): raw(b'x\\n' * 2000)\nserve()")
@@ -224,7 +224,7 @@ async def test_a_flood_of_garbage_stalls_nobody(kit: Kit) -> None:
     assert os.path.getsize(logs / "ext-flood.log") + os.path.getsize(logs / "ext-tiny.log") < 100_000
 
 
-async def test_a_flood_on_stderr_holds_the_cap_of_the_log_and_stalls_nobody(kit: Kit) -> None:
+async def test_stderr_flood_respects_log_limit_and_blocks_no_one_else(kit: Kit) -> None:
     """It wrote gigabytes past the cap, and copying them held the host for seconds. Now it waits, and is told of."""
     flood = (
         "import threading\nhello(); ready()\ndef pour():\n while True: os.write(2, b'noise noise noise\\n' * 4000)\n"
@@ -248,14 +248,14 @@ async def test_a_flood_on_stderr_holds_the_cap_of_the_log_and_stalls_nobody(kit:
     assert "floods its stderr" in kit.fault("stderr") and "dropped" in kit.log("flood")
 
 
-async def test_the_last_words_on_stderr_are_in_the_log_and_in_the_fault(kit: Kit) -> None:
+async def test_last_stderr_lines_are_in_log_and_fault(kit: Kit) -> None:
     """What a child wrote right before its end is read before anything is said about it, also behind a large output."""
     kit.add("words", "os.write(2, b'x' * 50000 + b'\\nthe very last words\\n'); sys.exit(3)")
     await kit.start()
     assert "the very last words" in kit.fault("extension load") and "the very last words" in kit.log("words")
 
 
-async def test_statuses_tell_what_a_doctor_needs(kit: Kit) -> None:
+async def test_statuses_contain_what_doctor_reports(kit: Kit) -> None:
     """ext-134, at the host's seam: statuses name what `zot ext doctor` reports, shadowed names included."""
     kit.add("one", 'hello(); tool("a"); send(type="register_command", name="c"); ready(); serve()')
     kit.add("two", 'hello("guard"); tool("a"); send(type="register_command", name="C"); serve()')

@@ -54,7 +54,7 @@ async def test_exec_with_a_separator_belongs_to_the_manifest_directory(kit: Kit,
     assert host.statuses()[0].state == "ready"
 
 
-async def test_a_bare_exec_is_found_on_path_and_never_beside_the_manifest(kit: Kit, tmp_path: Path) -> None:
+async def test_bare_exec_is_found_on_path_not_beside_manifest(kit: Kit, tmp_path: Path) -> None:
     """ext-018: a bare `exec` is found on PATH, never beside the manifest."""
     directory = kit.add("bare", TELL, exec="only-here", args=[])
     (directory / "only-here").write_text("#!/bin/sh\ntouch ran\n")
@@ -66,7 +66,7 @@ async def test_a_bare_exec_is_found_on_path_and_never_beside_the_manifest(kit: K
     assert "only-here" in kit.fault("extension load:") and not (directory / "ran").exists()
 
 
-async def test_the_child_works_in_its_directory_without_bytecode_or_our_secrets(tmp_path: Path) -> None:
+async def test_child_runs_in_its_directory_without_bytecode_or_secrets(tmp_path: Path) -> None:
     """ext-019, ext-020, ext-145: a child works in its own directory, without zot's credentials, and its log names what
     was removed.
     """
@@ -83,7 +83,7 @@ async def test_the_child_works_in_its_directory_without_bytecode_or_our_secrets(
         assert "ANTHROPIC_API_KEY" in kit.log("env") and "env_passthrough" in kit.log("env")
 
 
-async def test_a_project_extension_keeps_state_and_bytecode_outside_the_project(tmp_path: Path) -> None:
+async def test_project_extension_stores_data_outside_the_project(tmp_path: Path) -> None:
     """ext-031: a project extension keeps its data and bytecode outside the project."""
     async with hosting(tmp_path, explicit=(), scan=True, trust_project=True) as kit:
         directory = write_extension(kit.cwd / ".zot" / "extensions", "mine", TELL)
@@ -155,7 +155,7 @@ async def test_the_ack_comes_first_and_once_with_all_its_keys(kit: Kit) -> None:
         ("raw(b'x' * (9 << 20)); time.sleep(60)", "8 MiB"),
     ],
 )
-async def test_a_child_that_does_not_greet_properly_is_ended_and_reported(kit: Kit, body: str, reason: str) -> None:
+async def test_child_with_invalid_hello_is_ended_and_reported(kit: Kit, body: str, reason: str) -> None:
     """ext-033, ext-034, ext-036: a child with a wrong first frame, an empty name or an early exit is ended and
     reported; others load.
     """
@@ -177,9 +177,7 @@ async def test_a_different_name_in_hello_changes_nothing(kit: Kit) -> None:
     assert host.statuses()[0].name == "mine" and "yours" in kit.log("mine")
 
 
-async def test_a_child_that_never_says_hello_is_ended_and_reported_at_its_deadline(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_child_without_hello_is_ended_at_its_deadline(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     """ext-037: a child that never says hello is ended and reported at its deadline and delays the start no longer."""
     monkeypatch.setattr(limits, "READY_GRACE", 0.2)
     monkeypatch.setattr(limits, "HELLO_DEADLINE", 0.6)
@@ -192,9 +190,7 @@ async def test_a_child_that_never_says_hello_is_ended_and_reported_at_its_deadli
     assert "no hello within 0.6 s" in kit.fault("extension load:") and host.statuses()[0].state == "gone"
 
 
-async def test_a_late_hello_joins_and_its_tool_is_offered_from_the_next_call(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_late_hello_joins_and_offers_tool_from_next_call(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     """§6.1: one that says hello after the grace joins late."""
     monkeypatch.setattr(limits, "READY_GRACE", 0.05)
     kit.add("late", "while not os.path.exists(HERE + '/go'): time.sleep(0.005)\nhello(); tool('t'); ready(); serve()")
@@ -217,9 +213,7 @@ async def test_silence_after_hello_counts_as_ready(kit: Kit) -> None:
     assert 0.7 < elapsed < 2.5 and "readiness assumed" in kit.log("quiet")
 
 
-async def test_the_start_waits_for_all_together_no_longer_than_the_grace(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_start_waits_for_all_children_within_one_grace_period(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     """ext-039: however many children are slow, the start waits for all of them together no longer than its limit."""
     monkeypatch.setattr(limits, "READY_GRACE", 0.3)
     for name in ("a", "b", "c"):
@@ -231,7 +225,7 @@ async def test_the_start_waits_for_all_together_no_longer_than_the_grace(
     assert "not ready in time" in kit.log("a")
 
 
-async def test_a_path_typed_by_hand_is_waited_for_longer_and_that_is_said(
+async def test_ext_path_from_flag_has_longer_grace_and_a_notice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """ext-039: ten seconds in print and JSON mode, with one line after the first."""
@@ -244,7 +238,7 @@ async def test_a_path_typed_by_hand_is_waited_for_longer_and_that_is_said(
         assert kit.surface.faults == ["waiting for extension slow"]
 
 
-async def test_ready_releases_the_start_at_once_and_a_slow_one_delays_nobody_elses_hello(kit: Kit) -> None:
+async def test_ready_ends_the_wait_and_slow_child_delays_no_other(kit: Kit) -> None:
     """ext-027, ext-040: `ready` ends the wait at once, and a slow child does not hold up the hello of another."""
     slow = kit.add("slow", "time.sleep(0.5); hello(); ready(); serve()")
     quick = kit.add("quick")

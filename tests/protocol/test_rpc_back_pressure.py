@@ -31,7 +31,7 @@ def settle(client: Any) -> float:
     return last
 
 
-def test_a_stopped_reader_gets_merged_deltas_that_say_so_and_loses_nothing(rpc, serve) -> None:
+def test_stopped_reader_gets_merged_deltas_without_loss(rpc, serve) -> None:
     """rpc-038 with back-pressure: the text is whole, and far fewer lines carry it"""
     server = serve([Say(WORD * 100_000, deltas=(WORD,) * 100_000)])
     client = rpc()
@@ -60,7 +60,7 @@ def test_a_reader_that_keeps_up_never_sees_a_merged_delta(rpc, serve) -> None:
     assert not any("merged" in line for line in lines)
 
 
-def test_the_agent_waits_before_its_next_turn_instead_of_filling_memory(rpc, serve) -> None:
+def test_agent_pauses_before_next_turn_while_client_is_slow(rpc, serve) -> None:
     """§8 with back-pressure: an endless loop of tools stands still while nobody reads"""
     big = "x" * 60_000
     server = serve([CallTools([("bash", {"command": f"echo {big}"})], text=big)], repeat=True)
@@ -83,7 +83,7 @@ def test_the_agent_waits_before_its_next_turn_instead_of_filling_memory(rpc, ser
     client.until("done")
 
 
-def test_abort_is_heard_although_nobody_reads(rpc, serve) -> None:
+def test_abort_works_while_client_does_not_read(rpc, serve) -> None:
     """rpc-050: abort is heard even while the client reads nothing."""
     server = serve([CallTools([("bash", {"command": "echo " + "y" * 40_000})], text="z" * 60_000)], repeat=True)
     client = rpc()

@@ -67,7 +67,7 @@ def test_notes_arrive_as_events_but_not_before_the_first_command(rpc, serve, add
     ]
 
 
-def test_notes_wait_for_authentication_and_are_not_told_to_strangers(rpc, serve, add: Add) -> None:
+def test_notes_are_held_until_authentication(rpc, serve, add: Add) -> None:
     """rpc-002, rpc-017 (OP-4): notes are held back until the right token came; a stranger never gets them."""
     serve([])
     directory = add("chatty", 'hello(); send(type="notify", level="info", message="secret"); ready(); serve()')
@@ -223,7 +223,7 @@ def test_the_action_of_a_command_becomes_data_or_events(rpc, serve, add: Add, an
     assert client.events == events
 
 
-def test_a_prompt_action_joins_the_queue_and_is_answered_in_its_turn(rpc, serve, add: Add) -> None:
+def test_prompt_action_is_queued_and_answered_in_order(rpc, serve, add: Add) -> None:
     """rpc-053 (§14.7): a `prompt` action waits in the queue and is answered in its turn."""
     server = serve([Say("one"), Say("two")])
     client = announced(
@@ -249,7 +249,7 @@ def test_a_tool_prompt_runs_its_tool_first(rpc, serve, add: Add) -> None:
     assert kinds == ["user_message", "tool_call", "tool_result", "turn_start"]
 
 
-def test_each_tool_prompt_makes_a_call_of_its_own(rpc, serve, add: Add) -> None:
+def test_tool_prompt_has_a_unique_call_id(rpc, serve, add: Add) -> None:
     """ext-123: the call a command wants made first never has the id of an earlier one in the same session."""
     serve([Say("one"), Say("two")])
     action = '{"action":"tool_prompt","prompt":"look","tool_name":"bash","tool_args":{"command":"echo here"}}'
@@ -262,7 +262,7 @@ def test_each_tool_prompt_makes_a_call_of_its_own(rpc, serve, add: Add) -> None:
 
 
 @pytest.mark.parametrize(("name", "word"), [("nosuch", "unknown command /nosuch"), ("go", "broken")])
-def test_a_command_that_fails_says_why(rpc, serve, add: Add, name: str, word: str) -> None:
+def test_failing_command_returns_the_reason(rpc, serve, add: Add, name: str, word: str) -> None:
     """rpc-025 (§14.7): a command that fails or is unknown says why."""
     serve([])
     client = announced(rpc("--ext", str(add("mine", commands('{"error":"broken"}')))), "commands")
@@ -291,7 +291,7 @@ def test_ping_is_answered_while_a_command_runs_and_input_may_end(rpc, serve, add
     assert lines[0]["id"] == "r" and lines[-1] == {"type": "done"}
 
 
-def test_what_an_extension_submits_by_itself_is_ignored_aloud(rpc, serve, add: Add) -> None:
+def test_submit_by_extension_is_ignored_with_a_notice(rpc, serve, add: Add) -> None:
     """rpc-058 (§6.3): what an extension submits by itself is not run, and the client is told."""
     server = serve([Say("never")])
     body = 'hello(); ready(); send(type="submit", text="hi"); send(type="submit", text="hi"); serve()'
@@ -345,7 +345,7 @@ def test_a_panel_closes_when_its_extension_closes_it(rpc, serve, add: Add) -> No
     assert client.events[-1] == {"type": "ext_panel_close", "extension": "paint", "panel_id": "p"}
 
 
-def test_after_clear_extensions_are_told_the_new_session(rpc, serve, add: Add, zot: Zot) -> None:
+def test_clear_sends_new_session_to_extensions(rpc, serve, add: Add, zot: Zot) -> None:
     """rpc-075: an event carries the id of the session it belongs to"""
     serve([Say("one"), Say("two")])
     directory = add("watch", 'hello(); subscribe(["user_prompt_submit"]); ready(); serve()')
@@ -362,7 +362,7 @@ def test_after_clear_extensions_are_told_the_new_session(rpc, serve, add: Add, z
 # --- faults and the end
 
 
-def test_a_child_that_crashes_harms_nobody(rpc, serve, add: Add) -> None:
+def test_crashing_child_does_not_affect_server(rpc, serve, add: Add) -> None:
     """ext-107 (the RPC column of the fault matrix): one diagnostic, and the server goes on"""
     serve([Say("fine")])
     client = rpc("--ext", str(add("crash", "hello(); ready(); os._exit(7)")))
@@ -408,7 +408,7 @@ def test_the_token_is_not_in_the_environment_of_extensions(rpc, serve, add: Add)
     assert os.environ.get("ZOTCORE_RPC_TOKEN") is None
 
 
-def test_a_conversation_has_an_id_also_where_nothing_is_kept_of_it(rpc, serve, add: Add, zot: Zot) -> None:
+def test_conversation_without_session_file_has_an_id(rpc, serve, add: Add, zot: Zot) -> None:
     """extension-protocol §22.5: every event carries ``session_id``; rpc keeps no session unless asked to"""
     serve([Say("one"), Say("two"), Say("three")])
     directory = add("watch", 'hello(); subscribe(["user_prompt_submit"]); ready(); serve()')

@@ -54,7 +54,7 @@ def test_both_spellings_serve(rpc, serve, verb: str) -> None:
     assert client.close() == 0
 
 
-def test_nothing_is_said_before_the_first_command(rpc, serve) -> None:
+def test_stdout_is_silent_before_first_command(rpc, serve) -> None:
     """rpc-002: stdout stays silent until the first command."""
     serve([])
     client = rpc()
@@ -63,7 +63,7 @@ def test_nothing_is_said_before_the_first_command(rpc, serve) -> None:
     assert len(client.seen) == 1
 
 
-def test_every_line_is_one_compact_object_with_type_first_and_id_second(rpc, serve) -> None:
+def test_line_is_one_compact_object_with_type_and_id_first(rpc, serve) -> None:
     """rpc-003: every line is one compact object with `type` first and `id` second."""
     serve([CallTools([("bash", {"command": "echo hé"})]), Say("fertig, ja — gut")])
     client = rpc()
@@ -118,7 +118,7 @@ def test_a_line_above_the_limit_is_refused_and_ends_the_process(rpc, serve) -> N
     assert client.stderr.startswith("zot: ") and "16 MiB" in client.stderr
 
 
-def test_running_work_is_finished_before_a_line_above_the_limit_ends_the_process(rpc, serve) -> None:
+def test_too_long_line_ends_process_after_running_work(rpc, serve) -> None:
     """rpc-007: a line above the limit ends the process with exit 1, after the running work is finished."""
     serve([Slow(Say("one two three four five"), 0.05)])
     client = rpc()
@@ -191,7 +191,7 @@ def test_without_a_credential_it_exits_and_stdout_stays_empty(zot: Zot) -> None:
     assert ran.err.startswith("zot: ")
 
 
-def test_without_a_credential_early_pings_are_answered_all_the_same(zot: Zot) -> None:
+def test_early_ping_without_credential_is_answered(zot: Zot) -> None:
     """rpc-011: an early `ping` is answered even without a credential."""
     ran = zot("rpc", stdin='{"id":"p","type":"ping"}\n', model=False)
     assert ran.code == 1
@@ -212,7 +212,7 @@ def test_help_and_version_are_answered_without_serving(zot: Zot) -> None:
     assert "--permission-mode" in zot("rpc", "--help", stdin="").out
 
 
-def test_early_pings_come_before_the_first_other_command_in_order(rpc, serve) -> None:
+def test_early_pings_are_answered_before_other_commands(rpc, serve) -> None:
     """rpc-015: nothing is lost or reordered between the early door and the server"""
     serve([Say("one")])
     client = rpc()
@@ -282,7 +282,7 @@ def test_a_reader_that_went_away_ends_it_quietly(rpc, serve, tmp_path: Path) -> 
     assert not alive(child)
 
 
-def test_sessions_are_off_unless_asked_for(zot: Zot, serve) -> None:
+def test_sessions_are_off_by_default(zot: Zot, serve) -> None:
     """rpc-013: without `--session` or `--continue` no session file is written."""
     serve([Say("one")])
     assert zot("rpc", stdin='{"type":"prompt","message":"hi"}\n').code == 0
@@ -303,7 +303,7 @@ def test_a_continued_session_is_resumed_and_appended_to(zot: Zot, rpc, serve) ->
     assert path.read_text().count('"type":"message"') == 4
 
 
-def test_a_named_session_is_shown_before_the_first_prompt_and_a_missing_one_is_an_error(zot: Zot, rpc, serve) -> None:
+def test_named_session_is_shown_before_prompt_or_is_an_error(zot: Zot, rpc, serve) -> None:
     """rpc-075: `--session` shows the messages before the first prompt, and a missing file exits 1."""
     serve([Say("one")])
     zot("-p", "first")
@@ -398,7 +398,7 @@ def test_words_and_resume_have_no_effect(zot: Zot, serve) -> None:
     assert ran.events[0]["data"] == {"messages": []}
 
 
-def test_input_that_ends_in_the_middle_of_a_line_is_answered_like_any_bad_line(zot: Zot, serve) -> None:
+def test_input_ending_in_mid_line_is_answered_as_malformed(zot: Zot, serve) -> None:
     """rpc-023: input that ends in mid-line is answered like any other malformed line."""
     serve([])
     ran = zot("rpc", stdin='{"type":"get_state"}\n{"type":"prompt","mess')
@@ -406,7 +406,7 @@ def test_input_that_ends_in_the_middle_of_a_line_is_answered_like_any_bad_line(z
     assert ran.events[1]["error"].startswith("malformed json:")
 
 
-def test_the_key_comes_through_a_pipe_and_the_session_stays_in_a_file(zot, serve, tmp_path) -> None:
+def test_api_key_fd_and_session_file_are_used(zot, serve, tmp_path) -> None:
     """``--api-key-fd`` and ``--session-file``: the file is begun, then continued."""
     server = serve([Say("one"), Say("two")])
     own = tmp_path / "own.jsonl"

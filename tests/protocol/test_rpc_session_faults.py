@@ -36,7 +36,7 @@ def confined(zot: Zot, session: Path, *flags: str, **environment: str) -> FakeRp
 
 
 @pytest.mark.skipif(not full_disk.CAN_MAKE_ROOM, reason="the limit of a running process cannot be lifted here")
-def test_a_full_disk_is_told_once_and_with_room_again_nothing_is_lost(zot: Zot, serve: Any, session: Path) -> None:
+def test_full_disk_is_reported_once_and_nothing_is_lost_later(zot: Zot, serve: Any, session: Path) -> None:
     serve([Say(LONG), Say("and more"), Say("good")])
     client = confined(zot, session)
     try:
@@ -57,7 +57,7 @@ def test_a_full_disk_is_told_once_and_with_room_again_nothing_is_lost(zot: Zot, 
     assert texts(session)[-1] == ("assistant", "good")
 
 
-def test_what_is_lost_at_the_end_is_the_last_event(zot: Zot, serve: Any, session: Path) -> None:
+def test_unsaved_messages_at_exit_are_the_last_event(zot: Zot, serve: Any, session: Path) -> None:
     serve([Say(LONG)])
     client = confined(zot, session)
     try:

@@ -164,7 +164,7 @@ def test_json_mode_writes_the_same_bytes(zot: Zot, serve, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_the_structs_say_exactly_what_is_written(name: str) -> None:
+def test_structs_round_trip_to_the_same_bytes(name: str) -> None:
     """Decoding and encoding again gives the same bytes: no key is missing in a struct, none is added, none moved."""
     for line in (CASSETTES / f"{name}.jsonl").read_bytes().splitlines():
         decoded = msgspec.json.decode(line, type=rpc_frames.ServerLine)
