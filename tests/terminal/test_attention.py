@@ -27,7 +27,7 @@ def bells(terminal: FakeTerminal) -> int:
     return re.sub(rb"\x1b\][^\x07\x1b]*\x07", b"", terminal.raw).count(b"\x07")
 
 
-def test_the_title_says_that_zot_works_and_that_it_asks(serve: Any, open_zot: OpenZot) -> None:
+def test_title_shows_working_and_asking(serve: Any, open_zot: OpenZot) -> None:
     serve([CallTools([("bash", {"command": "touch made"})]), Silent(Say("words that do not end"), after_bytes=900)])
     terminal = open_zot("--no-yolo")
     assert titles(terminal) == ["zot: project"]
@@ -43,7 +43,7 @@ def test_the_title_says_that_zot_works_and_that_it_asks(serve: Any, open_zot: Op
     assert len(titles(terminal)) < 10  # when the state changes, and not with time
 
 
-def test_the_title_is_left_alone_when_it_should_be(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_title_is_unchanged_when_disabled(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     configure(zot, terminal_title=False)
     serve([Say("an answer")])
     terminal = open_zot()
@@ -105,7 +105,9 @@ def test_a_program_of_the_users_own_writes_a_row(serve: Any, open_zot: OpenZot, 
     assert "an answer" in terminal.screen
 
 
-def test_a_program_that_hangs_is_ended_and_told(serve: Any, open_zot: OpenZot, zot: Zot, tmp_path: Path) -> None:
+def test_hanging_notification_program_is_ended_and_reported(
+    serve: Any, open_zot: OpenZot, zot: Zot, tmp_path: Path
+) -> None:
     script(zot, f"#!/bin/sh\necho $$ > {tmp_path}/pid\nsleep 1000\n")
     serve([Say("an answer")])
     terminal = open_zot()
@@ -116,7 +118,7 @@ def test_a_program_that_hangs_is_ended_and_told(serve: Any, open_zot: OpenZot, z
     terminal.wait_until(lambda: not Path(f"/proc/{pid}").exists(), "its end")
 
 
-def test_a_program_that_fails_is_told(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_failing_notification_program_is_reported(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     script(zot, "#!/bin/sh\necho no; exit 3\n")
     serve([])
     open_zot().wait_for("status_command: exit 3")

@@ -61,7 +61,7 @@ def test_init_has_the_agent_write_or_mend_the_file(serve: Any, open_zot: OpenZot
     assert user_texts(server.requests[1])[-1].startswith("Bring AGENTS.md in the working directory up to date")
 
 
-def test_review_looks_at_what_is_not_committed_or_at_a_range(serve: Any, open_zot: OpenZot) -> None:
+def test_review_covers_uncommitted_changes_or_a_range(serve: Any, open_zot: OpenZot) -> None:
     server = serve([Say("fine"), Say("fine, too")])
     terminal = open_zot()
     terminal.submit("/review")
@@ -72,7 +72,7 @@ def test_review_looks_at_what_is_not_committed_or_at_a_range(serve: Any, open_zo
     assert "Review what this names: main..topic." in user_texts(server.requests[1])[-1]
 
 
-def test_a_command_with_two_marks_is_shown_and_not_told(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_command_with_two_slashes_is_shown_as_text(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     server = serve([Say("an answer")])
     terminal = open_zot()
     terminal.submit("!!echo only $((40 + 2)) for me")

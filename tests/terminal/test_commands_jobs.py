@@ -62,7 +62,7 @@ def test_jobs_are_listed_shown_and_stopped(serve: Any, open_zot: OpenZot, projec
     assert gone(one)
 
 
-def test_what_the_agent_left_running_is_a_job_and_ends_with_zot(serve: Any, open_zot: OpenZot, project: Path) -> None:
+def test_background_command_is_a_job_and_ends_with_zot(serve: Any, open_zot: OpenZot, project: Path) -> None:
     (project / "server.sh").write_text("echo $$ > server.new; mv server.new server.pid; sleep 1000\n")
     serve([CallTools([("bash", {"command": "sh server.sh & echo started"})]), Say("it runs")])
     terminal = open_zot()

@@ -51,7 +51,7 @@ def test_a_compaction_leaves_a_mark_also_after_a_resume(serve: Any, open_zot: Op
     again.wait_for("◇ compacted")
 
 
-def test_an_empty_answer_says_so(serve: Any, open_zot: OpenZot) -> None:
+def test_empty_answer_is_reported(serve: Any, open_zot: OpenZot) -> None:
     serve([Say("")])
     terminal = open_zot()
     terminal.submit("first")
@@ -68,7 +68,7 @@ def test_a_notice_is_read_to_its_end(serve: Any, open_zot: OpenZot, project: Pat
     terminal.wait_until(lambda: "this-end.jsonl" in "".join(terminal.screen.split()), "the whole path")
 
 
-def test_a_progress_bar_is_one_row_for_the_model_and_on_the_screen(serve: Any, open_zot: OpenZot) -> None:
+def test_progress_bar_is_one_row_on_screen_and_for_model(serve: Any, open_zot: OpenZot) -> None:
     bar = "for i in $(seq 200); do printf '\\r%3d%% of it' $i; done; echo; exit 3"
     server = serve([CallTools([("bash", {"command": bar})]), Say("that is all")])
     terminal = open_zot()
@@ -80,7 +80,7 @@ def test_a_progress_bar_is_one_row_for_the_model_and_on_the_screen(serve: Any, o
     assert terminal.everything.count("% of it") == 2  # the command, and how its bar ended
 
 
-def test_a_paste_stays_a_chip_in_the_transcript_and_in_the_history(serve: Any, open_zot: OpenZot) -> None:
+def test_paste_stays_a_chip_in_transcript_and_history(serve: Any, open_zot: OpenZot) -> None:
     server = serve([Say("read it"), Say("and again")])
     terminal = open_zot()
     terminal.type("look: ")
@@ -108,7 +108,7 @@ def test_a_paste_stays_a_chip_in_the_transcript_and_in_the_history(serve: Any, o
     assert user_texts(server.requests[1])[-1] == "look: " + PASTE.rstrip("\n")
 
 
-def test_a_long_prompt_is_folded_where_nobody_knows_what_was_pasted(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_long_resumed_prompt_is_folded(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     serve([Say("hello")])
     session_of(zot, [user_message(PASTE), Message("assistant", (TextBlock("the answer"),))])
     terminal = open_zot("-c")

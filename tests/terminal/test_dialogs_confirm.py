@@ -115,7 +115,7 @@ def test_the_whole_command_can_be_read_before_it_is_approved(serve: Any, open_zo
     terminal.wait_for("finished")
 
 
-def test_what_is_asked_cannot_drive_the_terminal(serve: Any, open_zot: OpenZot) -> None:
+def test_confirm_dialog_escapes_control_sequences(serve: Any, open_zot: OpenZot) -> None:
     """iface-201: escape sequences, carriage returns and bidi overrides in a command are shown, not obeyed."""
     command = "echo safe\x1b[2K\r\x1b]0;owned\x07rm -rf /important\u202e"
     serve([CallTools([("bash", {"command": command})]), Say("finished")])
@@ -155,7 +155,7 @@ def test_yolo_ends_the_questions(serve: Any, open_zot: OpenZot) -> None:
     terminal.wait_for("finished")
 
 
-def test_yolo_without_the_gate_says_that_nothing_was_asked(serve: Any, open_zot: OpenZot) -> None:
+def test_yolo_without_gate_reports_it_is_already_on(serve: Any, open_zot: OpenZot) -> None:
     """iface-173: `/yolo` without the gate says that already the case."""
     serve([])
     terminal = open_zot()
@@ -178,7 +178,7 @@ def test_esc_twice_ends_the_turn(serve: Any, open_zot: OpenZot, project: Path) -
     assert list(project.iterdir()) == []
 
 
-def test_on_a_tiny_screen_the_call_and_the_answers_are_still_seen(serve: Any, open_zot: OpenZot, project: Path) -> None:
+def test_confirm_on_tiny_screen_shows_call_and_answers(serve: Any, open_zot: OpenZot, project: Path) -> None:
     """iface-201: on a tiny screen the command can be scrolled, and the answers stay in sight."""
     serve([CallTools([("bash", {"command": "touch one\n" * 20 + "touch last"})]), Say("finished")])
     terminal = open_zot("--no-yolo", columns=40, rows=10)
@@ -200,7 +200,7 @@ def ten_keys_a_second(terminal: FakeTerminal, text: str) -> None:
         terminal.wait_until(lambda until=pressed: time.monotonic() > until)
 
 
-def test_what_is_typed_ahead_answers_no_question(serve: Any, open_zot: OpenZot, project: Path) -> None:
+def test_typed_ahead_keys_do_not_answer_a_question(serve: Any, open_zot: OpenZot, project: Path) -> None:
     """A question that opens while somebody types waits, visibly; the digits and the r of their words are words."""
     serve([Slow(CallTools([touch("one")]), 0.2), Say("finished")])
     terminal = open_zot("--no-yolo")
@@ -236,7 +236,7 @@ def test_words_that_begin_with_an_answer_are_words(serve: Any, open_zot: OpenZot
     assert not (project / "one").exists()
 
 
-def test_the_error_dialog_takes_no_letters_typed_for_the_next_prompt(serve: Any, open_zot: OpenZot) -> None:
+def test_error_dialog_ignores_letters_typed_for_the_prompt(serve: Any, open_zot: OpenZot) -> None:
     serve([CallTools([("bash", {"command": "sleep 1"})]), Refuse(401, "wrong key")])
     terminal = open_zot()
     terminal.submit("go")

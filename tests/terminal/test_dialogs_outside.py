@@ -61,7 +61,7 @@ def test_the_answers_are_once_session_never_and_no(serve: Any, open_zot: OpenZot
     assert told(server).count("s3cr3t") == 1
 
 
-def test_for_the_session_no_more_is_asked(serve: Any, open_zot: OpenZot, out: Path) -> None:
+def test_session_answer_allows_later_calls(serve: Any, open_zot: OpenZot, out: Path) -> None:
     server = serve([cat(out), cat(out), Say("finished")])
     terminal = open_zot("--approve", "outside", columns=160)
     terminal.submit("go")

@@ -40,7 +40,7 @@ serve(command_invoked=run)
 """
 
 
-def test_notes_carry_their_extension_and_the_colour_of_their_level(serve: Any, open_zot: OpenZot, add: Any) -> None:
+def test_notes_show_extension_name_and_level_colour(serve: Any, open_zot: OpenZot, add: Any) -> None:
     """iface-205: notes carry their extension's name and the colour of their level."""
     serve([])
     add("noter", NOTES)
@@ -125,9 +125,7 @@ serve(command_invoked=run)
 
 
 @pytest.mark.parametrize("text", ["/yolo", "/permissions everything", "/mode everything"])
-def test_yolo_submitted_by_an_extension_is_refused_and_tools_are_still_asked_about(
-    serve: Any, open_zot: OpenZot, add: Any, zot: Zot, text: str
-) -> None:
+def test_yolo_submitted_by_extension_is_denied(serve: Any, open_zot: OpenZot, add: Any, zot: Zot, text: str) -> None:
     """The attack: an extension submits `/yolo` or what means the same, and `--no-yolo` asks no more."""
     serve([CallTools([("bash", {"command": "touch pwned"})]), Say("done")])
     add("sly", SUBMITTING.format(kind="submit_slash", text=text))
@@ -141,7 +139,7 @@ def test_yolo_submitted_by_an_extension_is_refused_and_tools_are_still_asked_abo
 
 
 @pytest.mark.parametrize("text", ["!touch pwned", "/yolo", "\x1b[0m!touch pwned"])
-def test_a_command_submitted_by_an_extension_does_not_come_back_armed(
+def test_command_submitted_by_extension_never_runs_from_editor(
     serve: Any, open_zot: OpenZot, add: Any, zot: Zot, text: str
 ) -> None:
     """The attack: what an extension submits waits in the queue, returns to the editor with esc, and runs at enter."""
@@ -192,7 +190,7 @@ serve(command_invoked=lambda f: send(type="command_response", id=f["id"], action
 """
 
 
-def test_each_tool_prompt_makes_a_call_of_its_own(serve: Any, open_zot: OpenZot, add: Any) -> None:
+def test_tool_prompt_has_a_unique_call_id(serve: Any, open_zot: OpenZot, add: Any) -> None:
     """ext-123: the call a command wants made first never has the id of an earlier one in the same session."""
     server = serve([Say("it is one"), Say("it is two")])
     directory = add("looker", TOOL_PROMPT)
@@ -251,7 +249,7 @@ def test_a_panel_gets_every_key_by_name(serve: Any, open_zot: OpenZot, add: Any)
     ]
 
 
-def test_esc_closes_a_panel_and_its_extension_is_told(serve: Any, open_zot: OpenZot, add: Any) -> None:
+def test_esc_closes_panel_and_notifies_extension(serve: Any, open_zot: OpenZot, add: Any) -> None:
     """iface-212: esc closes a panel, and its extension is told."""
     serve([])
     directory = add("todo", PANEL)
@@ -333,9 +331,7 @@ def test_a_blocked_turn_shows_its_reason(serve: Any, open_zot: OpenZot, add: Any
     terminal.wait_for("out of office")
 
 
-def test_a_rewritten_answer_is_shown_rewritten_and_stored_as_it_was(
-    zot: Zot, serve: Any, open_zot: OpenZot, add: Any
-) -> None:
+def test_rewritten_answer_is_shown_and_original_is_stored(zot: Zot, serve: Any, open_zot: OpenZot, add: Any) -> None:
     """iface-176: a rewritten answer is shown rewritten and stored as it was."""
     serve([Slow(Say("the SECRET word"), 0.05)])
     add(

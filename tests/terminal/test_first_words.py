@@ -29,7 +29,7 @@ serve()
 """
 
 
-def test_what_is_typed_before_the_agent_is_there_waits_for_it(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_keys_typed_before_agent_starts_are_buffered(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     serve([Say("The answer is 42.")])
     started = write_extension(zot.home / "zot" / "extensions", "slow", SLOW)
     terminal = open_zot(wait="")

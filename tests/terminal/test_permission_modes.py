@@ -25,9 +25,7 @@ def test_shift_tab_goes_through_the_modes_and_the_bar_shows_them(serve: Any, ope
         terminal.wait_for(shown)
 
 
-def test_planning_refuses_what_changes_something_and_the_model_is_told(
-    serve: Any, open_zot: OpenZot, project: Path
-) -> None:
+def test_plan_mode_denies_changes_and_informs_model(serve: Any, open_zot: OpenZot, project: Path) -> None:
     (project / "a.txt").write_text("the content")
     read = ("read", {"path": "a.txt"})
     server = serve(
@@ -50,9 +48,7 @@ def test_planning_refuses_what_changes_something_and_the_model_is_told(
     assert any("left plan mode" in text for _, text in said(server.requests[2]))
 
 
-def test_reading_in_the_project_is_not_asked_about_and_reading_elsewhere_is(
-    serve: Any, open_zot: OpenZot, project: Path, tmp_path: Path
-) -> None:
+def test_reads_need_approval_only_outside_project(serve: Any, open_zot: OpenZot, project: Path, tmp_path: Path) -> None:
     (project / "a.txt").write_text("inside")
     (tmp_path / "b.txt").write_text("outside")
     server = serve(
@@ -68,9 +64,7 @@ def test_reading_in_the_project_is_not_asked_about_and_reading_elsewhere_is(
     assert any("inside" in text for text in texts) and not any("outside" in text for text in texts)
 
 
-def test_edits_in_the_project_are_accepted_and_commands_asked_about(
-    serve: Any, open_zot: OpenZot, project: Path
-) -> None:
+def test_project_edits_are_accepted_and_commands_need_approval(serve: Any, open_zot: OpenZot, project: Path) -> None:
     serve([CallTools([WRITE, touch("one")]), Say("finished")])
     terminal = open_zot("--permission-mode", "accept-edits")
     terminal.submit("go")
@@ -114,9 +108,7 @@ def test_always_for_a_beginning_covers_no_joined_command(serve: Any, open_zot: O
     assert sorted(path.name for path in project.iterdir()) == ["a", "b"]
 
 
-def test_an_answer_is_kept_for_the_project_when_asked_for_and_can_be_forgotten(
-    serve: Any, open_zot: OpenZot, project: Path, zot: Any
-) -> None:
+def test_project_answer_is_stored_and_can_be_removed(serve: Any, open_zot: OpenZot, project: Path, zot: Any) -> None:
     serve([CallTools([touch("a")]), Say("finished")] * 3)
     terminal = open_zot("--no-yolo")
     terminal.submit("go")

@@ -117,7 +117,7 @@ def test_idle(serve: Any, open_window: Any, hurry: bool) -> None:
         soon_whole(window, FIRST)
 
 
-def test_before_anything_was_said(open_window: Any, serve: Any) -> None:
+def test_resize_before_first_prompt(open_window: Any, serve: Any) -> None:
     serve([Say("hello")])
     window = open_window()
     window.wait_for("/help: more")

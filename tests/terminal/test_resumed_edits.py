@@ -65,7 +65,7 @@ def test_an_exported_and_imported_edit_looks_like_the_live_one(
 
 
 @pytest.mark.parametrize("hunks", [None, "elsewhere", [{"old_start": 1}], [[1]], [["a", "b"]]])
-def test_without_readable_line_numbers_an_edit_is_shown_without_them(
+def test_edit_without_readable_line_numbers_is_shown_without(
     hunks: Any, live: list[str], open_zot: OpenZot, zot: Zot
 ) -> None:
     """As sessions of before and of other programs have it."""

@@ -37,7 +37,7 @@ def talk(terminal: FakeTerminal) -> None:
     terminal.wait_for("2 files changed +2 \u22121")
 
 
-def test_after_a_turn_one_line_says_what_changed(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_turn_end_line_summarizes_changes(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     two_turns(zot, serve)
     terminal = open_zot()
     talk(terminal)
@@ -95,7 +95,7 @@ def test_another_key_between_is_not_twice(serve: Any, open_zot: OpenZot) -> None
     assert "rewind to before" not in terminal.screen
 
 
-def test_files_changed_by_others_are_named_and_stay_unless_chosen(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_files_changed_by_others_are_named_and_kept_by_default(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     server = two_turns(zot, serve, Say("third answer"))
     terminal = open_zot()
     talk(terminal)
