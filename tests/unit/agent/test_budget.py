@@ -45,7 +45,7 @@ async def test_a_child_spends_the_same_money(talk: Open) -> None:
         assert len(server.requests) == 1
 
 
-async def test_children_side_by_side_count_what_each_is_about_to_spend(talk: Open) -> None:
+async def test_concurrent_children_reserve_their_next_cost(talk: Open) -> None:
     """Each sends thirty cents' worth; a dollar is enough for three of five."""
     slow = Slow(Say("one", usage=(100_000, 10)), 0.2)
     async with talk(*[slow] * 5, max_cost=1.0) as (conversation, server):
@@ -62,7 +62,7 @@ async def test_a_compaction_is_a_request_like_any_other(talk: Open) -> None:
         assert len(server.requests) == 1
 
 
-async def test_cached_input_counts_as_what_it_costs(talk: Open) -> None:
+async def test_cached_input_counts_at_its_cached_price(talk: Open) -> None:
     """A long conversation may go on while its prompt is cached: 100,000 tokens cost three cents then, not thirty."""
     first = CallTools([("bash", {"command": "true"})], usage=(10, 10), written=100_000)  # $0.375
     async with talk(first, Say("done"), max_cost=0.5) as (conversation, _):

@@ -92,7 +92,7 @@ def dotted(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def test_whoever_asks_is_known() -> None:
+def test_callers_of_approval_are_known() -> None:
     asking: set[str] = set()
     for name, tree in modules(*ASKING, "readline"):
         for node in ast.walk(tree):
@@ -103,7 +103,7 @@ def test_whoever_asks_is_known() -> None:
     )
 
 
-def test_whoever_asks_drops_nothing_and_prints_through_the_door() -> None:
+def test_approval_callers_print_only_through_console() -> None:
     for name in DECIDING:
         for node in ast.walk(parsed(name)):
             if isinstance(node, ast.ImportFrom):

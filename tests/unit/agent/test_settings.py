@@ -114,7 +114,7 @@ def test_the_saved_file_is_private_and_indented(tmp_path: Path) -> None:
     assert settings.values.model == "gpt-5"
 
 
-def test_a_corrupt_file_is_reported_left_alone_and_moved_aside_by_the_first_save(tmp_path: Path) -> None:
+def test_corrupt_config_is_reported_and_moved_by_first_save(tmp_path: Path) -> None:
     """iface-273: a corrupt config.json is reported with its place; only the first save moves it to config.json.bad."""
     broken = '{\n  "provider": "openai",\n  "model" "x"\n}'
     path = write(tmp_path, broken)
@@ -128,7 +128,7 @@ def test_a_corrupt_file_is_reported_left_alone_and_moved_aside_by_the_first_save
     assert "config.json.bad" in settings.problems[-1]
 
 
-def test_a_file_that_cannot_be_read_now_is_not_taken_for_a_corrupt_one(tmp_path: Path) -> None:
+def test_temporarily_unreadable_config_is_not_treated_as_corrupt(tmp_path: Path) -> None:
     """Too many open files or a bad disk while a setting was saved moved the user's settings aside."""
     path = tmp_path / "home" / "config.json"
     path.parent.mkdir()
@@ -141,9 +141,7 @@ def test_a_file_that_cannot_be_read_now_is_not_taken_for_a_corrupt_one(tmp_path:
 
 
 @pytest.mark.parametrize("text", ['{"permission_mode": "plan",', '{"jail_by_default": true "theme": 1}', "{"])
-def test_what_a_corrupt_file_was_to_guard_is_guarded_now_and_in_the_file_that_takes_its_place(
-    tmp_path: Path, text: str
-) -> None:
+def test_corrupt_guard_setting_stays_strict(tmp_path: Path, text: str) -> None:
     path = write(tmp_path, text)
     settings = Settings(tmp_path)
     jailed = "jail" in text
@@ -219,7 +217,7 @@ def test_a_write_that_fails_is_an_error_naming_the_file(tmp_path: Path) -> None:
     ("text", "level"),
     [("Minimal", "minimum"), ("maximum", "max"), ("XHIGH", "xhigh"), ("", ""), ("off", "off"), ("huge", None)],
 )
-def test_levels_are_read_as_people_write_them(text: str, level: str | None) -> None:
+def test_reasoning_levels_accept_common_spellings(text: str, level: str | None) -> None:
     assert parse_reasoning(text) == level
 
 

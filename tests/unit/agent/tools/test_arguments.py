@@ -23,7 +23,7 @@ def test_an_absent_integer_is_its_default(absent: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("sent", [3.5, "three", True, [], {}, float("inf"), float("nan"), "1e999", "0x10"])
-def test_what_is_no_integer_names_the_field(sent: Any) -> None:
+def test_non_integer_error_names_the_field(sent: Any) -> None:
     with pytest.raises(ToolError, match="t: 'n' must be an integer, not "):
         ToolArguments("t", {"n": sent}).integer("n")
 

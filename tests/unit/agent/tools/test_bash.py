@@ -109,7 +109,7 @@ async def test_a_command_with_a_nul_is_an_error(bash: Tool, run: Run) -> None:
         await run(bash, command="echo \0")
 
 
-async def test_a_timeout_kills_the_whole_group_and_says_so(bash: Tool, run: Run) -> None:
+async def test_timeout_kills_whole_group_and_is_reported(bash: Tool, run: Run) -> None:
     """engine-220: a background child, one in a session of its own, and the shell."""
     result = await run(bash, command="sleep 100 & echo $!; setsid sleep 100 & echo $!; wait", timeout=1)
     text = text_of(result)
@@ -156,7 +156,7 @@ async def test_cancelling_the_call_kills_the_tree(bash: Tool) -> None:
     assert [pid for pid in pids if not gone_within(pid, 1)] == []
 
 
-async def test_a_background_child_holding_the_pipe_does_not_hold_the_result(bash: Tool, run: Run) -> None:
+async def test_background_child_with_pipe_does_not_delay_result(bash: Tool, run: Run) -> None:
     """engine-221: about one second, and the child is named and alive."""
     started = time.monotonic()
     text = text_of(await run(bash, command="sleep 100 & echo $!"))
@@ -168,7 +168,7 @@ async def test_a_background_child_holding_the_pipe_does_not_hold_the_result(bash
     assert gone_within(pid, 1)
 
 
-async def test_a_background_child_without_the_pipe_returns_at_once_and_is_named(bash: Tool, run: Run) -> None:
+async def test_background_child_without_pipe_returns_at_once(bash: Tool, run: Run) -> None:
     """engine-221: a background process does not hold up the result, which says that it still runs."""
     started = time.monotonic()
     text = text_of(await run(bash, command="sleep 100 >/dev/null 2>&1 & echo $!"))
@@ -177,7 +177,7 @@ async def test_a_background_child_without_the_pipe_returns_at_once_and_is_named(
     await stop_background()
 
 
-async def test_output_of_a_child_ending_soon_after_the_shell_is_kept(bash: Tool, run: Run) -> None:
+async def test_output_of_child_ending_after_shell_is_included(bash: Tool, run: Run) -> None:
     text = text_of(await run(bash, command="(sleep 0.1; echo late) &"))
     assert "\nlate\n" in text
     assert "still running" not in text
@@ -303,5 +303,5 @@ def plain_shell() -> float:
     ("seconds", "told"),
     [(0.0004, "0.0s"), (0.12, "0.1s"), (59.4, "59.4s"), (60, "1m0s"), (125, "2m5s"), (3600, "1h0m"), (9000, "2h30m")],
 )
-def test_durations_are_told_shortly(seconds: float, told: str) -> None:
+def test_durations_are_formatted_briefly(seconds: float, told: str) -> None:
     assert duration(seconds) == told

@@ -89,7 +89,7 @@ async def test_a_pipe_is_refused_and_does_not_hang(read: Tool, run: Run, tmp_pat
         await run(read, path="p")
 
 
-async def test_2000_lines_are_shown_and_the_note_tells_how_to_go_on(read: Tool, run: Run, tmp_path: Path) -> None:
+async def test_read_2000_lines_ends_with_a_continue_note(read: Tool, run: Run, tmp_path: Path) -> None:
     """engine-205: the output stops at 2000 lines with a note that says how to read on."""
     (tmp_path / "f").write_text("".join(f"{n}\n" for n in range(1, 2002)))
     result = await run(read, path="f")
@@ -175,7 +175,7 @@ async def test_a_huge_image_is_refused(read: Tool, run: Run, tmp_path: Path) -> 
         await run(read, path="a.png")
 
 
-async def test_an_empty_file_and_an_offset_past_the_end_say_so(read: Tool, run: Run, tmp_path: Path) -> None:
+async def test_empty_file_and_offset_past_end_are_reported(read: Tool, run: Run, tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     (tmp_path / "f").write_text("1\n2\n")
     assert text_of(await run(read, path="empty")) == "[the file is empty]\n"

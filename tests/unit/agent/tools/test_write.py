@@ -58,7 +58,7 @@ async def test_a_directory_is_refused(write: Tool, run: Run, tmp_path: Path) -> 
         await run(write, path="d", content="x")
 
 
-async def test_a_file_in_the_place_of_a_directory_is_told(write: Tool, run: Run, tmp_path: Path) -> None:
+async def test_file_instead_of_directory_is_reported(write: Tool, run: Run, tmp_path: Path) -> None:
     (tmp_path / "f").touch()
     with pytest.raises(ToolError, match="write: f/g: "):
         await run(write, path="f/g", content="x")
