@@ -114,7 +114,7 @@ async def test_the_task_can_go_on_after_an_abort() -> None:
 
 
 @pytest.mark.parametrize("kind", [events.UserMessage, events.TextDelta, events.ToolResultEvent, events.Done])
-async def test_a_reader_may_abort_the_run_it_hears(kind: type[AgentEvent]) -> None:
+async def test_subscriber_may_abort_its_run(kind: type[AgentEvent]) -> None:
     agent, client = make_agent(
         calls(("bash", {}), ("bash", {}), text="x"), says("never"), says("fine"), tools=[FakeTool()]
     )
@@ -131,7 +131,7 @@ async def test_a_reader_may_abort_the_run_it_hears(kind: type[AgentEvent]) -> No
     assert outcome.stop == "end"
 
 
-async def test_a_cancellation_from_outside_is_kept_in_the_books_and_passes_on() -> None:
+async def test_outside_cancellation_is_recorded_and_propagates() -> None:
     started, tool = stuck_tool()
     agent, _ = make_agent(calls(("bash", {})), tools=[tool])
     said: list[AgentEvent] = []
@@ -164,7 +164,7 @@ async def test_a_cancellation_that_meets_an_abort_still_passes_on() -> None:
     assert task.cancelled()
 
 
-async def test_a_tool_that_swallows_the_cancellation_does_not_keep_the_run_alive() -> None:
+async def test_tool_swallowing_cancellation_does_not_block_run() -> None:
     started = asyncio.Event()
 
     async def stubborn(args: dict[str, object], context: ToolContext) -> ToolResult:

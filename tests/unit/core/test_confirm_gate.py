@@ -58,7 +58,7 @@ async def test_a_plain_yes_asks_again_next_time() -> None:
     assert confirmer.asked == [("bash", "ls", {"command": "ls"})] * 2
 
 
-async def test_remembering_a_tool_skips_later_questions_for_that_tool_only() -> None:
+async def test_remembered_answer_covers_only_that_tool() -> None:
     """engine-196: an answer remembered for one tool does not cover another."""
     confirmer = FakeConfirmer(TOOL, DENY)
     gate = PermissionGate(confirmer)
@@ -138,12 +138,12 @@ async def test_a_confirmer_that_fails_refuses() -> None:
         ({"command": "echo a\nrm -rf /\r\nx"}, "echo a↩rm -rf /↩x"),
     ],
 )
-def test_the_preview_says_what_the_call_is_about(args: Any, shown: str) -> None:
+def test_preview_shows_command_path_or_url(args: Any, shown: str) -> None:
     """engine-199: the preview shows the command, path or URL of a call, and the raw text of bad JSON."""
     assert preview(args) == shown
 
 
-def test_a_long_preview_is_cut_on_characters_and_says_how_many_more_there_are() -> None:
+def test_long_preview_is_cut_on_characters_with_a_count() -> None:
     """engine-199: a preview longer than 120 characters is cut on a character and says how much is missing."""
     shown = preview({"command": "ü" * 200})
     assert shown == "ü" * 119 + "… (81 more characters)"

@@ -41,7 +41,7 @@ async def test_a_cost_the_provider_named_is_taken_as_it_is() -> None:
     assert agent.cost.cost_usd == 0.5
 
 
-async def test_the_context_meter_counts_cached_tokens_and_ignores_a_call_that_counted_nothing() -> None:
+async def test_meter_counts_cached_tokens_and_ignores_empty_usage() -> None:
     agent, _ = make_agent(
         says("a", usage=Usage(input_tokens=1, cache_read_tokens=20, cache_write_tokens=300)),
         says("b", usage=Usage()),

@@ -21,7 +21,7 @@ async def test_max_steps_allows_exactly_so_many_model_calls() -> None:
     assert agent.messages[-1].role == "tool" and is_valid(agent.messages)
 
 
-async def test_a_prompt_after_the_step_limit_goes_on() -> None:
+async def test_prompt_after_step_limit_continues() -> None:
     agent, client = make_agent(calls(("bash", {})), says("ok"), tools=[FakeTool()], max_steps=1)
     await heard(agent)
     outcome, _ = await heard(agent, "go on")

@@ -13,7 +13,7 @@ from zot.core.permission_modes import CYCLE, MODES, PLANNING, CallClass, Kind, M
 _WIDTH = ("refuse", "ask", "run")
 
 
-def test_each_mode_allows_what_the_one_before_it_allows() -> None:
+def test_each_mode_includes_the_previous_one() -> None:
     for kind in get_args(Kind):
         steps = [_WIDTH.index(decide(mode, kind)) for mode in MODES]
         assert steps == sorted(steps), kind
@@ -25,18 +25,18 @@ def gate(mode: Mode, kind: Kind, *answers: Answer, **more: object) -> Permission
     return PermissionGate(confirmer, mode=mode, nature=lambda _: CallClass(kind), **more)  # pyright: ignore[reportArgumentType]
 
 
-async def test_planning_refuses_without_asking_and_says_why() -> None:
+async def test_plan_mode_denies_with_reason_and_no_question() -> None:
     planning = gate("plan", "edit", Answer("once"))
     assert await planning.authorize(call("edit", {})) == PLANNING
     assert await gate("plan", "look").authorize(call("read", {})) is None
 
 
-async def test_looking_inside_the_project_needs_no_question_unless_each_call_does() -> None:
+async def test_project_reads_need_no_approval_except_in_strict_mode() -> None:
     assert gate("ask", "look").evaluate(call("read", {})).step == "run"
     assert gate("ask", "look", asks_each=True).evaluate(call("read", {})).step == "refuse"  # nobody can be asked
 
 
-async def test_what_cannot_be_told_counts_as_the_most() -> None:
+async def test_unclassifiable_call_counts_as_most_dangerous() -> None:
     def broken(_: object) -> CallClass:
         raise OSError("gone")
 
@@ -74,7 +74,7 @@ def test_a_mode_beyond_the_limit_is_the_limit() -> None:
     assert PermissionGate(mode="everything", limit="ask").mode == "ask"
 
 
-async def test_a_beginning_covers_the_same_beginning_of_the_same_tool_only() -> None:
+async def test_prefix_rule_covers_same_prefix_of_same_tool_only() -> None:
     words = {"a": ("git", "status", "-s"), "b": ("git", "statusx"), "c": (), "d": ("git", "status")}
     asked = PermissionGate(
         FakeConfirmer(Answer("prefix")),
@@ -98,5 +98,5 @@ def test_bypass_and_yolo_are_everything() -> None:
     assert parse_mode("bypass") == parse_mode("yolo") == "everything"
 
 
-def test_a_mode_nobody_knows_is_none() -> None:
+def test_unknown_mode_is_none() -> None:
     assert parse_mode("") is None and parse_mode("ask each") is None

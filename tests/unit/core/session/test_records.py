@@ -104,7 +104,7 @@ def test_arguments_that_are_no_json_object_are_kept_as_text(arguments: str) -> N
     assert round_trip(ToolCallBlock("t", "x", arguments)) == (ToolCallBlock("t", "x", arguments),)
 
 
-def test_arguments_with_line_breaks_stay_on_one_line_and_mean_the_same() -> None:
+def test_arguments_with_line_breaks_stay_on_one_line() -> None:
     call = ToolCallBlock("t", "x", '{\r\n  "a": "b\\nc"\n}')
     line = encode_row(message_row(Message("assistant", (call,), "t")))
     assert line.count(b"\n") == 1
@@ -112,7 +112,7 @@ def test_arguments_with_line_breaks_stay_on_one_line_and_mean_the_same() -> None
     assert back.value == call.value
 
 
-def test_a_lone_surrogate_is_replaced_and_the_rest_of_the_message_kept() -> None:
+def test_lone_surrogate_is_replaced_and_rest_is_preserved() -> None:
     blocks = (TextBlock("a\ud800b"), ToolCallBlock("t", "x", '{"k":1}'), ImageBlock("image/png", b"\x00\xff"))
     assert round_trip(*blocks) == (TextBlock("a\ufffdb"), *blocks[1:])
 
@@ -136,7 +136,7 @@ def test_a_lone_surrogate_is_replaced_and_the_rest_of_the_message_kept() -> None
         ("{}", TextBlock("")),
     ],
 )
-def test_blocks_without_a_type_are_told_apart_by_their_fields(text: str, expected: Block) -> None:
+def test_blocks_without_type_are_recognized_by_fields(text: str, expected: Block) -> None:
     """engine-174: blocks of the reference that carry no type are told apart by their fields."""
     assert block(text) == expected
 

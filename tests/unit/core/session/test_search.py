@@ -61,14 +61,12 @@ def found(path: Path, typed: str) -> MessageExcerpt | None:
         ("", None),
     ],
 )
-def test_words_are_found_in_what_was_said_and_in_what_tools_were_asked_to_do(
-    session: Path, typed: str, role: str | None
-) -> None:
+def test_search_finds_messages_and_tool_arguments(session: Path, typed: str, role: str | None) -> None:
     said = found(session, typed)
     assert (said and said.role) == role
 
 
-def test_a_find_shows_what_stands_around_it(session: Path) -> None:
+def test_search_result_shows_surrounding_text(session: Path) -> None:
     with session.open("a") as file:
         file.write(message("user", text("before " * 100 + "rhubarb" + " after" * 1000)) + "\n")
     said = found(session, "rhubarb")
