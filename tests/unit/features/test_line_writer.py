@@ -48,7 +48,7 @@ async def test_frames_go_out_at_once_and_in_order() -> None:
     assert not pipe.writer.send(b"3\n")
 
 
-async def test_a_full_pipe_queues_and_then_delivers_everything_in_order() -> None:
+async def test_full_pipe_queues_and_delivers_in_order() -> None:
     pipe = Pipe()
     lines = [b"%06d" % number + LINE[6:] for number in range(250)]
     assert all(pipe.writer.send(line) for line in lines)

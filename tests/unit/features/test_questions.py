@@ -153,7 +153,7 @@ async def test_question_settled_while_it_waited_is_not_shown() -> None:
     assert presenter.shown == [Choice("a")]
 
 
-def test_follower_learns_whether_a_kind_can_be_asked() -> None:
+def test_subscriber_receives_whether_a_kind_can_be_asked() -> None:
     queue, heard = QuestionQueue(), list[bool]()
     queue.follow("choice", heard.append)
     queue.present(Presenter(), ("choice",))
@@ -161,7 +161,7 @@ def test_follower_learns_whether_a_kind_can_be_asked() -> None:
     assert heard == [False, True, False]
 
 
-async def test_conversation_has_one_queue_with_the_front_ends_presenter() -> None:
+async def test_conversation_has_one_queue_with_front_end_presenter() -> None:
     class Services:
         questions: Any = None
         front_end: FrontEnd = NO_FRONT_END

@@ -25,7 +25,7 @@ async def one_session(project: Project, name: str, content: str) -> Path:
     return project.place.ledger(project.session.id)
 
 
-async def test_what_no_ledger_names_goes_when_it_is_not_young(project: Project) -> None:
+async def test_unreferenced_old_content_is_removed(project: Project) -> None:
     await one_session(project, "a", "named")
     project.place.objects.keep(b"nobody names this")
     prune(project.place, 1 << 20, now=time.time() + 7 * 3600)
@@ -50,7 +50,7 @@ async def test_a_session_that_is_long_over_goes(project: Project) -> None:
     assert not ledger.exists()
 
 
-async def test_the_oldest_sessions_go_when_there_is_too_much(project: Project) -> None:
+async def test_oldest_sessions_are_pruned_above_size_limit(project: Project) -> None:
     old = await one_session(project, "a", "a" * 1000)
     os.utime(old, (time.time() - 10_000,) * 2)
     new = await one_session(project, "b", "b" * 1000)

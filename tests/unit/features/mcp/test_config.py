@@ -37,7 +37,7 @@ def test_the_file_of_other_agents_is_read_as_it_is(tmp_path: Path) -> None:
     assert found["files"].shown() == "A=b N=3 T=true npx -y server 1"
 
 
-def test_the_key_of_editors_comments_and_trailing_commas_are_read(tmp_path: Path) -> None:
+def test_editor_key_comments_and_trailing_commas_are_read(tmp_path: Path) -> None:
     text = '// mine\n{"servers": {/* one */ "a": {"command": "x", "args": ["// no", "/* no */",],},}}'
     assert entries(tmp_path, text)["a"].args == ("// no", "/* no */")
 
@@ -49,7 +49,7 @@ def test_a_key_that_stands_twice_costs_the_file_and_is_named(tmp_path: Path) -> 
     assert problems == [f"mcp: {tmp_path / '.mcp.json'}: duplicate key 'a'"]
 
 
-def test_a_syntax_error_is_told_by_its_place(tmp_path: Path) -> None:
+def test_syntax_error_has_its_position(tmp_path: Path) -> None:
     problems: list[str] = []
     assert entries(tmp_path, '{"mcpServers":\n {"a" {}}}', problems) == {}
     assert "line 2, column" in problems[0]
@@ -72,7 +72,7 @@ def test_an_entry_that_is_none_costs_itself_alone(tmp_path: Path, fields: Any, s
     assert len(problems) == 1 and "bad" in problems[0] and said in problems[0]
 
 
-def test_the_nearest_of_a_name_wins_and_that_is_told(tmp_path: Path) -> None:
+def test_nearest_definition_of_a_name_wins_with_a_notice(tmp_path: Path) -> None:
     home, flag = tmp_path / "home", tmp_path / "flag.json"
     (tmp_path / ".zot").mkdir()
     home.mkdir()
@@ -112,7 +112,7 @@ def test_variables_are_replaced_everywhere_and_unset_ones_stay(tmp_path: Path) -
     assert entry.shown().startswith("K='key-${A}' '${BIN}/run'")  # a person is shown what the file says
 
 
-def test_what_is_trusted_is_what_would_run() -> None:
+def test_trust_covers_the_command_that_would_run() -> None:
     one = parse_server("a", {"command": "x", "args": ["1"], "env": {"A": "b"}})
     for other in ({"args": ["2"]}, {"env": {"A": "c"}}, {"command": "y"}, {"cwd": "/tmp"}):
         changed = parse_server("a", {"command": "x", "args": ["1"], "env": {"A": "b"}, **other})

@@ -84,6 +84,6 @@ def test_tools_of_others_look_at_most_elsewhere(root: Path) -> None:
 
 
 @pytest.mark.parametrize("args", [{}, {"path": 3}, {"path": None, "pattern": None}, {"path": ["x"]}])
-def test_arguments_that_make_no_sense_count_as_the_most_a_tool_can_do(root: Path, args: dict[str, Any]) -> None:
+def test_invalid_arguments_count_as_most_dangerous_use(root: Path, args: dict[str, Any]) -> None:
     assert kind(root, "write", **args) == "act"
     assert kind(root, "bash", **args) == "act"

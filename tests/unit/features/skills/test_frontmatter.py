@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from zot.features.skills.discovery import Frontmatter, parse, split
 
 
-def test_the_head_ends_at_the_next_line_of_dashes_and_the_body_is_trimmed() -> None:
+def test_frontmatter_ends_at_dashes_and_body_is_trimmed() -> None:
     """engine-233: the frontmatter ends at the next line of dashes, and the body is trimmed."""
     assert split("---\nname: a\n---\n\n  text\nmore\n\n") == ("name: a", "text\nmore")
 
 
-def test_leading_blank_lines_and_a_byte_order_mark_do_not_hide_the_head() -> None:
+def test_blank_lines_and_bom_before_frontmatter_are_allowed() -> None:
     """engine-233: blank lines and a byte order mark in front of the frontmatter are allowed."""
     assert split("\ufeff\n\n---\nname: a\n---\nbody") == ("name: a", "body")
 

@@ -177,7 +177,7 @@ def test_it_covers_the_point(point: str) -> None:
     assert [words for words in POINTS[point] if words not in TEXT] == []
 
 
-def test_its_numbers_are_those_of_the_protocol() -> None:
+def test_numbers_equal_protocol() -> None:
     """iface-313: the limits it quotes are the constants of the code."""
     mib = 1024 * 1024
     restarts = [f"{delay:g}" for delay in limits.RESTART_DELAYS]
@@ -235,7 +235,7 @@ def decoded(decode: Callable[[bytes], Frame], line: bytes) -> Frame | None:
 
 
 @pytest.mark.parametrize("name", [*COMMANDS, "protect-env"])
-def test_each_example_has_a_manifest_of_its_own_name(name: str) -> None:
+def test_example_manifest_has_its_own_name(name: str) -> None:
     """iface-313: every example has a manifest that carries its own name and starts it with the right command."""
     manifest = msgspec.json.decode(example_files(NAME)[f"{name}/extension.json"], type=dict[str, Any])
     assert manifest["name"] == name
@@ -299,7 +299,7 @@ def test_the_examples_leave_when_their_input_ends(examples: Path) -> None:
         ("write", {"path": 7}, True),
     ],
 )
-def test_the_guard_blocks_what_it_should_and_what_it_cannot_judge(
+def test_example_guard_blocks_dangerous_and_unparsable_calls(
     examples: Path, tool: str, args: dict[str, Any], blocked: bool
 ) -> None:
     """iface-313: the example guard blocks what it should, and also what it cannot judge."""
@@ -311,7 +311,7 @@ def test_the_guard_blocks_what_it_should_and_what_it_cannot_judge(
         assert (answer["id"], answer.get("block", False), bool(answer.get("reason"))) == ("i1", blocked, blocked)
 
 
-def test_the_recipe_for_debugging_by_hand_prints_what_it_says(examples: Path) -> None:
+def test_debugging_recipe_prints_documented_output(examples: Path) -> None:
     """iface-313: the debugging recipe, run as it is written, prints what the page says."""
     recipe = re.search(
         r"<!-- run in: (\S+) -->\n```sh\n(.*?)```.*?<!-- prints -->\n```json\n(.*?)```", skill_text(NAME), re.S

@@ -99,7 +99,7 @@ def test_it_covers_the_point(point: str) -> None:
     assert [words for words in POINTS[point] if words not in TEXT] == []
 
 
-def test_every_role_stands_in_the_table_with_its_built_in_colours() -> None:
+def test_role_table_lists_every_role_with_builtin_colours() -> None:
     """iface-314: the table of roles lists all of them with their built-in colours, dark and light."""
     rows = re.findall(r"^\| `(\w+)` \| (\S+) \| (\S+) \| .+ \|$", skill_text(NAME), re.MULTILINE)
     assert {key: (dark, light) for key, dark, light in rows if dark != "none"} == ROLES

@@ -24,7 +24,7 @@ def trusted(places: Places) -> Path:
     return directory
 
 
-def test_nothing_is_trusted_before_somebody_said_so(places: Places) -> None:
+def test_nothing_is_trusted_by_default(places: Places) -> None:
     directory = places.project("x", trusted=False)
     assert not places.trust.is_trusted(directory)
     assert places.trust.changed(directory) == []
@@ -90,7 +90,7 @@ def test_a_new_file_that_could_run_ends_the_trust(
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "data/x.json", "plain", "GNUmakefile", "__pycache__/main.sh"])
-def test_any_other_new_file_ends_it_too(places: Places, trusted: Path, name: str) -> None:
+def test_any_new_file_ends_trust(places: Places, trusted: Path, name: str) -> None:
     """ext-150: nobody can say of a file that nothing will ever run it: ``make`` prefers a GNUmakefile."""
     (trusted / name).parent.mkdir(exist_ok=True)
     (trusted / name).write_text("data")
@@ -109,7 +109,7 @@ def test_code_reached_through_a_link_inside_the_project_counts(places: Places) -
     assert places.trust.changed(directory) == ["lib/code.py changed"]
 
 
-def test_a_link_out_of_the_project_to_a_file_counts_by_place_and_content(places: Places, tmp_path: Path) -> None:
+def test_link_to_outside_file_counts_by_path_and_content(places: Places, tmp_path: Path) -> None:
     """An interpreter, say: it is kept as a link, and what it leads to must stay the same."""
     program, other = tmp_path / "program", tmp_path / "other"
     program.write_text("1")
@@ -127,7 +127,7 @@ def test_a_link_out_of_the_project_to_a_file_counts_by_place_and_content(places:
 
 
 @pytest.mark.parametrize("target", ["/usr", "/dev/zero"])
-def test_a_link_out_of_the_project_to_anything_else_cannot_be_trusted(places: Places, target: str) -> None:
+def test_link_to_outside_directory_cannot_be_trusted(places: Places, target: str) -> None:
     directory = places.project("x", trusted=False)
     (directory / "elsewhere").symlink_to(target)
     with pytest.raises(ExtensionError, match=f"elsewhere is a link to {target}"):
@@ -150,7 +150,7 @@ def test_a_tree_that_is_too_large_is_refused(places: Places, monkeypatch: pytest
         places.trust.trust(directory)
 
 
-def test_what_the_manifest_runs_counts_even_where_nothing_else_is_looked_at(places: Places) -> None:
+def test_manifest_exec_counts_even_in_ignored_directory(places: Places) -> None:
     directory = places.project("x", trusted=False, args=["__pycache__/main.py"])
     (directory / "__pycache__").mkdir()
     (directory / "__pycache__" / "main.py").write_text("1")
@@ -159,7 +159,7 @@ def test_what_the_manifest_runs_counts_even_where_nothing_else_is_looked_at(plac
     assert places.trust.changed(directory) == ["__pycache__/main.py changed"]
 
 
-def test_more_files_than_anybody_can_trust_are_refused(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_files_are_rejected(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(content, "MAX_FILES", 2)
     directory = places.project("x", trusted=False)
     (directory / "third").touch()
@@ -188,14 +188,14 @@ def test_a_command_that_leads_into_the_project_cannot_be_trusted(places: Places,
     assert untrusted_extensions(places.cwd, places.trust) == []
 
 
-def test_a_program_whose_interpreter_lies_in_the_project_cannot_be_trusted(places: Places) -> None:
+def test_interpreter_inside_project_cannot_be_trusted(places: Places) -> None:
     directory = places.project("x", trusted=False, exec="./run", args=[])
     (directory / "run").write_text(f"#!{places.cwd}/.venv/bin/python\n")
     with pytest.raises(ExtensionError, match="outside its directory"):
         places.trust.trust(directory)
 
 
-def test_what_runs_is_a_copy_that_nothing_in_the_project_can_change(places: Places, trusted: Path) -> None:
+def test_trusted_extension_runs_from_immutable_copy(places: Places, trusted: Path) -> None:
     copy = places.trust.trusted_path(trusted)
     assert copy.is_relative_to(places.home) and copy.name == "x"
     assert stat.S_IMODE(copy.stat().st_mode) == 0o700
@@ -221,7 +221,7 @@ def test_a_damaged_copy_is_made_again(places: Places, trusted: Path, damage: str
     assert (again / "main.py").read_text() == "print('hello')\n"
 
 
-def test_only_the_newest_copy_is_kept_and_none_after_untrust(places: Places, trusted: Path) -> None:
+def test_only_newest_copy_remains_and_none_after_untrust(places: Places, trusted: Path) -> None:
     old = places.trust.trusted_path(trusted)
     (trusted / "main.py").write_text("edited")
     places.trust.trust(trusted)
@@ -231,7 +231,7 @@ def test_only_the_newest_copy_is_kept_and_none_after_untrust(places: Places, tru
     assert not new.exists() and list((places.home / "trusted").iterdir()) == []
 
 
-def test_what_is_trusted_is_what_was_shown(places: Places) -> None:
+def test_trust_applies_to_content_shown(places: Places) -> None:
     """Files that are swapped while the question is open are not what the answer was about."""
     directory = places.project("x", trusted=False)
     [asked] = untrusted_extensions(places.cwd, places.trust)
@@ -244,7 +244,7 @@ def test_what_is_trusted_is_what_was_shown(places: Places) -> None:
     assert places.trust.is_trusted(directory)
 
 
-def test_a_file_swapped_while_a_later_one_is_read_is_not_what_runs(places: Places, monkeypatch: Any) -> None:
+def test_file_swapped_during_read_does_not_run(places: Places, monkeypatch: Any) -> None:
     """The bytes that are hashed are the bytes that are kept."""
     directory = places.project("x", trusted=False)
     (directory / "z.bin").write_bytes(b"0" * 3_000_000)
@@ -262,7 +262,7 @@ def test_a_file_swapped_while_a_later_one_is_read_is_not_what_runs(places: Place
     assert (places.trust.trusted_path(directory) / "main.py").read_text() == "print('hello')\n"
 
 
-def test_a_link_to_the_extension_counts_by_what_it_leads_to(places: Places, tmp_path: Path) -> None:
+def test_link_to_extension_counts_by_its_target(places: Places, tmp_path: Path) -> None:
     """The copy is of what lay there; a link turned elsewhere, or a changed target, is not what was trusted."""
     first, second = extension(places.cwd / "tools" / "x"), extension(tmp_path / "two", name="two")
     (places.cwd / ".zot" / "extensions").mkdir(parents=True)
@@ -314,7 +314,7 @@ def test_while_editing_accepts_every_edit_in_this_run_only(places: Places, trust
     assert not ExtensionTrust(places.home).is_trusted(trusted)
 
 
-def test_the_question_names_every_undecided_entry_once_with_its_files(places: Places, trusted: Path) -> None:
+def test_question_lists_each_undecided_entry_once_with_files(places: Places, trusted: Path) -> None:
     """ext-139: what a screen asks about."""
     (trusted / "main.py").write_text("edited")
     places.project("new", trusted=False, guard=True)
@@ -334,7 +334,7 @@ def test_a_directory_without_a_manifest_cannot_be_trusted(places: Places, tmp_pa
         places.trust.trust(tmp_path)
 
 
-def test_a_broken_trust_file_is_told_with_its_name_and_a_fix(places: Places, trusted: Path) -> None:
+def test_broken_trust_file_error_names_file_and_fix(places: Places, trusted: Path) -> None:
     places.trust.path.write_text("{")
     with pytest.raises(ConfigError, match=r"trust\.json.*delete it"):
         places.trust.is_trusted(trusted)
