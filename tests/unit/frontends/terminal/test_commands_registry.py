@@ -36,7 +36,7 @@ def test_no_extension_can_take_the_name_of_a_command() -> None:
         ("no slash", None),
     ],
 )
-def test_what_counts_as_a_command(text: str, parsed: tuple[str, str] | None) -> None:
+def test_path_is_not_a_command_and_names_ignore_case(text: str, parsed: tuple[str, str] | None) -> None:
     """iface-156, iface-288: a path is no command, and names of commands ignore case."""
     assert parse(text) == parsed
 

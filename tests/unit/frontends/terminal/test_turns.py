@@ -10,7 +10,7 @@ from zot.tui.width import visible
 THEME = built_in()
 
 
-def test_what_is_said_early_waits_in_order_and_is_shown() -> None:
+def test_early_prompts_are_queued_in_order_and_shown() -> None:
     redraws: list[None] = []
     early = PendingTurns(lambda: redraws.append(None))
     image = ImageBlock("image/png", b"x")

@@ -52,7 +52,7 @@ def row_after(*said: AgentEvent, seconds: float = 12, width: int = 100, begin: s
         ([events.ToolCall(BASH), events.ToolResultEvent("c1", False, (TextBlock("x"),))], "waiting for the model 12s"),
     ],
 )
-def test_the_row_says_what_is_going_on(said: list[AgentEvent], shown: str) -> None:
+def test_activity_row_names_running_work_and_time(said: list[AgentEvent], shown: str) -> None:
     """iface-117: the spinner's row names what runs and how long that has taken."""
     assert row_after(*said) == f"{shown} · esc stops · ctrl+s steers"
 
@@ -73,12 +73,12 @@ def test_compaction_a_command_and_a_question_have_their_words() -> None:
     assert row_after(events.ToolCall(BASH), asking=True) == "waiting for your answer"
 
 
-def test_long_waits_are_told_in_minutes() -> None:
+def test_long_waits_are_shown_in_minutes() -> None:
     assert row_after(events.ThinkingDelta("x"), seconds=133).startswith("thinking 2m13s")
     assert row_after(events.ThinkingDelta("x"), seconds=3720).startswith("thinking 1h02m")
 
 
-def test_on_a_narrow_screen_the_keys_give_way_and_then_the_command() -> None:
+def test_narrow_screen_drops_keys_then_command() -> None:
     long = ToolCallBlock("c1", "bash", '{"command":"find . -name one -o -name two"}')
     for width in (1, 5, 20, 40, 60, 80):
         row = "⠋ " + row_after(events.ToolCall(long), width=width)
