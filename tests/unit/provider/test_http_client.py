@@ -153,7 +153,7 @@ async def test_two_503_then_200_is_a_success_after_three_requests(pool: HttpPool
     assert len({request.body for request in server.requests}) == 1
 
 
-async def test_503_for_ever_is_an_error_with_status_and_body_after_three_requests(pool: HttpPool) -> None:
+async def test_permanent_503_is_an_error_after_three_requests(pool: HttpPool) -> None:
     """engine-009, engine-016: a server that always answers 503 is asked three times; the error has the status and the
     trimmed body.
     """
@@ -212,7 +212,7 @@ async def test_a_stream_cut_before_its_first_content_is_retried(
     assert (text_of(events), finished(events).stop) == ("ok", "end")
 
 
-async def test_a_stream_always_cut_before_content_ends_in_an_error_event(pool: HttpPool) -> None:
+async def test_stream_always_cut_before_content_is_an_error_event(pool: HttpPool) -> None:
     """engine-050: when every try is cut before its first content, the third ends in an error event."""
     with FakeModelServer([Cut(Say("lost"), 40)], repeat=True) as server:
         events = await events_of(client(server.url, pool))
@@ -235,9 +235,7 @@ async def test_nothing_is_retried_after_content_was_shown(pool: HttpPool, dialec
 
 
 @every_dialect
-async def test_thoughts_are_told_as_they_come_and_a_stream_cut_in_the_middle_of_them_is_retried(
-    pool: HttpPool, dialect: Dialect, path: str
-) -> None:
+async def test_stream_cut_inside_thoughts_is_retried(pool: HttpPool, dialect: Dialect, path: str) -> None:
     thinking = Say("never", reasoning="first a thought, then another")
     spoken = dialect_of(dialect.request(REQUEST, Endpoint(provider="fake", base_url="http://x")).url)
     assert spoken is not None
@@ -408,7 +406,7 @@ async def test_silence_before_the_headers_is_raised(pool: HttpPool) -> None:
         assert server.connections == 1
 
 
-async def test_bytes_without_events_are_silence_too(pool: HttpPool) -> None:
+async def test_bytes_without_events_count_as_silence(pool: HttpPool) -> None:
     """A1.8: restarted by events, not bytes. Comments arrive all the time; no event does."""
     raw = Raw(200, {"content-type": "text/event-stream"}, [b": still here\n\n"] * 200)
     events, _ = await outcome([Slow(raw, 0.01)], pool, silence_s=0.2)
@@ -416,7 +414,7 @@ async def test_bytes_without_events_are_silence_too(pool: HttpPool) -> None:
 
 
 @pytest.mark.parametrize("event", [b"data: {}\n\n", b"event: x\n\n", b"data: []\n\n", b"event: ping\ndata: {}\n\n"])
-async def test_empty_events_are_silence_too(pool: HttpPool, event: bytes) -> None:
+async def test_empty_events_count_as_silence(pool: HttpPool, event: bytes) -> None:
     """The attack: a server that sends events without content, so that a run hangs for good."""
     raw = Raw(200, {"content-type": "text/event-stream"}, [event] * 200)
     events, _ = await outcome([Slow(raw, 0.01)], pool, silence_s=0.2)
@@ -488,7 +486,7 @@ async def test_a_redirect_is_an_error_naming_its_target(pool: HttpPool) -> None:
 
 
 @pytest.mark.parametrize("kind", ["text/html; charset=utf-8", "application/json"])
-async def test_a_page_in_place_of_a_stream_is_said_to_be_one(pool: HttpPool, kind: str) -> None:
+async def test_html_page_instead_of_stream_is_reported(pool: HttpPool, kind: str) -> None:
     with (
         FakeModelServer([Raw(200, {"content-type": kind}, [b"<h1>Sign in</h1>"])]) as server,
         pytest.raises(BadRequest, match=r"fake: expected an event stream, got .*: Sign in$"),
@@ -505,13 +503,13 @@ async def test_a_compressed_answer_is_refused(pool: HttpPool) -> None:
         await events_of(client(server.url, pool))
 
 
-async def test_a_provider_that_echoes_the_key_does_not_get_it_into_the_error(pool: HttpPool) -> None:
+async def test_key_echoed_by_provider_is_not_in_the_error(pool: HttpPool) -> None:
     with FakeModelServer([Refuse(401, "bad key: sk-secret-key")]) as server, pytest.raises(AuthFailed) as caught:
         await events_of(client(server.url, pool))
     assert "sk-secret-key" not in str(caught.value) + caught.value.body
 
 
-async def test_an_unusable_base_url_is_a_provider_error_with_the_prefix(pool: HttpPool) -> None:
+async def test_unusable_base_url_is_a_provider_error(pool: HttpPool) -> None:
     with pytest.raises(BadRequest, match=r"^fake: not an http or https address"):
         await events_of(client("not a url", pool))
 
@@ -544,7 +542,7 @@ async def test_a_client_closes_the_pool_it_made_and_no_other(pool: HttpPool) -> 
     assert own.name == "own"
 
 
-async def test_usage_is_zero_when_a_stream_was_cut_before_any_was_reported(pool: HttpPool) -> None:
+async def test_usage_is_zero_if_stream_was_cut_before_usage(pool: HttpPool) -> None:
     with FakeModelServer([Cut(Say("x"), 0)], repeat=True) as server:
         events = await events_of(client(server.url, pool))
     assert events[-2] == UsageReported(Usage())

@@ -35,7 +35,7 @@ def size(block: ImageBlock) -> tuple[int, int]:
     ("kind", "mime"),
     [("PNG", "image/png"), ("JPEG", "image/jpeg"), ("GIF", "image/gif"), ("WEBP", "image/webp"), ("BMP", "")],
 )
-def test_the_bytes_tell_the_type(kind: str, mime: str) -> None:
+def test_image_type_is_detected_from_bytes(kind: str, mime: str) -> None:
     assert sniff(picture(kind, 2, 2)) == mime
 
 
@@ -78,7 +78,7 @@ def test_a_large_gif_becomes_a_png() -> None:
     assert (block.mime_type, sniff(block.data), size(block)) == ("image/png", "image/png", (2000, 6))
 
 
-def test_a_large_webp_is_made_smaller_too() -> None:
+def test_large_webp_is_shrunk() -> None:
     block = fitted(ImageBlock("image/webp", picture("WEBP", 3000, 30)), IMAGE_LIMIT)
     assert (block.mime_type, size(block)) == ("image/webp", (2000, 20))
 

@@ -74,7 +74,7 @@ def keyless(text: str) -> bool:
     ],
     ids=["refusal", "notice", "redirect", "encoded redirect", "page", "content type", "cut body", "code"],
 )
-async def test_a_key_echoed_in_a_page_a_redirect_or_a_refusal_is_replaced(pool: HttpPool, turn: Refuse | Raw) -> None:
+async def test_key_echoed_in_page_redirect_or_error_is_redacted(pool: HttpPool, turn: Refuse | Raw) -> None:
     """The attack: a server, or somebody in its place, writes the key into what is shown and stored as an error."""
     with FakeModelServer([turn], repeat=True) as server:
         text = await told(server.url, pool)
@@ -111,7 +111,7 @@ async def test_a_key_echoed_in_an_error_event_is_replaced(
     ],
     ids=["no http", "no header", "coding", "chunk"],
 )
-async def test_a_key_echoed_in_what_is_no_http_is_replaced(pool: HttpPool, answer: str) -> None:
+async def test_key_echoed_in_non_http_answer_is_redacted(pool: HttpPool, answer: str) -> None:
     async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await read_request(reader)
         writer.write(answer.encode())
@@ -123,7 +123,7 @@ async def test_a_key_echoed_in_what_is_no_http_is_replaced(pool: HttpPool, answe
     assert "***" in text
 
 
-async def test_a_key_that_is_tried_at_login_does_not_come_back_either(pool: HttpPool) -> None:
+async def test_key_tested_at_login_is_redacted(pool: HttpPool) -> None:
     provider = builtin_providers()["anthropic"]
     for answer in (
         b"HTTP/1.1 401 no\r\ncontent-length: 60\r\n\r\n" + KEY.encode().ljust(60),
@@ -137,7 +137,7 @@ async def test_a_key_that_is_tried_at_login_does_not_come_back_either(pool: Http
     assert not isinstance(caught.value, AuthFailed)
 
 
-def test_what_counts_as_a_secret() -> None:
+def test_secret_detection() -> None:
     endpoint = Endpoint(
         provider="x",
         base_url="https://me:pass%2Fword1@e.org/v1",

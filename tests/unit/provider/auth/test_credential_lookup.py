@@ -80,7 +80,7 @@ def test_a_stored_login_gives_its_token_and_account(tmp_path: Path) -> None:
     assert find_credential(OPENAI, store, {}) == Credential("at", "oauth", "acc", "file", "default", expiry)
 
 
-def test_an_expired_login_says_to_log_in_again(tmp_path: Path) -> None:
+def test_expired_login_error_asks_for_login(tmp_path: Path) -> None:
     store = AuthStore(tmp_path)
     store.set_oauth("openai", OAuthToken(access_token="at", expiry="2020-01-01T00:00:00Z"))
     with pytest.raises(NotLoggedIn, match=r"OpenAI has expired.*/login"):
@@ -161,7 +161,7 @@ def test_a_missing_program_is_an_error_naming_it(tmp_path: Path) -> None:
         find_credential(OPENAI, AuthStore(tmp_path), {}, commands={"openai": KeyCommand("no-such-program")})
 
 
-def test_a_command_that_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
+def test_slow_key_command_is_killed_with_its_children(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     code = (
         "import subprocess, sys\n"

@@ -74,7 +74,7 @@ def test_a_login_is_a_bearer_token_and_no_key() -> None:
     assert headers["anthropic-beta"] == "oauth-2025-04-20"
 
 
-def test_zot_says_that_it_is_zot() -> None:
+def test_headers_identify_zot() -> None:
     """engine-020: exactly these headers, none of another product."""
     headers = headers_of(DIALECT, OAUTH)
     assert headers["user-agent"] == f"zot/{__version__}"
@@ -98,7 +98,7 @@ def test_the_system_prompt_is_one_block_with_a_marker() -> None:
     assert sent(system="Be brief.")["system"] == [{"type": "text", "text": "Be brief.", "cache_control": MARKER}]
 
 
-def test_without_a_prompt_there_is_no_system_key() -> None:
+def test_empty_prompt_sends_no_system_key() -> None:
     """engine-023: an empty prompt sends no `system` key at all."""
     assert "system" not in sent()
 
@@ -115,7 +115,7 @@ def test_the_last_block_of_the_last_user_message_has_a_marker() -> None:
     assert messages[-1]["content"][-1]["cache_control"] == MARKER
 
 
-def test_a_second_marker_stands_where_the_first_stood_in_the_request_before() -> None:
+def test_second_cache_marker_is_at_previous_position() -> None:
     """engine-026: the provider looks back 20 blocks from a marker, and one step may add more than that."""
     conversation = (user("hi"), *tool_round(), user("meanwhile"))
     messages = sent(*conversation)["messages"]
@@ -125,7 +125,7 @@ def test_a_second_marker_stands_where_the_first_stood_in_the_request_before() ->
     assert marked == [len(asked_before) - 1, len(messages) - 1]
 
 
-def test_the_marker_stays_on_user_content_when_the_assistant_spoke_last() -> None:
+def test_cache_marker_stays_on_user_content() -> None:
     messages = sent(user("hi", "there"), assistant("yes"))["messages"]
     assert [part.get("cache_control") for part in messages[0]["content"]] == [None, MARKER]
     assert "cache_control" not in messages[1]["content"][0]
@@ -162,7 +162,7 @@ def test_results_are_a_user_message_of_their_own() -> None:
     assert [message["role"] for message in messages] == ["user", "assistant", "user", "user"]
 
 
-def test_earlier_messages_are_the_same_in_the_next_turn_but_for_the_marker() -> None:
+def test_earlier_messages_are_unchanged_except_marker() -> None:
     """engine-029: the messages of one turn are repeated unchanged in the next, except for the cache marker that moved
     on.
     """
@@ -225,7 +225,7 @@ def test_tool_names_are_not_changed(endpoint: Endpoint) -> None:
     assert body["messages"][1]["content"][0]["name"] == "bash"
 
 
-def test_max_tokens_is_the_models_own_limit_unless_asked() -> None:
+def test_max_tokens_is_model_limit_unless_requested() -> None:
     """engine-037: `max_tokens` is the model's maximum output unless the request asks for less."""
     assert sent()["max_tokens"] == 64000
     assert sent(max_tokens=100)["max_tokens"] == 100
@@ -263,7 +263,7 @@ def test_max_tokens_grows_when_the_budget_would_eat_it() -> None:
     assert sent(model=THINKER, reasoning="medium", max_tokens=8193)["max_tokens"] == 8193
 
 
-def test_a_model_that_cannot_think_is_not_asked_to() -> None:
+def test_thinking_is_sent_only_to_reasoning_models() -> None:
     """engine-040: `thinking` is sent only to a reasoning model, and only with a level other than off."""
     assert "thinking" not in sent(reasoning="high")
     assert "thinking" not in sent(model=THINKER)
@@ -276,7 +276,7 @@ def test_a_model_with_words_for_its_levels_budgets_for_itself() -> None:
     assert (body["thinking"], body["output_config"]) == ({"type": "adaptive"}, {"effort": "high"})
 
 
-def test_the_temperature_is_sent_only_when_set_and_never_with_thinking() -> None:
+def test_temperature_is_sent_only_if_set_and_without_thinking() -> None:
     assert "temperature" not in sent()
     assert sent(temperature=0.0)["temperature"] == 0.0
     assert "temperature" not in sent(model=THINKER, reasoning="low", temperature=0.5)
@@ -309,7 +309,7 @@ def test_thinking_of_another_model_is_dropped(foreign: ReasoningBlock) -> None:
     assert content == [{"type": "text", "text": "said"}]
 
 
-def test_a_message_of_foreign_reasoning_alone_is_left_out() -> None:
+def test_message_with_only_foreign_reasoning_is_dropped() -> None:
     """engine-052: an assistant message that holds only another provider's reasoning is dropped, not sent empty."""
     messages = sent(user("a"), assistant(thought(provider="kimi")), user("b"))["messages"]
     assert [message["role"] for message in messages] == ["user", "user"]
@@ -321,7 +321,7 @@ def test_orphan_results_never_appear() -> None:
     assert [message["content"][0]["text"] for message in messages] == ["a", "b"]
 
 
-def test_a_model_without_eyes_is_told_of_the_image() -> None:
+def test_image_for_text_model_is_replaced_by_text() -> None:
     blind = msgspec.structs.replace(MODEL, input=("text",))
     part = sent(user(ImageBlock("image/png", b"x")), model=blind)["messages"][0]["content"][0]
     assert part["text"] == "[image omitted: m-1 accepts no images]"

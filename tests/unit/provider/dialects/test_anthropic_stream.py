@@ -149,7 +149,7 @@ def test_blocks_that_grow_at_the_same_time_stay_apart() -> None:
     assert end.message.content == (TextBlock("ac"), TextBlock("b"))
 
 
-def test_a_call_is_told_as_it_arrives() -> None:
+def test_call_is_emitted_as_it_arrives() -> None:
     assert fed(decoder_of(DIALECT), *tool(0, "c1", "", '{"x":', "1}")) == [
         ToolStarted("c1", "bash"),
         ToolArgs("c1", '{"x":'),
@@ -164,7 +164,7 @@ def test_a_call_without_arguments_has_an_empty_object() -> None:
     assert end.message.content == (ToolCallBlock("c1", "bash", "{}"),)
 
 
-def test_arguments_that_come_whole_are_told_before_the_end() -> None:
+def test_whole_arguments_are_emitted_before_the_end() -> None:
     events = fed(decoder_of(DIALECT), opened(0, "tool_use", id="c1", name="bash", input={"x": 1}), closed(0))
     assert events == [ToolStarted("c1", "bash"), ToolArgs("c1", '{"x":1}'), ToolEnded("c1")]
 
@@ -185,7 +185,7 @@ async def test_a_401_is_raised_before_any_event() -> None:
         await client.aclose()
 
 
-def test_an_abort_keeps_what_had_arrived() -> None:
+def test_abort_keeps_partial_message() -> None:
     """engine-049: cancelling in mid-stream gives stop `aborted` and the part of the message that had arrived."""
     decoder = decoder_of(DIALECT)
     fed(decoder, START, said("half"))
@@ -210,7 +210,7 @@ def test_a_stream_cut_before_message_stop_is_no_clean_end() -> None:
     assert end.error.retryable
 
 
-def test_thinking_is_kept_with_signature_and_maker() -> None:
+def test_thinking_is_stored_with_signature_and_model() -> None:
     """engine-051, the half that stores."""
     payloads = [
         opened(0, "thinking", thinking="", signature=""),
@@ -240,7 +240,7 @@ def test_a_thought_that_follows_another_begins_a_paragraph() -> None:
     assert "".join(event.text for event in said if isinstance(event, ThinkingDelta)) == "a\n\nbc"
 
 
-def test_blocks_nobody_asked_for_are_read_over() -> None:
+def test_unknown_blocks_are_skipped() -> None:
     payloads = [
         opened(0, "server_tool_use", id="s1", name="web_search", input={}),
         delta(0, "input_json_delta", partial_json='{"q":1}'),
@@ -254,13 +254,13 @@ def test_blocks_nobody_asked_for_are_read_over() -> None:
 
 
 @pytest.mark.parametrize("garbage", [b"", b"{", b"[1]", b'"x"', b"\xff", b'{"type":5}', b"[" * 5000, b'{"index":"x"}'])
-def test_garbage_is_skipped_and_the_stream_goes_on(garbage: bytes) -> None:
+def test_garbage_is_skipped_and_stream_continues(garbage: bytes) -> None:
     """engine-007, the half of the decoder"""
     end = finished(fed(decoder_of(DIALECT), said("a"), garbage, said("b"), ending(), STOP))
     assert (end.stop, end.message.text()) == ("end", "ab")
 
 
-def test_content_is_what_was_returned_not_what_was_opened() -> None:
+def test_content_is_the_returned_block_not_the_opened_one() -> None:
     decoder = decoder_of(DIALECT)
     fed(decoder, START, opened(0, "text", text=""), said(""))
     assert not decoder.has_content

@@ -65,7 +65,7 @@ def test_a_short_answer_with_its_usage() -> None:
     assert usage_of(events).usage == Usage(10, 2, 5, 3)
 
 
-def test_a_call_is_told_as_it_arrives() -> None:
+def test_call_is_emitted_as_it_arrives() -> None:
     events = fed(decoder_of(DIALECT), *tool(0, "c1", "", '{"x":', "1}"), stopped("tool_use"), END[1])
     assert events[:4] == [ToolStarted("c1", "bash"), ToolArgs("c1", '{"x":'), ToolArgs("c1", "1}"), ToolEnded("c1")]
     assert finished(events).stop == "tool_use"
@@ -78,7 +78,7 @@ def test_text_and_calls_keep_their_order() -> None:
     assert end.stop == "tool_use"
 
 
-def test_thinking_is_kept_with_its_seal() -> None:
+def test_thinking_is_stored_with_signature() -> None:
     decoder = decoder_of(DIALECT)
     thoughts = [delta(0, reasoningContent={"text": piece}) for piece in ("hm ", "so")]
     seal = delta(0, reasoningContent={"signature": "sig"})
@@ -166,7 +166,7 @@ def test_a_stream_cut_between_its_end_and_its_usage_is_complete() -> None:
 
 @pytest.mark.parametrize("garbage", [b"", b"{", b"[1]", b'"x"', b"\xff", b'{"contentBlockIndex":"x"}', b"[" * 5000])
 @pytest.mark.parametrize("name", ["contentBlockDelta", "metadata", "messageStop", "something", ""])
-def test_garbage_is_skipped_and_the_stream_goes_on(name: str, garbage: bytes) -> None:
+def test_garbage_is_skipped_and_stream_continues(name: str, garbage: bytes) -> None:
     events = fed(decoder_of(DIALECT), said("a"), (name, garbage), said("b"), *END)
     assert (finished(events).stop, finished(events).message.text()) == ("end", "ab")
 

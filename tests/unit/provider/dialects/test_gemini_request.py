@@ -44,7 +44,7 @@ def test_address_and_key() -> None:
     assert "authorization" not in headers_of(DIALECT)
 
 
-def test_vertex_takes_a_bearer_at_an_address_that_has_its_version_in_the_middle() -> None:
+def test_vertex_uses_bearer_and_version_inside_url() -> None:
     base = "https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google"
     endpoint = Endpoint(provider="vertex", base_url=base, api_key="ya29", key_header="authorization")
     sent = DIALECT.request(Request(model=OLD, messages=(user("hi"),)), endpoint)
@@ -102,7 +102,7 @@ def test_the_whole_body() -> None:
         (NEW, "off", None),
     ],
 )
-def test_levels_are_words_for_new_models_and_tokens_for_earlier_ones(model: Model, level: Any, config: Any) -> None:
+def test_levels_are_words_for_new_models_tokens_for_old(model: Model, level: Any, config: Any) -> None:
     body = body_of(GeminiDialect(), Request(model=model, messages=(user("hi"),), reasoning=level))
     assert body["generationConfig"].get("thinkingConfig") == config
 
@@ -120,14 +120,14 @@ def test_a_failed_call_answers_with_an_error() -> None:
     assert said[2]["parts"][0]["functionResponse"]["response"] == {"error": "no"}
 
 
-def test_results_in_several_messages_are_one_turn_with_the_name_of_each_call() -> None:
+def test_results_in_several_messages_are_one_turn_with_names() -> None:
     calls = assistant(ToolCallBlock("a", "read", "{}"), ToolCallBlock("b", "bash", "{}"))
     said = contents(user("hi"), calls, results(result("a", "1")), results(result("b", "2")), user("go on"))
     assert [content["role"] for content in said] == ["user", "model", "user", "user"]
     assert [part["functionResponse"]["name"] for part in said[2]["parts"]] == ["read", "bash"]
 
 
-def test_images_stand_inside_results_for_new_models_and_behind_them_for_earlier_ones() -> None:
+def test_images_are_inside_results_for_new_models_only() -> None:
     turns = user("hi"), assistant(ToolCallBlock("c", "read", "{}")), results(result("c", "seen", PNG))
     inline = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
     assert contents(*turns)[2]["parts"][0]["functionResponse"]["parts"] == [inline]
@@ -180,7 +180,7 @@ def test_a_signed_thought_goes_back_and_an_unsigned_one_does_not() -> None:
     assert contents(user("hi"), message)[1]["parts"] == [parts[0], parts[2]]
 
 
-def test_signatures_of_another_model_stay_behind_and_its_calls_are_marked() -> None:
+def test_foreign_signatures_are_dropped_and_calls_marked() -> None:
     seal = ReasoningBlock("call", "", "SECRET", "thinking", "acme", "gemini-9-other")
     turns = user("hi"), assistant(ToolCallBlock("c", "bash", "{}"), seal), results(result("c", "ok"))
     call = {"functionCall": {"id": "c", "name": "bash", "args": {}}}

@@ -90,7 +90,7 @@ def test_calls_without_ids_get_the_same_ones_each_time() -> None:
     assert ids() == ids() == ["call_1_0", "call_1_1", "call_1_2"]
 
 
-def test_thoughts_are_told_and_signatures_kept() -> None:
+def test_thoughts_are_emitted_and_signatures_stored() -> None:
     decoder = decoder_of(DIALECT)
     events = fed(
         decoder,
@@ -171,7 +171,7 @@ def test_a_stream_cut_before_its_finish_reason_is_no_clean_end() -> None:
     assert end.stop == "error" and isinstance(end.error, TransportFailed) and end.error.retryable
 
 
-def test_an_abort_keeps_what_had_arrived() -> None:
+def test_abort_keeps_partial_message() -> None:
     decoder = decoder_of(DIALECT)
     fed(decoder, chunk({"text": "half"}))
     end = finished(decoder.abort(None))
@@ -181,12 +181,12 @@ def test_an_abort_keeps_what_had_arrived() -> None:
 @pytest.mark.parametrize(
     "garbage", [b"", b"{", b"[1]", b'"x"', b"\xff", b'{"candidates":5}', b"[" * 5000, b"[DONE]", b'{"candidates":[]}']
 )
-def test_garbage_is_skipped_and_the_stream_goes_on(garbage: bytes) -> None:
+def test_garbage_is_skipped_and_stream_continues(garbage: bytes) -> None:
     events = ended(decoder_of(DIALECT), chunk({"text": "a"}), garbage, chunk({"text": "b"}, finish="STOP"))
     assert (finished(events).stop, finished(events).message.text()) == ("end", "ab")
 
 
-def test_parts_nobody_asked_for_and_further_candidates_are_read_over() -> None:
+def test_unknown_parts_and_other_candidates_are_skipped() -> None:
     extra = {"candidates": [*chunk({"text": "a"})["candidates"], *chunk({"text": "NO"})["candidates"]]}
     code = chunk({"executableCode": {"code": "x"}}, {"inlineData": {"data": "aa"}}, finish="STOP")
     assert finished(ended(decoder_of(DIALECT), extra, code)).message.text() == "a"

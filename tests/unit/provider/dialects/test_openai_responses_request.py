@@ -63,7 +63,7 @@ def test_nothing_is_stored_and_reasoning_comes_sealed() -> None:
     assert body["include"] == ["reasoning.encrypted_content"]
 
 
-def test_a_model_that_cannot_reason_is_not_asked_for_seals() -> None:
+def test_non_reasoning_model_gets_no_reasoning_request() -> None:
     assert "include" not in sent(endpoint=ENDPOINT)
     assert "include" in sent(endpoint=ENDPOINT, model=THINKER)
 
@@ -136,7 +136,7 @@ def test_an_empty_schema_becomes_an_object_schema() -> None:
     assert body["tool_choice"] == "auto"
 
 
-def test_tools_are_in_order_of_name_and_absent_when_there_are_none() -> None:
+def test_tools_are_sorted_by_name_and_absent_if_empty() -> None:
     assert [tool["name"] for tool in sent(tools=TOOLS)["tools"]] == ["bash", "write"]
     assert not {"tools", "tool_choice"} & set(sent())
 
@@ -172,7 +172,7 @@ def test_user_content_is_text_and_images() -> None:
     ]
 
 
-def test_an_error_result_says_so() -> None:
+def test_error_result_is_marked() -> None:
     items = sent(*tool_round()[:2], results(result("c1", "no", "way", is_error=True)))["input"]
     assert items[2]["output"] == "[error] no\nway"
 

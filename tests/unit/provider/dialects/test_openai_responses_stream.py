@@ -44,7 +44,7 @@ def test_a_short_answer() -> None:
     assert (end.stop, end.error, end.message.content) == ("end", None, (TextBlock("hi"),))
 
 
-def test_a_call_is_told_as_it_arrives_and_stops_the_answer() -> None:
+def test_call_is_emitted_as_it_arrives_and_sets_stop_reason() -> None:
     """engine-088: a function call is emitted as tool start, arguments and end, in that order, and stops with
     `tool_use`.
     """
@@ -77,7 +77,7 @@ def test_text_without_deltas_comes_from_the_whole_item() -> None:
     assert fed(decoder_of(DIALECT), added(0, "message"), item) == [TextDelta("hi")]
 
 
-def test_a_summary_told_twice_is_kept_once() -> None:
+def test_summary_received_twice_is_stored_once() -> None:
     """engine-089: a summary that arrives both in deltas and whole is shown once."""
     events = fed(
         decoder_of(DIALECT),
@@ -104,7 +104,7 @@ def test_a_summary_without_deltas_comes_from_the_whole_item() -> None:
     assert block == ReasoningBlock("rs_1", "a\n\nb", "", "reasoning", "acme", "m-1")
 
 
-def test_the_thoughts_of_an_open_model_are_told_and_do_not_go_back() -> None:
+def test_open_model_thoughts_are_emitted_but_not_sent_back() -> None:
     events = fed(decoder_of(DIALECT), added(0, "reasoning", id="rs_1"), piece("reasoning_text", "hm"), ended())
     assert events[:-2] == [ThinkingDelta(""), ThinkingDelta("hm")]
     assert finished(events).message.content == (ReasoningBlock("rs_1", "", "", "reasoning", "acme", "m-1"),)
@@ -189,7 +189,7 @@ def test_a_refusal_without_deltas_comes_from_the_whole_item() -> None:
     assert fed(decoder_of(DIALECT), added(0, "message"), item) == [TextDelta("No.")]
 
 
-def test_items_nobody_asked_for_are_read_over() -> None:
+def test_unknown_items_are_skipped() -> None:
     payloads = [
         {"type": "response.created", "response": {"status": "in_progress"}},
         added(0, "web_search_call", id="ws"),
@@ -214,6 +214,6 @@ def test_a_cut_stream_is_no_clean_end() -> None:
 
 
 @pytest.mark.parametrize("garbage", [b"", b"[DONE]", b"{", b"[1]", b"\xff", b'{"delta":{"an":"object"}}'])
-def test_garbage_is_skipped_and_the_stream_goes_on(garbage: bytes) -> None:
+def test_garbage_is_skipped_and_stream_continues(garbage: bytes) -> None:
     payloads = [added(0, "message"), piece("output_text", "a"), garbage, piece("output_text", "b"), ended()]
     assert finished(fed(decoder_of(DIALECT), *payloads)).message.text() == "ab"

@@ -41,7 +41,7 @@ def test_a_model_may_name_its_own_levels() -> None:
     assert words == ["none", "minimal", "ultra", "ultra"]
 
 
-def test_a_model_with_nothing_but_off_is_not_asked() -> None:
+def test_model_with_only_off_gets_no_reasoning_parameter() -> None:
     assert nearest_level("high", {"off": "none"}) == ""
 
 

@@ -48,7 +48,7 @@ def conversation() -> list[Message]:
 
 
 @pytest.mark.parametrize("make", [AnthropicDialect, OpenAIChatDialect, GeminiDialect, BedrockDialect])
-def test_a_growing_transcript_is_sent_as_if_each_request_were_the_first(make: Callable[[], Dialect]) -> None:
+def test_growing_transcript_equals_fresh_encoding(make: Callable[[], Dialect]) -> None:
     long_lived, messages = make(), conversation()
     for length in range(1, len(messages) + 1):
         request = Request(model=MODEL, system="s", messages=tuple(messages[:length]))
@@ -56,7 +56,7 @@ def test_a_growing_transcript_is_sent_as_if_each_request_were_the_first(make: Ca
 
 
 @pytest.mark.parametrize("make", [AnthropicDialect, OpenAIChatDialect, GeminiDialect, BedrockDialect])
-def test_another_model_or_a_compaction_is_sent_as_if_it_were_the_first(make: Callable[[], Dialect]) -> None:
+def test_model_change_or_compaction_equals_fresh_encoding(make: Callable[[], Dialect]) -> None:
     """Reasoning goes back to the model that made it, pictures to one that sees, whoever was asked before."""
     long_lived, messages = make(), conversation()
     blind = msgspec.structs.replace(THINKER, input=("text",))
@@ -66,7 +66,7 @@ def test_another_model_or_a_compaction_is_sent_as_if_it_were_the_first(make: Cal
         assert long_lived.request(request, ENDPOINT).body == make().request(request, ENDPOINT).body
 
 
-def test_a_message_is_encoded_once_and_forgotten_when_it_leaves_the_transcript() -> None:
+def test_message_is_encoded_once_and_evicted_with_transcript() -> None:
     made: list[str] = []
 
     def wire(message: Message) -> list[dict[str, Any]]:
@@ -102,7 +102,7 @@ def test_a_query_of_the_base_and_one_of_the_path_are_joined() -> None:
     assert address("http://host?x=1", "models?limit=5") == "http://host/v1/models?x=1&limit=5"
 
 
-def test_a_key_goes_where_the_endpoint_wants_it() -> None:
+def test_key_is_sent_in_the_endpoint_header() -> None:
     """Azure's header for a key, and a bearer for what is a token."""
     azure = Endpoint(provider="azure", base_url="http://host", api_key="k", key_header="api-key")
     assert headers_of(OpenAIChatDialect(), azure)["api-key"] == "k"
@@ -155,12 +155,12 @@ def test_a_message_left_without_blocks_is_dropped() -> None:
     assert repaired((user("a"), results(result("gone", "x")), user(), assistant())) == (user("a"),)
 
 
-def test_a_call_without_result_gets_a_stub_in_the_message_that_is_there() -> None:
+def test_call_without_result_gets_stub_in_existing_message() -> None:
     fixed = repaired((calls("c1", "c2", "c3"), results(result("c2", "ok"))))
     assert fixed[1].content == (result("c2", "ok"), stub("c1"), stub("c3"))
 
 
-def test_a_call_without_any_results_gets_a_new_message_with_its_time() -> None:
+def test_call_without_any_results_gets_new_message_with_time() -> None:
     first = Message("assistant", (ToolCallBlock("c1", "bash"),), "then")
     fixed = repaired((user("a"), first, user("b")))
     assert fixed[2] == Message("tool", (stub("c1"),), "then")
@@ -215,7 +215,7 @@ _PIECES = st.sampled_from(
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.lists(_PIECES, max_size=5)), max_size=8))
-def test_what_was_in_order_before_changes_nothing(changes: list[tuple[int, list[Message]]]) -> None:
+def test_repair_is_independent_of_earlier_requests(changes: list[tuple[int, list[Message]]]) -> None:
     """Requests that follow each other grow, lose their end or begin anew; each is repaired as if it were the first."""
     repair, messages = TranscriptRepair(), list[Message]()
     for dropped, added in changes:

@@ -60,7 +60,7 @@ async def test_a_large_body_arrives_whole(pool: HttpPool) -> None:
 
 
 @pytest.mark.parametrize("value", ["a\r\nx-evil: 1", "a\n", "a\rb", "a\0b"])
-async def test_a_line_break_in_a_header_is_refused_without_showing_the_value(pool: HttpPool, value: str) -> None:
+async def test_line_break_in_header_is_rejected_without_the_value(pool: HttpPool, value: str) -> None:
     with pytest.raises(BadRequest, match="'authorization' contains a line break") as caught:
         await pool.dispatch(post("http://127.0.0.1:1", ("authorization", f"Bearer secret{value}")))
     assert "secret" not in str(caught.value)
@@ -195,7 +195,7 @@ async def test_a_body_cut_short_is_a_retryable_fault_not_an_end(pool: HttpPool, 
         b"HTTP/1.1 100 Continue\r\n\r\n" * 200 + OK + b"content-length: 0\r\n\r\n",
     ],
 )
-async def test_what_is_not_http_is_a_protocol_error(pool: HttpPool, answer: bytes) -> None:
+async def test_non_http_answer_is_a_protocol_error(pool: HttpPool, answer: bytes) -> None:
     with pytest.raises(TransportFailed, match="protocol error"):
         await body_of(pool, answer)
 
@@ -235,7 +235,7 @@ def test_chunk_headers_of_any_size_are_not_remembered() -> None:
     assert kept < 2 << 20
 
 
-async def test_a_connection_is_kept_for_the_next_request(pool: HttpPool) -> None:
+async def test_connection_is_reused_for_next_request(pool: HttpPool) -> None:
     async with FakeHttpServer([SHORT] * 3) as server:
         for _ in range(3):
             assert await (await pool.dispatch(post(server.url))).read(10) == b"ok"
@@ -277,7 +277,7 @@ async def test_unasked_bytes_after_a_body_cost_the_connection(pool: HttpPool) ->
         assert server.connections == 2
 
 
-async def test_a_kept_connection_that_died_is_replaced_and_the_request_sent_anew(pool: HttpPool) -> None:
+async def test_dead_pooled_connection_is_replaced_and_request_resent(pool: HttpPool) -> None:
     """The server answers once on each connection and closes when the second request comes."""
     seen: list[bytes] = []
 
@@ -304,7 +304,7 @@ async def test_a_fresh_connection_that_dies_is_an_error(pool: HttpPool) -> None:
     assert caught.value.retryable
 
 
-async def test_a_released_stream_gives_its_connection_back_when_its_end_arrives(pool: HttpPool) -> None:
+async def test_released_stream_returns_connection_at_its_end(pool: HttpPool) -> None:
     go_on = asyncio.Event()
 
     async def slow_end(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -439,7 +439,7 @@ async def _shout(writer: asyncio.StreamWriter) -> None:
     await writer.drain()
 
 
-async def test_a_variable_naming_no_certificates_is_an_error_that_says_so() -> None:
+async def test_certificate_variable_without_certificates_is_an_error() -> None:
     pool = HttpPool(environ={"SSL_CERT_FILE": "/nowhere/ca.pem"})
     with pytest.raises(BadRequest, match=r"SSL_CERT_FILE=/nowhere/ca\.pem: no usable certificates"):
         async with FakeHttpServer(tls=True) as server:

@@ -29,7 +29,7 @@ def test_two_data_lines_join_with_a_newline() -> None:
     assert parse(b"data: one\ndata: two\n\n") == [SseEvent("", b"one\ntwo")]
 
 
-def test_data_lines_after_an_event_line_join_too() -> None:
+def test_data_lines_after_event_line_are_joined() -> None:
     """engine-002: the same holds when an `event:` line comes first."""
     assert parse(b"event: x\ndata: one\ndata: two\n\n") == [SseEvent("x", b"one\ntwo")]
 
@@ -46,7 +46,7 @@ def test_a_comment_inside_an_event_is_dropped() -> None:
 
 
 @pytest.mark.parametrize("tail", [b"", b"\n"])
-def test_an_event_without_its_blank_line_comes_at_the_end_of_input(tail: bytes) -> None:
+def test_event_without_blank_line_is_delivered_at_end_of_input(tail: bytes) -> None:
     """engine-004: an event that no blank line follows is delivered when the input ends."""
     parser = SseParser()
     assert parser.feed(b"event: last\ndata: words" + tail) == []
@@ -80,7 +80,7 @@ def test_other_fields_are_ignored() -> None:
     assert parse(b"id: 7\nretry: 10\nunknown\ndata: x\n\n") == [SseEvent("", b"x")]
 
 
-def test_an_event_without_data_is_delivered_and_empty_data_alone_is_not() -> None:
+def test_event_without_data_is_delivered_and_empty_data_is_not() -> None:
     assert parse(b"event: ping\n\ndata:\n\ndata: \n\n\n\n") == [SseEvent("ping", b"")]
 
 

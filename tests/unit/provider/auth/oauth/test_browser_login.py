@@ -114,7 +114,7 @@ def test_redirects_and_ports_of_the_table() -> None:
     assert read_settings({**row, "redirect": "http://127.0.0.1:9/x"}).redirect == "http://127.0.0.1:9/x"
 
 
-async def test_a_callback_with_a_wrong_state_is_400_and_changes_nothing(server: OAuthServer) -> None:
+async def test_callback_with_wrong_state_is_400_and_changes_nothing(server: OAuthServer) -> None:
     """engine-132: a callback with a wrong state is answered 400 and stores nothing; the login goes on."""
 
     def visit(step: LoginStep) -> list[int]:
@@ -190,7 +190,7 @@ async def test_both_families_of_localhost_are_listened_on(server: OAuthServer) -
         socket.create_connection(("127.0.0.1", port or 0), 5)
 
 
-async def test_a_denied_login_says_so_here_and_in_the_browser(server: OAuthServer) -> None:
+async def test_denied_login_is_reported_here_and_in_browser(server: OAuthServer) -> None:
     server.knobs(deny=True)
     login = Login(server.settings(), returning(server))
     with pytest.raises(LoginFailed, match="denied the login: access_denied") as raised:
@@ -209,7 +209,7 @@ async def test_a_browser_that_never_comes(server: OAuthServer) -> None:
     assert raised.value.transient
 
 
-async def test_a_taken_port_is_told_in_a_sentence_or_another_is_used(server: OAuthServer) -> None:
+async def test_port_in_use_is_reported_or_another_is_used(server: OAuthServer) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         fixed = server.settings(redirect=f"http://localhost:{port}/callback")
@@ -259,7 +259,7 @@ def pasting(exhausted: asyncio.Event, *texts: str) -> Callable[[], Any]:
 
 
 @pytest.mark.parametrize("form", ["address", "code#state", "code", "query"])
-async def test_what_can_be_pasted(server: OAuthServer, form: str) -> None:
+async def test_code_state_bare_code_and_url_can_be_pasted(server: OAuthServer, form: str) -> None:
     """engine-135: a pasted `code#state`, a bare code and the full address are all accepted."""
     made: list[str] = []
 
@@ -282,7 +282,7 @@ async def test_what_can_be_pasted(server: OAuthServer, form: str) -> None:
     assert login.steps[0].may_paste
 
 
-async def test_a_paste_of_another_login_is_refused_and_the_login_goes_on(server: OAuthServer) -> None:
+async def test_paste_of_another_login_is_rejected_and_login_continues(server: OAuthServer) -> None:
     """engine-135: a pasted state that differs is refused, and so is a paste without a code."""
     exhausted = asyncio.Event()
     login = Login(
@@ -313,7 +313,7 @@ async def test_nothing_more_to_paste_leaves_the_browser(server: OAuthServer) -> 
     assert (await login.task).access_token
 
 
-async def test_the_manual_page_has_a_redirect_and_a_token_address_of_its_own(server: OAuthServer) -> None:
+async def test_manual_page_has_its_own_redirect_and_token_url(server: OAuthServer) -> None:
     manual = "http://127.0.0.1:9/shows-the-code"
 
     async def pasted() -> str:
@@ -377,7 +377,7 @@ async def test_the_account_id_comes_from_the_id_token(server: OAuthServer) -> No
         ({"exp": 1000}, "expired"),
     ],
 )
-async def test_an_id_token_for_somebody_else_is_refused(
+async def test_id_token_for_another_audience_is_rejected(
     server: OAuthServer, claims: dict[str, Any], words: str
 ) -> None:
     server.knobs(claims=claims)
@@ -410,7 +410,7 @@ async def test_a_client_described_by_a_document(server: OAuthServer) -> None:
     await asyncio.gather(login.task, return_exceptions=True)
 
 
-async def test_without_a_client_id_it_is_said_how_to_configure_one(server: OAuthServer) -> None:
+async def test_missing_client_id_error_explains_configuration(server: OAuthServer) -> None:
     server.knobs(metadata={"registration_endpoint": None})
     with pytest.raises(LoginFailed, match=r'"oauth": \{"client_id": "…"\} .* models.json') as raised:
         await Login(server.settings(client_id="")).task

@@ -72,7 +72,7 @@ async def test_expiry_ends_the_login(server: OAuthServer) -> None:
     assert len(server.requests("/token")) == 2
 
 
-async def test_the_code_is_not_asked_about_after_its_life(server: OAuthServer) -> None:
+async def test_polling_stops_when_code_expires(server: OAuthServer) -> None:
     """engine-136: polling stops at the deadline the server gave, even when it never says so."""
     server.knobs(device={"expires_in": 20, "interval": 5})
     clock = Clock(server)
@@ -89,7 +89,7 @@ async def test_without_an_interval_it_is_five_seconds(server: OAuthServer) -> No
     assert steps[0].url == f"{server.url}/device"
 
 
-async def test_a_server_that_fails_for_a_while_is_asked_again_later(server: OAuthServer) -> None:
+async def test_failing_server_is_polled_again_later(server: OAuthServer) -> None:
     server.knobs(token_answer="500", approve_device=True)
     clock = Clock(server, {2: {"token_answer": "html"}, 3: {"token_answer": ""}})
     steps = list[LoginStep]()

@@ -18,7 +18,7 @@ from zot.provider.providers import Provider, builtin_providers
 ISSUER = {"issuer": "https://idp.example"}
 
 
-def test_the_page_tells_of_every_field() -> None:
+def test_page_documents_every_field() -> None:
     page = (docs_root() / "reference/oauth.md").read_text()
     told = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
     assert sorted(told) == sorted(OAuthSettings.__struct_fields__)
@@ -45,7 +45,7 @@ def test_scopes_may_be_words_in_a_string() -> None:
         ({**ISSUER, "header": ": {token}"}, "header"),
     ],
 )
-def test_what_cannot_work_is_refused_in_words(fields: dict[str, Any], words: str) -> None:
+def test_invalid_settings_are_rejected_with_reason(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         read_settings(fields)
 
