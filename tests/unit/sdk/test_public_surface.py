@@ -23,7 +23,7 @@ def test_every_name_is_sorted_there_and_documented(door: str) -> None:
 
 
 @pytest.mark.parametrize("door", [*DOORS, "zot.ext"])
-def test_help_and_dir_show_what_is_there(door: str) -> None:
+def test_help_and_dir_list_public_names(door: str) -> None:
     code = f"import {door}; print(dir({door})); help({door})"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     listed, _, page = shown.partition("\n")
