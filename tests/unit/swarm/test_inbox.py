@@ -57,7 +57,7 @@ def worker(id: str, name: str, status: str = "done", created: float = 0.0) -> Wo
     )  # type: ignore[arg-type]
 
 
-def test_who_is_meant() -> None:
+def test_recipient_is_resolved() -> None:
     known = [
         worker("fix-1", "fix"),
         worker("fix-12", "fix", "running"),

@@ -32,7 +32,7 @@ def test_one_writer_in_a_directory_and_readers_pass_it() -> None:
     assert scheduler.next_runnable() == ["b"]  # not the one who came later
 
 
-def test_a_swarm_with_a_number_of_its_own_is_counted_by_it() -> None:
+def test_swarm_with_its_own_limit_is_counted_separately() -> None:
     scheduler = Scheduler(1)
     scheduler.most_of["s"] = 3
     for id in ("s1", "s2", "s3", "s4"):
