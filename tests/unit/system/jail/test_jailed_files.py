@@ -100,7 +100,7 @@ def test_a_name_that_begins_alike_is_outside(files: JailedFiles, tmp_path: Path)
     "name",
     [".zot/x", ".claude/settings.json", ".mcp.json", ".git", ".git/hooks/pre-commit", ".git/config", ".vscode/x"],
 )
-def test_what_others_would_run_is_not_written(files: JailedFiles, tmp_path: Path, name: str) -> None:
+def test_files_others_execute_are_not_written(files: JailedFiles, tmp_path: Path, name: str) -> None:
     with pytest.raises(Protected, match="read-only in a jail"):
         write(files, tmp_path / "b" / name)
 
