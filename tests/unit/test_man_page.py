@@ -23,7 +23,7 @@ def formatted() -> str:
 
 
 @pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed")
-def test_every_flag_and_verb_is_on_the_page_and_nothing_needs_a_warning() -> None:
+def test_every_flag_and_verb_is_on_the_page_without_warnings() -> None:
     text = re.sub(r"\s+", " ", formatted())
     assert [flag.label for flag in FLAGS if flag.label not in text] == []
     assert [verb.usage for verb in VERBS if verb.usage not in text] == []

@@ -40,7 +40,7 @@ def tracked() -> list[Path]:
     return [ROOT / name for name in ours if (ROOT / name).is_file() and not name.startswith("tests/conformance/quick")]
 
 
-def test_no_text_tells_anybody_to_install_the_package_of_somebody_else() -> None:
+def test_no_text_installs_the_unrelated_package() -> None:
     found: dict[str, list[str]] = {}
     for path in tracked():
         try:
@@ -77,7 +77,7 @@ def test_the_search_leaves_ours_alone(text: str) -> None:
     assert foreign_installs(text) == []
 
 
-def test_there_is_one_version() -> None:
+def test_version_is_the_same_everywhere() -> None:
     package = json.loads((ROOT / "sdks/typescript/package.json").read_text())
     lock = json.loads((ROOT / "sdks/typescript/package-lock.json").read_text())
     told = {
@@ -108,7 +108,7 @@ def test_every_part_that_is_published_carries_the_licence() -> None:
 
 
 @pytest.mark.skipif(not shutil.which("npm"), reason="npm is not installed")
-def test_the_npm_package_has_what_it_says_it_exports() -> None:
+def test_npm_package_contains_its_exports() -> None:
     command = ["npm", "pack", "--dry-run", "--json", "--ignore-scripts"]
     packed = subprocess.run(command, cwd=ROOT / "sdks/typescript", capture_output=True, text=True, check=True)
     files = {entry["path"] for entry in json.loads(packed.stdout)[0]["files"]}

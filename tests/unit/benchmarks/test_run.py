@@ -35,11 +35,11 @@ def test_a_group_that_holds_is_measured_once(monkeypatch: pytest.MonkeyPatch) ->
     assert figures(monkeypatch, (0.011, 2, 0)) == [2, 0]
 
 
-def test_a_missed_budget_is_measured_again_and_the_quietest_minute_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missed_budget_is_measured_again_and_best_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert figures(monkeypatch, (0.017, 4, 0), (0.011, 2, 0)) == [2, 0]
     assert figures(monkeypatch, (0.011, 4, 0), (0.017, 2, 0)) == [4, 0]
     assert figures(monkeypatch, (0.017, 4, 0), (0.011, 5, 0), (0.012, 6, 0)) == [5, 0]
 
 
-def test_what_must_never_happen_counts_even_if_it_happened_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forbidden_event_counts_even_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert figures(monkeypatch, (0.017, 2, 1), (0.011, 2, 0)) == [2, 1]

@@ -62,7 +62,7 @@ def test_a_model_from_models_json_shows_source_user(tmp_path: Path) -> None:
     assert row.split()[-2:] == ["user", "Mine"]
 
 
-def test_a_broken_models_json_is_one_line_on_stderr_and_still_exit_0(tmp_path: Path) -> None:
+def test_broken_models_json_is_one_stderr_line_and_exit_0(tmp_path: Path) -> None:
     (tmp_path / "models.json").write_text("{")
     done = listed(tmp_path)
     assert done.returncode == 0
@@ -70,7 +70,7 @@ def test_a_broken_models_json_is_one_line_on_stderr_and_still_exit_0(tmp_path: P
     assert done.stderr.count("\n") == 1
 
 
-def test_columns_have_their_widths_and_the_source_says_what_is_a_guess() -> None:
+def test_columns_have_widths_and_source_marks_guesses() -> None:
     row = Model(
         id="m", provider="openai", name="N", context_window=200_000, max_output=64_000, reasoning=True, speculative=True
     )
@@ -78,7 +78,7 @@ def test_columns_have_their_widths_and_the_source_says_what_is_a_guess() -> None
     assert line == f"{'openai':10}  {'m':30}  {'200000':>8}  {'64000':>8}  {'✓':9}  {'speculative':11}  {'':15}  N"
 
 
-def test_prices_and_what_can_be_used_now_are_in_the_table(tmp_path: Path) -> None:
+def test_table_has_prices_and_availability(tmp_path: Path) -> None:
     (tmp_path / "auth.json").write_text('{"openai": {"api_key": "k"}}')
     rows = {line.split()[1]: line.split() for line in listed(tmp_path).stdout.splitlines()}
     assert rows["gpt-5"][6:8] == ["1.25/10", "✓"]

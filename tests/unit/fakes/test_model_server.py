@@ -78,7 +78,7 @@ def test_openai_s_sdk_reads_the_responses_stream() -> None:
     assert (second.output[1].name, second.output[1].arguments) == ("bash", '{"command":"true"}')
 
 
-async def test_when_the_turns_run_out_it_says_so() -> None:
+async def test_exhausted_script_returns_an_error() -> None:
     with FakeModelServer([Say("only")]) as server:
         assert (await exchange(f"{server.url}/v1/messages"))[0] == 200
         status, body = await exchange(f"{server.url}/v1/messages")
@@ -118,7 +118,7 @@ async def test_slow_and_stream_error_nest() -> None:
     assert server.timings[0].last_byte > server.timings[0].first_byte
 
 
-def test_as_a_program_it_prints_its_address_and_streams_many_tokens(tmp_path: Path) -> None:
+def test_program_prints_its_address_and_streams_many_tokens(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     script.write_text('{"turns":[{"tokens":3000}],"repeat":true}')
     command = [sys.executable, "-m", "tests.fakes.model_server", "--port", "0", "--script", str(script)]

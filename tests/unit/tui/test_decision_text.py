@@ -29,7 +29,7 @@ def test_spaces_at_a_fold_stay() -> None:
     assert shown("a" * 18 + " " * 6 + "b", 20) == ["a" * 18 + "  ", "      b"]
 
 
-def test_what_is_spelled_out_stands_in_the_colour_of_a_warning() -> None:
+def test_spelled_out_characters_have_warning_colour() -> None:
     [row] = decision_rows("a\x1bb", "fg", THEME, 20)
     assert THEME.paint("warning", "⟨ESC⟩", bold=True) in row
 

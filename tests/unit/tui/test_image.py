@@ -85,7 +85,7 @@ def test_kitty_gets_the_picture_in_chunks_over_reserved_rows() -> None:
     assert made.rows[-1].startswith("[image/png, 2×2 px,")
 
 
-def test_without_a_protocol_there_is_the_caption_alone() -> None:
+def test_image_without_protocol_is_its_caption() -> None:
     """iface-118: without a protocol an image is shown as its caption alone."""
     assert picture(png(640, 480), "image/png", 80, "").rows == [
         f"[image/png, 640×480 px, {len(png(640, 480)) / 1024:.1f} KB]"

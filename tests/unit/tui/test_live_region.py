@@ -35,7 +35,7 @@ class Emulator:
 
 
 @given(FRAMES)
-def test_property_the_screen_shows_all_settled_rows_once_and_then_the_region(
+def test_property_screen_shows_settled_rows_once_then_region(
     frames: list[tuple[list[str], list[str]]],
 ) -> None:
     """iface-077, iface-078: after any frames the screen shows every settled row once and the live region below."""
@@ -50,7 +50,7 @@ def test_property_the_screen_shows_all_settled_rows_once_and_then_the_region(
 
 
 @given(FRAMES)
-def test_property_no_frame_erases_scrollback_or_leaves_the_main_screen(
+def test_property_frame_never_erases_scrollback_or_leaves_main(
     frames: list[tuple[list[str], list[str]]],
 ) -> None:
     """iface-070, iface-074, iface-075: no frame erases scrollback, leaves the main screen or asks for the mouse; all
@@ -214,7 +214,7 @@ STEPS = st.lists(
 
 
 @given(STEPS, st.integers(min_value=0, max_value=5))
-def test_property_a_parked_cursor_finds_the_region_again_whatever_happened_to_the_width_meanwhile(
+def test_property_parked_cursor_finds_region_after_width_change(
     steps: list[tuple[list[int], list[int], list[int], bool]], last: int
 ) -> None:
     """iface-079, iface-086: frames for a width the terminal no longer has leave no ghost and erase no settled row."""
@@ -234,7 +234,7 @@ def test_property_a_parked_cursor_finds_the_region_again_whatever_happened_to_th
 
 
 @given(st.lists(st.integers(min_value=0, max_value=40), min_size=1, max_size=6), st.lists(WIDTH, min_size=1), st.data())
-def test_property_a_cursor_at_rest_is_found_from_the_rows_that_the_terminal_broke(
+def test_property_resting_cursor_is_found_after_reflow(
     lengths: list[int], widths: list[int], data: st.DataObject
 ) -> None:
     terminal, region = Reflowing(40), LiveRegion()

@@ -79,11 +79,11 @@ def _acts(text: str) -> bool:
         ("\x1b[38;5;8;8mx", "\x1b[38;5;8mx"),
     ],
 )
-def test_the_style_that_hides_text_does_not_pass_and_a_colour_does(text: str, clean: str) -> None:
+def test_hidden_style_is_removed_and_colour_passes(text: str, clean: str) -> None:
     assert sanitize(text) == clean
 
 
-def test_a_style_that_is_left_on_ends_with_the_stream() -> None:
+def test_open_style_ends_with_the_stream() -> None:
     stream = Sanitizer()
     assert stream.feed("\x1b[7mre") + stream.feed("versed") + stream.close() == "\x1b[7mreversed\x1b[0m"
     assert stream.feed("\x1b[1mx\x1b[0m") + stream.close() == "\x1b[1mx\x1b[0m"

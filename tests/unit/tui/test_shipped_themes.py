@@ -64,7 +64,7 @@ def test_every_role_can_be_read_on_its_ground(path: Path, ground: Background) ->
 
 
 @pytest.mark.parametrize(("path", "ground"), EACH)
-def test_code_can_be_read_too(path: Path, ground: Background) -> None:
+def test_code_has_enough_contrast(path: Path, ground: Background) -> None:
     theme, _ = apply(read(path), ground, "true")
     hard: list[str] = []
     for role, style in theme.syntax.items():
@@ -99,7 +99,7 @@ def seen(rgb: Rgb, matrix: tuple[tuple[float, float, float], ...]) -> tuple[floa
 @pytest.mark.parametrize("kind", CONES)
 @pytest.mark.parametrize("ground", ["dark", "light"])
 @pytest.mark.parametrize("pair", [("tool", "error"), ("diff_add", "diff_remove"), ("note_success", "note_error")])
-def test_good_and_bad_differ_for_colour_blind_people(kind: str, ground: Background, pair: tuple[str, str]) -> None:
+def test_good_and_bad_differ_for_colour_blind_users(kind: str, ground: Background, pair: tuple[str, str]) -> None:
     (path,) = [path for path in shipped() if path.stem == f"colour-blind-{ground}"]
     theme, _ = apply(read(path), ground, "true")
     good, bad = (seen(shades(theme, role)[0], CONES[kind]) for role in pair)

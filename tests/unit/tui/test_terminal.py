@@ -20,9 +20,7 @@ from zot.tui.terminal import Terminal
         ({"TERM": "tmux-256color", "TMUX": "x"}, False),
     ],
 )
-def test_links_are_hidden_behind_their_text_only_where_they_can_be_followed(
-    environ: dict[str, str], understood: bool
-) -> None:
+def test_links_are_hidden_behind_text_only_if_supported(environ: dict[str, str], understood: bool) -> None:
     """interfaces §2.6: text plus address elsewhere"""
     assert Terminal(environ=environ).hyperlinks is understood
 
@@ -34,7 +32,7 @@ def reflows(environ: dict[str, str], *answers: str) -> bool:
     return terminal.reflows
 
 
-def test_whether_rows_are_broken_anew_is_known_from_who_answers() -> None:
+def test_reflow_is_detected_from_terminal_reply() -> None:
     """A terminal that answers breaks them; xterm, screen and what answers nothing cut them."""
     plain = {"TERM": "xterm-256color"}
     assert not reflows(plain)

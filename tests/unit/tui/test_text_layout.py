@@ -47,7 +47,7 @@ def test_the_window_shows_the_cursor_where_the_text_is(text: str, width: int, he
 
 
 @given(TEXT, st.integers(4, 20))
-def test_walking_down_visits_every_row_once_and_walking_up_them_all_again(text: str, width: int) -> None:
+def test_walking_down_and_up_visits_every_row_once(text: str, width: int) -> None:
     buffer = written(text)
     expected = [(n, row) for n, line in enumerate(buffer.lines) for row in range(len(rows_of(line, width)))]
     assert _walked(buffer, width, Position(0, 0), below) == expected

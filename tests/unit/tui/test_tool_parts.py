@@ -67,7 +67,7 @@ def test_added_rows_are_green_and_removed_rows_red() -> None:
 
 @pytest.mark.parametrize("background", ["dark", "light"])
 @pytest.mark.parametrize("depth", ["256", "true"])
-def test_changed_words_stand_on_a_stronger_tint_and_code_keeps_its_colours(background: Any, depth: Any) -> None:
+def test_changed_words_have_stronger_tint_and_code_colours_stay(background: Any, depth: Any) -> None:
     theme = built_in(background, depth)
     lines = diff.numbered(["-x = foo(1)", "+x = bar(1)"], [(7, 7)])
     removed, added = diff.render(lines, theme, Highlighter(theme), "python", 60)
@@ -129,7 +129,7 @@ def test_a_body_is_indented_by_spaces_alone() -> None:
 
 
 @pytest.mark.parametrize(("count", "shown"), [(12, 12), (13, 11), (100, 11)])
-def test_a_long_body_shows_its_first_rows_and_says_how_many_are_hidden(count: int, shown: int) -> None:
+def test_long_body_shows_first_rows_and_hidden_count(count: int, shown: int) -> None:
     """iface-099: a long body shows some rows and says how many are hidden."""
     rows = folded(THEME, [f"row {i}" for i in range(count)], 10)
     assert len(rows) == shown

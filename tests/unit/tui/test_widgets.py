@@ -22,7 +22,7 @@ def test_a_filter_can_be_taken_back(key: str, left: str) -> None:
 
 
 @pytest.mark.parametrize("keys", [["backspace"] * 3, ["ctrl+u"], ["ctrl+w"], ["down", "ctrl+u"]])
-def test_without_its_filter_a_list_selects_what_was_selected_before(keys: list[str]) -> None:
+def test_cleared_filter_restores_selection(keys: list[str]) -> None:
     choices = SelectList([Choice("a", "one"), Choice("b", "one two"), Choice("c", "three")], selected="b")
     choices.key(Key("down"))
     for letter in "one":

@@ -81,9 +81,7 @@ def test_all_lists_every_directory_and_cwd_another_one(store: SessionStore, tmp_
     assert "there" in out(capsys)
 
 
-def test_a_session_is_named_by_number_id_or_path_and_the_newest_is_the_default(
-    store: SessionStore, tmp_path: Path, capsys: Capture
-) -> None:
+def test_session_is_selected_by_number_id_path_or_newest(store: SessionStore, tmp_path: Path, capsys: Capture) -> None:
     old = saved(store, user("old"))
     os.utime(old, (1, 1))
     new = saved(store, user("new"))
@@ -231,7 +229,7 @@ class TestPrune:
         assert run(["prune", "--cwd", ".", "--all", "--yes"]) == 0
         assert store.newest() is None and all(path.exists() for path in paths)
 
-    def test_a_session_in_use_is_kept_with_exit_1(
+    def test_session_in_use_is_not_deleted_and_exits_1(
         self, paths: list[Path], store: SessionStore, capsys: Capture
     ) -> None:
         session = store.open(paths[0])
@@ -256,7 +254,7 @@ class TestChoose:
         with pytest.raises(UsageError, match="invalid session"):
             choose(store, lambda: answer, lambda text: None)
 
-    def test_without_sessions_it_says_so_and_starts_anew(self, store: SessionStore) -> None:
+    def test_choose_without_sessions_starts_a_new_one(self, store: SessionStore) -> None:
         written: list[str] = []
         assert choose(store, lambda: "1\n", written.append) is None
         assert "starting a new one" in "".join(written)
