@@ -1,4 +1,4 @@
-"""What the tests of other languages need on PATH: tsx from the TypeScript SDK, and Go's cache across homes."""
+"""Toolchains of other languages on PATH: tsx from the TypeScript SDK, and Go's cache across homes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Workers on a real Ray cluster of three nodes, some of which are killed: every task ends once, and nothing stays.
-
-``make swarm-ray`` runs it; ``ZOT_SWARM_WORKERS`` says with how many.
+"""Workers on a real Ray cluster of three nodes, some of which are killed. Run with ``make swarm-ray``; set
+``ZOT_SWARM_WORKERS`` to change the number of workers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Extensions that are broken on purpose, as a table: the files, the rule they break, and how the report must begin.
+"""A table of deliberately broken extensions: their files, the rule they break and the expected report.
 
 ``first`` is the beginning of the first finding, after the rule's name: the cause, not what followed from it. Scripts in
 ``broken/`` that bend one thing of a sound extension are part of the table by their name.

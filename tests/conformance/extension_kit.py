@@ -1,4 +1,4 @@
-"""Runs the conformance kit over many extensions at once, each in a directory of its own."""
+"""Runs the conformance kit over many extensions at once, each in its own directory."""
 
 from __future__ import annotations
 

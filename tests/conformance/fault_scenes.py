@@ -1,7 +1,4 @@
-"""What zot is doing when the kernel fails it: answering, with a guard, over RPC, and each verb that saves something.
-
-A scene prepares a stage, runs the program once and says what is wrong with what came of it.
-"""
+"""Scenes for failing system calls: answering, with a guard, over RPC, and each verb that saves something."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Where zot meets a failing kernel: a scratch home and project for each run, and what must hold whatever failed.
-
-Nothing acknowledged is lost, what is left can be opened, nobody sees a traceback, a run that failed says so in words
-and by its exit code, and neither a process nor a temporary file is left.
-"""
+"""A scratch home and project for each run under failing system calls, and the invariants that must hold afterwards."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The three ways to a conversation, each as a person or a program uses it, with one face for tests: a real ``zot rpc``,
-the SDK in this process, the real terminal on a pty.
-
-Each has a home, a project, a scripted model and a subscribed extension of its own; ``seen`` is what came of it, in a
-form in which only what must be the same is left.
-"""
+"""RPC, SDK and terminal behind one interface for tests, each with its own home, project, model and extension."""
 
 from __future__ import annotations
 

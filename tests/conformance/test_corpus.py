@@ -1,4 +1,4 @@
-"""Every broken extension of the table is told clearly: the cause first, under its rule, with the fix of that rule."""
+"""Every broken extension of the table is reported with the cause first, its rule and the fix."""
 
 from __future__ import annotations
 

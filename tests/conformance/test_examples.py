@@ -1,4 +1,4 @@
-"""Each example as a real process: through a pipe for what it says, through ``zot`` for what it does there."""
+"""Each example as a real process: its frames through a pipe, its effect through ``zot``."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Wherever the kernel fails it, zot loses nothing it acknowledged, says so in words, hangs nowhere and leaves nothing.
-
-The real program, with a library between it and the C library that makes one call fail, or all from one on. `make test`
-tries those that once went wrong and a few of each kind; `make torture` goes through every kind of call about every
-place, from the first to the last.
-"""
+"""Failing system calls never lose acknowledged data, hang zot or leave files; `make torture` tries every call."""
 
 from __future__ import annotations
 

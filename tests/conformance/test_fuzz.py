@@ -1,4 +1,4 @@
-"""What the fuzzer found once is tried for ever, and a small slice of its cases with every run of the tests."""
+"""Regression cases found by the fuzzer, and a small random slice in every test run."""
 
 from __future__ import annotations
 

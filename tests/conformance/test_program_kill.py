@@ -1,4 +1,4 @@
-"""The whole program killed at any moment: what it left opens, files are whole, and nothing it started lives on."""
+"""The program killed at any point: files are whole, the session opens and no child process remains."""
 
 from __future__ import annotations
 

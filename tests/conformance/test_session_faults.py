@@ -1,7 +1,4 @@
-"""A session whose writer's system calls fail at any moment: nothing is lost without a word, and what is left opens.
-
-The writers are forked, so that a fault costs a millisecond; ``test_faults`` does the same to the whole program.
-"""
+"""Sessions whose writer's system calls fail: every loss is reported and the file opens."""
 
 from __future__ import annotations
 

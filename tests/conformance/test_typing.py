@@ -1,6 +1,5 @@
-"""What users write is typed: their programs and a starter's copy of the SDK pass mypy and pyright at their strictest.
-
-The programs are in ``typed_users``; they are checked where nothing of this repository's own settings holds.
+"""User programs and a starter's copy of the SDK pass mypy and pyright in strict mode; the programs are in
+``typed_users``.
 """
 
 from __future__ import annotations

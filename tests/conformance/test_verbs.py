@@ -1,8 +1,5 @@
-"""Every verb of a conversation, and that RPC, SDK and terminal agree on it.
-
-The verbs are what ``Conversation`` has; a new one without a row in ``VERBS`` fails. What two front ends offer is done
-through each of them for real, and what it changed is compared: what the model is asked, what a command started by a
-tool sees, what an extension is told, what is in the session files.
+"""Every method of ``Conversation`` has the same effect through RPC, SDK and terminal; a new one needs a row in
+``VERBS``.
 """
 
 from __future__ import annotations

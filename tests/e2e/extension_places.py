@@ -1,4 +1,4 @@
-"""Extensions where ``zot ext`` finds them, and what it says of them: shared by the tests of its verbs."""
+"""Helpers for tests of ``zot ext``: extensions in the places it searches, and its output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An extension that tries things and writes down what came of it, for tests of what it may do."""
+"""An extension that attempts actions and records the results, for permission tests."""
 
 from __future__ import annotations
 

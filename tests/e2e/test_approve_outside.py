@@ -1,4 +1,4 @@
-"""``--approve outside``: what a jailed call wanted is put to whoever may decide, and stays refused everywhere else."""
+"""``--approve outside``: an allowed user or client decides about outside paths; otherwise they are denied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The quick rows of the table of attacks, each in a process of its own; ``make attack`` runs all of them."""
+"""The quick rows of the attack table, each in its own process; ``make attack`` runs all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guide "Bring what you have", typed line by line: servers, three hooks and a plugin become a working zot."""
+"""The guide "Bring what you have", line by line: servers, three hooks and a plugin work in zot."""
 
 from __future__ import annotations
 

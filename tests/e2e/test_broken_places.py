@@ -1,4 +1,4 @@
-"""A home or a working directory that is not one: every mode and verb says so in one line."""
+"""An invalid home or working directory is a one-line error in every mode and verb."""
 
 from __future__ import annotations
 

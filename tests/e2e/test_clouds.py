@@ -1,4 +1,4 @@
-"""Providers whose address is made of variables, through the real program: what they send, with which key."""
+"""Providers whose URL contains variables: requests and keys of the real program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The garbage collector rests while zot starts, and is awake in every mode that goes on for a while."""
+"""The garbage collector is disabled during start-up and enabled in every long-running mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``zot completions`` answers a shell with: from the tables alone, or from what is on this machine."""
+"""``zot completions``: candidates from the tables and from this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``zot cost``: what was spent, from sessions and ledgers, and nothing twice."""
+"""``zot cost``: spending from sessions and ledgers, without double counting."""
 
 from __future__ import annotations
 

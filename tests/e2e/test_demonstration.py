@@ -1,4 +1,4 @@
-"""The first command of the README: it works for somebody who has installed zot and nothing else."""
+"""The first command of the README works in a fresh installation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``zot doctor``: it never says that no problems found when something is broken, and runs nothing untrusted."""
+"""``zot doctor`` reports every problem and runs nothing untrusted."""
 
 from __future__ import annotations
 

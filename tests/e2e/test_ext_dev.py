@@ -1,4 +1,4 @@
-"""``zot ext dev``: the extension as it is now, its frames and its stderr, and the verdict, again at every change."""
+"""``zot ext dev``: shows frames, stderr and the check result, and restarts on every change."""
 
 from __future__ import annotations
 

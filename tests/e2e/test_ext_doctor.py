@@ -1,4 +1,4 @@
-"""``zot ext doctor``: what loaded, what did not and why, and nothing is changed."""
+"""``zot ext doctor``: lists loaded and missing extensions with reasons and changes nothing."""
 
 from __future__ import annotations
 

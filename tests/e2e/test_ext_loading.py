@@ -1,4 +1,4 @@
-"""Which extensions a real run loads: seen by the tools the model is offered, and by what zot says about the rest."""
+"""Extensions loaded by a real run: the tools offered to the model and the notices about the others."""
 
 from __future__ import annotations
 

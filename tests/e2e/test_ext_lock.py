@@ -1,4 +1,4 @@
-"""What `zot ext install` brought is what starts: a file that is not as it came ends it, data written later does not."""
+"""The lock of `zot ext install`: a changed file prevents the start, data written later does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``zot ext logs``: what an extension wrote, and what it writes next."""
+"""``zot ext logs``: existing and new lines of an extension's log."""
 
 from __future__ import annotations
 

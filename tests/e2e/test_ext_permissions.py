@@ -1,4 +1,4 @@
-"""What an extension may do: what its manifest asks for and a person granted, held by the system at both levels."""
+"""Permissions of extensions: declared in the manifest, granted by the user, enforced at both jail levels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``zot ext remove``, ``enable`` and ``disable``: one installation is meant, and nothing else changes."""
+"""``zot ext remove``, ``enable`` and ``disable`` change only the named installation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Project extensions in a real run: only what was trusted runs, and it stays trusted by running."""
+"""Project extensions in a real run: only trusted ones run, and running does not end trust."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fault matrix: whatever a guard does wrong, the side effect never happens, in every mode.
+"""The fault matrix: a failing guard never permits the side effect, in every mode.
 
 The model asks for one command that leaves a file behind. Each fault runs under ``-p`` and ``--json`` at once.
 """

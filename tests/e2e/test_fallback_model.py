@@ -1,4 +1,4 @@
-"""``--fallback-model``: checked at the start, takes over once when the first model fails, and says so in one line."""
+"""``--fallback-model``: checked at start, takes over once when the first model fails, and prints one line."""
 
 from __future__ import annotations
 

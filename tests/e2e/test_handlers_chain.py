@@ -1,7 +1,4 @@
-"""Nothing an author registers takes the place of something else, seen through a run of zot with each SDK.
-
-The last handler allows everything: it is the one that used to be asked alone.
-"""
+"""Each SDK calls every registered handler: none replaces another, seen through a run of zot."""
 
 from __future__ import annotations
 

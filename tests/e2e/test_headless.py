@@ -1,4 +1,4 @@
-"""``-p``, ``--json`` and ``--stream``: what reaches stdout, stderr, the session file and the exit code."""
+"""``-p``, ``--json`` and ``--stream``: stdout, stderr, the session file and the exit code."""
 
 from __future__ import annotations
 

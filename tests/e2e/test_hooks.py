@@ -1,4 +1,4 @@
-"""Hooks of Claude Code in the real program: asked before and after calls, told of prompts and sessions, bounded."""
+"""Claude Code hooks in the real program: called before and after calls, prompts and sessions, with time limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""zot as people get it: built, installed into an environment of its own on every Python at hand, and used there."""
+"""zot built, installed into its own environment on every available Python, and used there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The jail as people meet it: flags, the verb, the tools of a run, and work that must go on inside."""
+"""The jail in a real run: flags, the verb, the tools, and ordinary work inside."""
 
 from __future__ import annotations
 

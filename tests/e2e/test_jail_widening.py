@@ -1,4 +1,4 @@
-"""Who can widen a jail: the keyboard and the launcher's flags. Nobody else, whatever they write, say or submit."""
+"""Only the user's keyboard and the launcher's flags can widen a jail."""
 
 from __future__ import annotations
 

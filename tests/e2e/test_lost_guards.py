@@ -1,4 +1,4 @@
-"""A guard that was seen once is missed for ever: whatever becomes of its manifest, tools are refused in every mode.
+"""A known guard with a damaged or missing manifest denies tools in every mode.
 
 A first run with the guard in order lets the command happen, so the matrix can fail; then the damage is done.
 """

@@ -1,4 +1,4 @@
-"""`zot mcp login`: from a server that says no to one that answers, through a real OAuth server, and out again."""
+"""`zot mcp login` and logout against a real OAuth server."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Servers that people really use, over stdio: filesystem (npm, behind a launcher), git and time (PyPI).
-
-Listed, called by the scripted model in every mode, aborted, killed, started again, and gone afterwards with all their
-children.
-"""
+"""Widely used MCP servers over stdio: filesystem (npm), git and time (PyPI), called, aborted, killed and restarted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Typical mistakes of a newcomer: the message names the thing and what to do."""
+"""Typical mistakes of a new user: the error names the cause and the fix."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""What somebody named by hand and is not there is an error in every mode, told with its name and the fix.
-
-A run without the guard, the tool or the session that was asked for is not the run that was asked for. Where the
-specification has a word on the exit code (`--session`, `--cwd`, `--provider`) it is 1, otherwise 2.
+"""A missing extension, tool or session named by a flag is an error in every mode, with its name and the fix. The exit
+code is 1 for `--session`, `--cwd` and `--provider`, otherwise 2.
 """
 
 from __future__ import annotations

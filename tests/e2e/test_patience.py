@@ -1,4 +1,4 @@
-"""Retries as a user of ``-p``, ``--json`` and ``--stream`` meets them: told, counted, and not for ever."""
+"""Retries in ``-p``, ``--json`` and ``--stream``: reported, counted and limited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plugins in the real program: installed after a yes to exactly what they run, and their parts used in every run."""
+"""Plugins in the real program: installed after consent to their commands, and used in every run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``zot sessions rewind``: go back from a script to what was said and what files held before a prompt."""
+"""``zot sessions rewind``: restores the conversation and the files from before a prompt."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_dry_run_and_a_no_change_nothing(zot: Zot, worked: Path) -> None:
     assert zot.sessions == [worked]
 
 
-def test_rewind_names_changes_of_others_in_exit_status(zot: Zot, worked: Path) -> None:
+def test_rewind_skips_files_changed_by_others_and_exits_1(zot: Zot, worked: Path) -> None:
     (zot.project / "b").write_text("mine\n")
     ran = zot("sessions", "rewind", "--to", "2", "--files", "--yes", model=False)
     assert ran.code == 1

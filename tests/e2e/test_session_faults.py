@@ -1,4 +1,4 @@
-"""A session that cannot be saved says so at once, and the exit code tells it; nothing is ever lost in silence."""
+"""A session that cannot be saved is reported at once and in the exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a swarm withstands: its supervisor killed at any moment, a full disk, floods, a clock that jumps, no money.
+"""Swarm faults: killed supervisor, full disk, output floods, clock jumps, exhausted budget.
 
 The long runs are under the marker ``torture``; a short slice of each is in every test run.
 """

@@ -1,4 +1,4 @@
-"""``zot swarm map`` and ``zot swarm race``: real workers, a model that answers by what it is asked."""
+"""``zot swarm map`` and ``zot swarm race`` with real workers and a model that answers by prompt."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""`make try`: what a newcomer sees first. With no network it says so and plays what is labelled as recorded; a model
-that does not mend the test is said to have failed, whatever it claims, and is offered again."""
+"""`make try`: without a network it plays a labelled recording; a model that does not fix the test is reported as
+failed.
+"""
 
 from __future__ import annotations
 

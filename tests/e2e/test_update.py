@@ -1,4 +1,4 @@
-"""``zot update``: asks nobody who was not configured."""
+"""``zot update`` sends no request unless a feed is configured."""
 
 from __future__ import annotations
 

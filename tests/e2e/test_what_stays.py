@@ -1,4 +1,4 @@
-"""A process that lives for weeks holds after a round of work what it held before: a slice of ``make soak``."""
+"""A long-running process holds no more memory after a round of work than before: a slice of ``make soak``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model that says what it was told to: each answer is a list of stream events, played in order.
+"""A scripted model client: each answer is a list of stream events, played in order.
 
 Besides events an answer may hold an exception (raised there), a Pause (waits until let go or cancelled) and a
 plain callable (called there). Requests are kept for the test to look at.

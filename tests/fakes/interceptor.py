@@ -1,4 +1,4 @@
-"""An interceptor with three answers, which also records what it was asked."""
+"""An interceptor with three scripted answers that records its calls."""
 
 from __future__ import annotations
 

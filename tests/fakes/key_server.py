@@ -1,4 +1,4 @@
-"""A provider that lists its models for some keys and refuses every other one in words of its own."""
+"""A provider that lists its models for some keys and rejects every other key with its own message."""
 
 from __future__ import annotations
 

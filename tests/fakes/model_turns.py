@@ -1,4 +1,4 @@
-"""What the fake model server can be told to do, one frozen class for each behaviour. Wrappers nest."""
+"""Behaviours of the fake model server, one frozen class each. Wrappers nest."""
 
 from __future__ import annotations
 

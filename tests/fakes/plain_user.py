@@ -1,4 +1,4 @@
-"""Without root's powers for a moment, so that a file nobody may read really cannot be read."""
+"""Temporarily drops root privileges, so that unreadable files are unreadable."""
 
 from __future__ import annotations
 

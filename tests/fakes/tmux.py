@@ -1,4 +1,4 @@
-"""tmux as a terminal: a server of its own, one pane, its history as the witness of what a user can scroll back to."""
+"""tmux as a terminal: its own server, one pane, and its history as the scrollback."""
 
 from __future__ import annotations
 

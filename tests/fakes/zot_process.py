@@ -1,4 +1,4 @@
-"""The real program as a child process, in a home and a project of its own; without pytest, for who runs alone."""
+"""The real program as a child process with its own home and project; without pytest, for standalone scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines to frames and back: what is forgiven, what spoils a frame, and the exact bytes that go out."""
+"""The codec: tolerated and invalid lines, and the exact bytes that are sent."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """The table of `docs/guides/extension-modes.md`, row by row, for the modes without a screen.
-
-What the terminal shows is tested in `tests/terminal/test_extensions_on_screen.py`.
+`tests/terminal/test_extensions_on_screen.py` tests the terminal.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Slash commands and what extensions say unasked, at the seam to the mode (extension-protocol.md §7, §22.2)."""
+"""Slash commands and unsolicited frames of extensions at the mode's interface (extension-protocol.md §7, §22.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What subscribers are told (extension-protocol.md §9, §22.5)."""
+"""Events sent to subscribers (extension-protocol.md §9, §22.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines both ways (extension-protocol.md §2): what the host writes, and what it survives."""
+"""Framing in both directions (extension-protocol.md §2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may refuse and rewrite, and that a guard that fails refuses (extension-protocol.md §10, blueprint 11)."""
+"""Interceptors deny and rewrite calls; a failing guard denies (extension-protocol.md §10, blueprint 11)."""
 
 from __future__ import annotations
 

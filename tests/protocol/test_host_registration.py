@@ -1,4 +1,4 @@
-"""Who gets which name (extension-protocol.md §6.4–6.6, §22.1)."""
+"""Name conflicts of commands and tools (extension-protocol.md §6.4–6.6, §22.1)."""
 
 from __future__ import annotations
 

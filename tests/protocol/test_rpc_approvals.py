@@ -1,4 +1,4 @@
-"""``--no-yolo`` over RPC: the client is asked, and nobody to answer means no."""
+"""``--no-yolo`` over RPC: the client is asked, and a call without an answer is denied."""
 
 from __future__ import annotations
 

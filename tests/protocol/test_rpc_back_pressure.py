@@ -1,4 +1,4 @@
-"""A client that stops reading: bounded memory, no lost event, merged deltas that say so, and abort still heard."""
+"""A client that stops reading: bounded memory, no lost event, merged deltas, and abort still works."""
 
 from __future__ import annotations
 

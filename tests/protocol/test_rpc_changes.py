@@ -1,4 +1,4 @@
-"""``get_changes`` and ``rewind``: what the tools did to files, and going back, for a program."""
+"""``get_changes`` and ``rewind`` over RPC: file changes of tools and restoring them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands and their answers: authentication, bad input, state, models, and what needs an idle agent."""
+"""Commands and their answers: authentication, bad input, state, models, and commands that need an idle agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``docs/rpc.md`` and its reference: what they promise is said where people look, and the first example runs."""
+"""``docs/rpc.md`` and its reference state the protocol's rules, and the first example runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server's question over RPC: put to a client that announced it, answered by it, and refused where nobody can."""
+"""Elicitation over RPC: sent to a client that announced it, otherwise declined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The RPC column of the fault matrix: a failing guard lets nothing happen, and ``ping`` is answered throughout."""
+"""The RPC column of the fault matrix: a failing guard permits nothing, and ``ping`` is answered throughout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extensions over RPC: notes, interception, commands, panels, and a client that announces what it can show."""
+"""Extensions over RPC: notes, interception, commands, panels and announced capabilities."""
 
 from __future__ import annotations
 

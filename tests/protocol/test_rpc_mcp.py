@@ -1,4 +1,4 @@
-"""MCP servers as programs see them: listed without starting one, and told of when their state changes."""
+"""MCP servers over RPC: listed without starting them, and events for state changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Permits over RPC: nothing is sent before the client says so, and it learns what each call came to."""
+"""Permits over RPC: no model call before the client permits it; each call is settled with its cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``zot rpc`` as a process: how it starts, frames its lines, ends, and what it leaves behind."""
+"""``zot rpc`` as a process: start, framing, exit and leftovers."""
 
 from __future__ import annotations
 

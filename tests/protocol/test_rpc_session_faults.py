@@ -1,4 +1,4 @@
-"""Over RPC a session that cannot be saved is an event and a line on stderr; the process goes on."""
+"""Over RPC a session that cannot be saved is an event and a line on stderr; the process continues."""
 
 from __future__ import annotations
 

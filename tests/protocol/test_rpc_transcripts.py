@@ -1,7 +1,6 @@
-"""A golden transcript for each scenario pins every byte zot writes; times, paths, ids and durations are normalised.
-
-``WRITE_CASSETTES=1`` writes them anew. The same lines must be the lines of ``--json`` where the two overlap, and
-must be exactly what the structs of ``rpc_frames`` say.
+"""Golden transcripts pin every byte zot writes; times, paths, ids and durations are normalised. ``WRITE_CASSETTES=1``
+writes them again. The lines equal those of ``--json`` where both overlap, and those of the structs of
+``rpc_frames``.
 """
 
 from __future__ import annotations

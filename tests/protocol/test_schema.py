@@ -1,4 +1,4 @@
-"""The one schema: what is made from the structs is complete, current, and agrees with the codec."""
+"""The schema generated from the structs is complete, current, and agrees with the codec."""
 
 from __future__ import annotations
 

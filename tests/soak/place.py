@@ -1,7 +1,5 @@
-"""What both soaks work with: a home with two extensions, hooks and an MCP server, a model that answers by what it is
-asked, and what is watched.
-
-A prompt is ``N kind``, and its answer says ``N``: nothing lost and nothing twice can hide behind an equal text.
+"""The shared setup of both soaks: extensions, hooks, an MCP server and a model; a prompt is ``N kind`` and its answer
+contains ``N``.
 """
 
 from __future__ import annotations

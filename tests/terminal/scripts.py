@@ -1,4 +1,4 @@
-"""What several terminal tests set up: providers of one's own, settings, the conversation a model was shown."""
+"""Shared setup of terminal tests: custom providers, settings and recorded conversations."""
 
 from __future__ import annotations
 

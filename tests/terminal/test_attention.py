@@ -1,5 +1,4 @@
-"""Outside zot's rows: the window's name tells the state, the bell rings as it was asked to, and a program of the user's
-own writes a row under the status bar."""
+"""Attention: the window title shows the state, the bell follows its setting, and a user program writes a status row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tool calls on the screen: alive while they run, one line and what is worth seeing when they are done."""
+"""Tool calls on the screen: live while they run, a summary line afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Diffs on the screen: what an edit or a write changed, when it happens, is asked about and is resumed."""
+"""Diffs on the screen: for edits and writes when they run, need approval or are resumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/context: what fills the window, by part, on a wide and on a narrow screen."""
+"""/context: the parts of the context window, on wide and narrow screens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that act on the conversation: clear, new, compact, study, the shell escape, and what is no command."""
+"""Commands that act on the conversation: clear, new, compact, study, the shell escape, and unknown commands."""
 
 from __future__ import annotations
 

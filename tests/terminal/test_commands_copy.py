@@ -1,4 +1,4 @@
-"""/copy: an answer or its code goes to the clipboard, through the terminal and a program, and zot says what it was."""
+"""/copy: an answer or its code goes to the clipboard, through the terminal or a program."""
 
 from __future__ import annotations
 

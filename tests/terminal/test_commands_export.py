@@ -1,4 +1,4 @@
-"""/export and `zot sessions export --format`: a page to read, redacted when asked, never in the place of another."""
+"""/export and `zot sessions export --format`: a page, redacted on request, never overwriting a file."""
 
 from __future__ import annotations
 

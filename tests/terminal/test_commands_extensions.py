@@ -1,4 +1,4 @@
-"""``/reload-ext`` and trust: what runs is what a person allowed, and reloading asks at most once."""
+"""``/reload-ext`` and trust: only allowed extensions run, and a reload asks at most once."""
 
 from __future__ import annotations
 

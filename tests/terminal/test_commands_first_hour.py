@@ -1,4 +1,4 @@
-"""What people of other agents type in the first hour: aliases, /init, /review, commands hidden from the model of."""
+"""Commands known from other agents: aliases, /init, /review, and shell commands hidden from the model."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_review_covers_uncommitted_changes_or_a_range(serve: Any, open_zot: Open
     assert "Review what this names: main..topic." in user_texts(server.requests[1])[-1]
 
 
-def test_command_with_two_slashes_is_shown_as_text(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_shell_escape_with_two_marks_is_hidden_from_model(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     server = serve([Say("an answer")])
     terminal = open_zot()
     terminal.submit("!!echo only $((40 + 2)) for me")

@@ -1,4 +1,4 @@
-"""/jobs: what runs in the background is listed, its output shown, stopped by hand or by command, and ends with zot."""
+"""/jobs: lists background commands, shows their output and stops them; they end with zot."""
 
 from __future__ import annotations
 

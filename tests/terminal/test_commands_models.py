@@ -1,4 +1,4 @@
-"""Choosing a model: the picker, the shortcuts, what is kept and what is stored."""
+"""Choosing a model: the picker, the shortcuts and the stored choice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``zot completions``: a real shell in a real terminal, a press of tab, and what it makes of the line."""
+"""``zot completions`` in a real shell in a real terminal: the line after pressing tab."""
 
 from __future__ import annotations
 

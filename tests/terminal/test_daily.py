@@ -1,5 +1,4 @@
-"""Small things that happen every day: marks of what nobody said, notices read to their end, pastes that stay small,
-a progress bar that is one row, hints that fade."""
+"""Everyday details: marks, notices, small pastes, one-row progress bars and fading hints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``--no-yolo``: what runs can be read in full, the answer is the user's, and no question is ever hidden."""
+"""``--no-yolo``: the whole call is readable, only the user answers, and no question is hidden."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A turn that failed goes on elsewhere with the same prompt, said once."""
+"""A failed turn continues on another model with the same prompt, sent once."""
 
 from __future__ import annotations
 

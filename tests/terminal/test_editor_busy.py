@@ -1,4 +1,4 @@
-"""Typing while zot works: what queues, what cancels, what leaves, and that nothing is lost."""
+"""Typing while zot works: queue, cancel and exit without losing text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extensions on the screen: notes, panels, commands, labels, and what a rewrite looks like."""
+"""Extensions on the screen: notes, panels, commands, labels and rewritten text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shortest conversation: open, ask, read, leave; and what is typed before the agent is there."""
+"""The shortest conversation: open, prompt, answer, exit; and input typed before the agent starts."""
 
 from __future__ import annotations
 

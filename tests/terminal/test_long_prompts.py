@@ -1,4 +1,4 @@
-"""A prompt too long for the model never bricks a session: it comes back, and the conversation goes on without it."""
+"""A prompt too long for the model returns to the editor, and the conversation continues without it."""
 
 from __future__ import annotations
 

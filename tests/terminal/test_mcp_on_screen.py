@@ -1,4 +1,4 @@
-"""MCP servers in the terminal: ``/mcp``, a project's servers asked about, prompts as commands, servers' questions."""
+"""MCP servers in the terminal: ``/mcp``, trust in a project's servers, prompts as commands, elicitation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When zot paints: a key at once, whatever else goes on, what comes by itself at most 30 times a second."""
+"""Painting: keys at once, other updates at most 30 times a second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs without a question, switched at the keyboard: shift+tab, the bar, kept answers, and nobody else's doing."""
+"""Permission modes at the keyboard: shift+tab, the status bar and saved answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run in the terminal, recorded with all that a person does there, shown again and run once more."""
+"""A recorded terminal run, with all user input, is shown and replayed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""A window that changes its size leaves no ghost and erases nothing: in a terminal that cuts rows (the tests' emulator)
-and in one that breaks them anew (tmux), idle, while a tool runs and while an answer streams, slowly and in a hurry."""
+"""Resizing leaves no remnants and erases nothing: in a terminal that cuts rows (the emulator) and one that reflows them
+(tmux).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The screen as a person sees it, from the first byte to the last."""
+"""The screen from start to exit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user can scroll back to, as tmux keeps it: every settled line once, whatever happens to the window."""
+"""Scrollback in tmux: every settled line once, after any resize."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/swarm: workers are started, listed, read, told more, answered, stopped, merged and left at work, on one screen."""
+"""/swarm: start, list, read, message, answer, stop, merge and leave workers on one screen."""
 
 from __future__ import annotations
 

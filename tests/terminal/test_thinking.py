@@ -1,4 +1,4 @@
-"""What a model thinks, on the screen: while it thinks, afterwards, in full and after a resume."""
+"""Thinking on the screen: while it streams, afterwards, in full and after a resume."""
 
 from __future__ import annotations
 

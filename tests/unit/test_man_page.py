@@ -1,4 +1,4 @@
-"""The manual page: it says what the tables say, and a formatter takes it as it is."""
+"""The manual page equals the tables, and a formatter accepts it."""
 
 from __future__ import annotations
 

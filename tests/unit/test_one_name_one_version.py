@@ -1,4 +1,4 @@
-"""What we tell people to install is ours, and every part says the same version."""
+"""Installation texts name our package, and every part has the same version."""
 
 from __future__ import annotations
 

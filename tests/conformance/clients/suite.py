@@ -1,4 +1,4 @@
-"""What every client library must do. A language's test class says how its driver is started."""
+"""Tests that every client library must pass; a language's test class starts its driver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a row is: a reader or renderer of what comes from outside, and a text of any size made to be slow in it."""
+"""Row: one parser or renderer of untrusted text and a generator of slow inputs of any size."""
 
 from __future__ import annotations
 

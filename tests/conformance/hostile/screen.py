@@ -1,4 +1,4 @@
-"""Slow texts for what is drawn and typed: markdown, pages, highlighting, widths, what makes text safe, the keyboard."""
+"""Slow inputs for the screen and keyboard: Markdown, pages, highlighting, widths, sanitizing and keys."""
 
 from __future__ import annotations
 

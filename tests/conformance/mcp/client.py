@@ -1,8 +1,4 @@
-"""What the official suite runs as its client: zot's own host of MCP servers, driven as a run would drive it.
-
-``client.py URL``: the server is reached, every tool it offers is called, and a login is done by a browser that agrees
-to everything. Which scenario it is decides nothing but the arguments that scenario names.
-"""
+"""The client under test of the official suite: zot's MCP host reaches ``URL``, calls every tool and completes a login."""
 
 from __future__ import annotations
 

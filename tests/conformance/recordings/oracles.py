@@ -1,6 +1,5 @@
-"""The vendors' own SDKs reading the same bytes. What they make of an answer is what zot has to make of it.
-
-They are loaded when they are asked: each takes a second, and every worker collects these tests.
+"""Oracles: the vendors' SDKs read the same recorded bytes. They are imported lazily, because each import takes a
+second.
 """
 
 from __future__ import annotations

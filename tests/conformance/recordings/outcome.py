@@ -1,4 +1,4 @@
-"""What an answer came to, in terms both we and a vendor's SDK can be asked for."""
+"""The outcome of an answer in a form that zot and the vendors' SDKs can both produce."""
 
 from __future__ import annotations
 

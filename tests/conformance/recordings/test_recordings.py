@@ -1,6 +1,5 @@
-"""Every recorded stream, through a real socket, read by zot and by the vendor's SDK: both must say the same.
-
-What is compared, and what cannot be, is told in ``docs/decisions/003-recordings.md``.
+"""Every recorded stream through a real socket gives the same result in zot and in the vendor's SDK.
+``docs/decisions/003-recordings.md`` lists what is compared.
 """
 
 from __future__ import annotations

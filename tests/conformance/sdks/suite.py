@@ -1,4 +1,4 @@
-"""What every author SDK must do, asked of one extension written in each language. Answers are compared as bytes."""
+"""Tests that every author SDK must pass, with one extension per language; answers are compared as bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Python SDK against the suite, and what only Python has: typed arguments, ``async def``, a quick start."""
+"""The Python SDK against the suite, and Python-only features: typed arguments, ``async def``, a quick start."""
 
 from __future__ import annotations
 

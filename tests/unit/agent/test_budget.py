@@ -1,4 +1,4 @@
-"""Whoever asks a model asks the budget first: sub-agents, side chats and compactions too."""
+"""Every model call checks the budget, including sub-agents, side chats and compactions."""
 
 from __future__ import annotations
 

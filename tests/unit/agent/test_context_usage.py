@@ -1,4 +1,4 @@
-"""What fills the window: each part under its name, fitted to what the provider counted."""
+"""Context usage: each part by name, scaled to the provider's count."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""What a person decides on is shown through one door: nothing that asks may print around it.
-
-The rule is read off the source: whoever asks is found by what it calls, has to be listed here, and may then neither
-import what drops characters nor write to a stream itself.
+"""Text for a user's decision is shown only through ``decision_text``. The test reads the source: modules that ask must
+be listed here, and may neither import modules that drop characters nor print directly.
 """
 
 from __future__ import annotations

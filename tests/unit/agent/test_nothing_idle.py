@@ -1,4 +1,4 @@
-"""What can be said must be heard: a flag, a field of the configuration, a setting or an extra nobody uses fails."""
+"""Every flag, configuration field, setting and extra is used somewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two builds beside each other: what counts of several rounds, and which row got worse."""
+"""Comparing two builds: the rows that count and the ones that got worse."""
 
 from __future__ import annotations
 

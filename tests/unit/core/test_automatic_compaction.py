@@ -1,4 +1,4 @@
-"""Compaction nobody asked for: at 85 % of the window, and after a prompt that did not fit (engine-core C3.2)."""
+"""Automatic compaction: at 85 % of the window, and after a prompt that did not fit (engine-core C3.2)."""
 
 from __future__ import annotations
 

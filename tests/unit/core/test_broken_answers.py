@@ -1,4 +1,4 @@
-"""An answer that breaks off where nobody can be asked is gone on with, once: from what is kept, or from the start."""
+"""An interrupted answer without a user is continued once: from the partial text, or from the start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compaction asked for by the user: the whole transcript becomes one message (engine-core C3.1)."""
+"""Compaction by the user: the whole transcript becomes one message (engine-core C3.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Usage is priced, added up, and told to the journal and the readers."""
+"""Usage is priced, summed, and sent to the journal and the subscribers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A second model takes the turn the first one failed, if nothing of the failed answer was kept; the run ends once."""
+"""A fallback model takes over a failed turn if nothing of the failed answer was stored; the run ends once."""
 
 from __future__ import annotations
 

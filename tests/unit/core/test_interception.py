@@ -1,4 +1,4 @@
-"""Interceptors refuse, rewrite and hide; the transcript keeps what the model really said."""
+"""Interceptors deny, rewrite and hide; the transcript stores the model's original output."""
 
 from __future__ import annotations
 

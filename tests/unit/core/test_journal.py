@@ -1,4 +1,4 @@
-"""What the journal is told, and when: before the readers."""
+"""The journal records each step before subscribers receive its event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step and cost limits end a prompt with an error and leave a transcript one can go on from."""
+"""Step and cost limits end a prompt with an error and leave a transcript that can continue."""
 
 from __future__ import annotations
 

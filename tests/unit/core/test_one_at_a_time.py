@@ -1,4 +1,4 @@
-"""One thing runs at a time, and what would pull the rug from under it is refused."""
+"""One operation runs at a time; conflicting operations are rejected."""
 
 from __future__ import annotations
 

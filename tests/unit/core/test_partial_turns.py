@@ -1,4 +1,4 @@
-"""What is kept of a turn that did not end by itself (engine-core C2.6)."""
+"""Partial turns: what the transcript stores of an interrupted turn (engine-core C2.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of modes, and what the gate makes of it."""
+"""The table of permission modes, and the gate's decisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Neighbouring read-only calls overlap; everything a reader can see keeps the order of the calls."""
+"""Adjacent read-only calls overlap; events stay in call order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fake model server tells the truth: the vendors' own SDKs read it, and it does what its turns say."""
+"""The fake model server: vendors' SDKs can read it, and it plays its scripted turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queue of questions to the user: order, withdrawal, and the safe answer when the user cannot be asked."""
+"""The queue of questions to the user: order, withdrawal, and the default answer without a user."""
 
 from __future__ import annotations
 

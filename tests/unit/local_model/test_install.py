@@ -1,4 +1,4 @@
-"""Installing what the first screen offers: the runtime by a command, then the weights."""
+"""Installing from the first screen: the runtime by a command, then the weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small model's commands: asked about where a person can answer, jailed where nobody can, else not there."""
+"""Commands of a small model: approved by the user, jailed without one, or removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Short ways to say what the dialect tests say all the time."""
+"""Short helpers for dialect tests."""
 
 from __future__ import annotations
 

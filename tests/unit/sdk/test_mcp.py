@@ -1,4 +1,4 @@
-"""MCP servers of a program that embeds zot: off until asked for, and their questions put to a function of its own."""
+"""MCP servers of an embedding program: off by default, elicitation answered by its function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``returns=Type``: an answer that is a value, checked, and asked for again when it does not fit."""
+"""``returns=Type``: an answer is validated as a value and requested again if it is invalid."""
 
 from __future__ import annotations
 

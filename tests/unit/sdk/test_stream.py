@@ -1,4 +1,4 @@
-"""A program hears of options, never of flags it cannot type."""
+"""SDK errors name options, never flags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker owns its tree, and may write there whatever git would run or obey. Ours runs nothing of it."""
+"""Hostile files in a worker's tree: git executes nothing from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker was told survives whatever happens to who told it."""
+"""Messages to a worker survive the exit of the sender."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a person's environment a worker has on another machine."""
+"""Environment variables sent to a worker on another machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where workers are kept: a place that is being removed is nobody's, however far that has come."""
+"""The worker store: a partly removed worker does not exist any more."""
 
 from __future__ import annotations
 

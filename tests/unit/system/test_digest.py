@@ -1,4 +1,4 @@
-"""Our digests are those everybody else computes, and cost nobody OpenSSL."""
+"""Digests equal hashlib's without loading OpenSSL."""
 
 import hashlib
 import subprocess

@@ -1,4 +1,4 @@
-"""Nothing in zot opens a file around ``zot.system.safe_open``: whoever did would wait for a pipe or follow a link."""
+"""All files are opened through ``zot.system.safe_open``, which neither blocks on pipes nor follows links."""
 
 from __future__ import annotations
 

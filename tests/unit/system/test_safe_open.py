@@ -1,4 +1,4 @@
-"""The door through which zot opens files: what it lets through, what it refuses, and in which words."""
+"""safe_open: accepted and rejected files, and its error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which variables are taken for secrets. The attack that prints them has the list."""
+"""Variables treated as secrets; the attack table has the list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What strict JSON refuses, what it lets through, and that the quick way and the exact way agree."""
+"""Strict JSON: accepted and rejected input, and agreement of the quick and the exact parser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a killed zot leaves behind: nothing, or what the next one removes."""
+"""Temporary files of a killed process: none, or removed by the next run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text a person decides on, spelled out."""
+"""Escaped text for a user's decision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The door for text a person decides on: every character is in the rows, and the rows fit."""
+"""Text for a user's decision: every character is in the rows, and the rows fit."""
 
 from __future__ import annotations
 

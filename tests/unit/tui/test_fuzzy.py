@@ -1,4 +1,4 @@
-"""What a few letters find, and what of it comes first."""
+"""Fuzzy matching: matches and their ranking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The live region against an emulator: what it writes is what should be seen."""
+"""The live region against an emulator: its output gives the expected screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Markdown as rows: what it looks like, and that a stream ends where the whole text does."""
+"""Markdown as rows: the rendering, and equality of streamed and whole text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The themes that come with zot: each can be read, on the terminals it is for, by those it is for."""
+"""The built-in themes are readable on their terminals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a terminal is believed to understand, from what its environment says."""
+"""Terminal capabilities detected from the environment."""
 
 from __future__ import annotations
 

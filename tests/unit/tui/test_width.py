@@ -1,4 +1,4 @@
-"""Cells: what a text takes, and rows that never exceed their width."""
+"""Cell widths of text, and rows that never exceed their width."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bash tool, run on real shells: what it says, what it keeps, and that nothing gets away."""
+"""The bash tool with real shells: its output, limits and process cleanup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of an output: 51,200 bytes and 2,000 lines, 40 % of them from its head."""
+"""Truncated output: 51,200 bytes and 2,000 lines, 40 % of them from its head."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where words were said, and how a conversation ends."""
+"""Searching sessions for words, and previews of their end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The journal, what opening gives back, and what happens when the disk fails."""
+"""The journal, opening a session, and disk failures."""
 
 from __future__ import annotations
 

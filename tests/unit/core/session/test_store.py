@@ -1,4 +1,4 @@
-"""Where sessions live, which is the newest, what is pruned at start."""
+"""The session store: location, newest session, pruning at start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session whose files are kept, on real files; the model and the screen are left out."""
+"""Fixtures: a session with checkpoints on real files, without model and screen."""
 
 from __future__ import annotations
 

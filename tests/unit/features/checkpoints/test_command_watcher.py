@@ -1,4 +1,4 @@
-"""What commands change is found by looking, and what it was is known from the store, from git, or said not to be."""
+"""Changes made by commands: detected from the files, restored from the store or git, or reported as unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store stays within its size, and what nobody needs goes."""
+"""The checkpoint store stays within its size and removes unreferenced content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Going back to before a prompt: whatever the tools wrote, and whoever else was there meanwhile."""
+"""Restoring files from before a prompt, with concurrent changes by others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Redaction: what has the shape of a secret is gone, what has not stays as it was."""
+"""Redaction removes text in the form of a secret and leaves other text unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages: everything that was said is on them, in order, escaped, and an HTML page needs nothing and runs nothing."""
+"""Exported pages contain every message in order, escaped; an HTML page loads and runs nothing."""
 
 from __future__ import annotations
 

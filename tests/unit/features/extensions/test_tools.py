@@ -1,4 +1,4 @@
-"""What is shown of a tool's result, and what a child's answer becomes."""
+"""Tool results of extensions: limits, and conversion of the child's answer."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_several_replacements_become_one_valid_edit() -> None:
 
 
 @pytest.mark.parametrize("change", [{"new_string": "other"}, {"replace_all": True}])
-def test_unsupported_hook_output_is_rejected(change: dict[str, Any]) -> None:
+def test_unsupported_claude_input_is_rejected(change: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedInput):
         from_claude_input("edit", {**to_claude_input("edit", TWO, absolute), **change}, TWO, absolute)
 

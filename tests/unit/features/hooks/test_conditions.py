@@ -1,4 +1,4 @@
-"""Which calls fit the ``if`` of a hook: Claude Code's table, and what nobody can tell fits."""
+"""The ``if`` of a hook: Claude Code's table; an unevaluable condition matches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server behind the key page, asked over real sockets by everybody who should get nothing."""
+"""The key page's server over real sockets, with unauthorized clients."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ async def test_other_provider_in_form_is_rejected_before_probe(login: Login) -> 
 
 
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", "/", 404), ("PUT", "/apikey", 405), ("GET", "/x", 404)])
-async def test_page_answers_only_get_and_head(login: Login, method: str, path: str, status: int) -> None:
+async def test_other_path_or_method_is_rejected(login: Login, method: str, path: str, status: int) -> None:
     assert (await login.ask(method, path)).status == status
 
 

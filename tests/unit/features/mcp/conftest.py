@@ -1,4 +1,4 @@
-"""A host of real servers, in this process, in a home of its own; none of them outlives its test."""
+"""Fixtures: a host of real MCP servers in this process, with its own home; servers end with the test."""
 
 from __future__ import annotations
 

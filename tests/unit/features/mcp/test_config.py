@@ -1,4 +1,4 @@
-"""Which servers there are: files people already have, read as they are, and what is wrong with them is said."""
+"""MCP configuration: existing files are read unchanged, and mistakes are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers over HTTP: both eras, streams, sessions and logins, and what a host may not do with what it is sent."""
+"""MCP over HTTP: both eras, streams, sessions, logins, and limits of the host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the model is told of servers: one tool within a budget, and whatever it looked up."""
+"""The MCP search tool: one tool within a budget, plus the tools found."""
 
 from __future__ import annotations
 

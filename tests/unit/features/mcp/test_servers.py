@@ -1,4 +1,4 @@
-"""Servers as real processes: both eras, calls, and everything a server can do wrong without harm to the run."""
+"""MCP servers as real processes: both eras, calls and every server fault."""
 
 from __future__ import annotations
 

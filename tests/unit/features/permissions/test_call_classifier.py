@@ -1,4 +1,4 @@
-"""What a call is: looking inside the project, elsewhere, a change of a file, or anything at all."""
+"""Call classification: read inside the project, read elsewhere, file change, or anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recording while it is written: many lines at a time, soon enough, and none that keeps the others from the file."""
+"""Writing a recording: batched, soon, and independent lines."""
 
 from __future__ import annotations
 

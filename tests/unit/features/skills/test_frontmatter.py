@@ -1,4 +1,4 @@
-"""The head of a SKILL.md: what it splits off and what it understands."""
+"""The frontmatter of a SKILL.md: splitting and parsing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The built-in skill about extensions: it says everything it must, and its examples run as they stand."""
+"""The built-in skill about extensions: it is complete, and its examples run unchanged."""
 
 from __future__ import annotations
 

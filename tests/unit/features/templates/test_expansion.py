@@ -1,4 +1,4 @@
-"""What a template makes of its arguments, and which file a name means."""
+"""Template expansion: arguments, and which file a name selects."""
 
 from __future__ import annotations
 

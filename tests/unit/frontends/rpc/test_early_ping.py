@@ -1,4 +1,4 @@
-"""The early door: it answers exactly what the server would, and leaves everything else alone."""
+"""Early pings: answered exactly as by the server; other lines are left to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of commands: what is a command, that each has its module, and that extensions cannot take its name."""
+"""The table of commands: names, modules, and protection against extensions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys of the user's own: which chords count, and what is told about the others."""
+"""Custom keys: valid chords, and reports about invalid ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Before the agent is there: what is typed is kept, shown, and said when it arrives."""
+"""Prompts typed before the agent starts are buffered, shown and sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a weak model is told and allowed: pure in the transcript, and never changed by what comes later."""
+"""Advice for small models depends only on the transcript and never changes afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which step comes next where the words of a task tell, from the first turn to the last."""
+"""The next step of a coached task, from the first turn to the last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What zot sends to the Messages API."""
+"""Requests to the Messages API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What zot makes of a Messages stream."""
+"""Decoding a Messages stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What zot sends to Bedrock."""
+"""Requests to Bedrock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What zot makes of a ConverseStream."""
+"""Decoding a ConverseStream."""
 
 from __future__ import annotations
 

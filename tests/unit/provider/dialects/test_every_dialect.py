@@ -1,4 +1,4 @@
-"""What holds in every dialect: where a stream may be cut, what is repaired, and what another model gets to see."""
+"""Common rules of every dialect: cut streams, repairs, and history of another model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What zot sends to Gemini."""
+"""Requests to Gemini."""
 
 from __future__ import annotations
 

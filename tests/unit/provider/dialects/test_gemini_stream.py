@@ -1,4 +1,4 @@
-"""What zot makes of a Gemini stream."""
+"""Decoding a Gemini stream."""
 
 from __future__ import annotations
 

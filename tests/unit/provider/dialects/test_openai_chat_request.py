@@ -1,4 +1,4 @@
-"""What zot sends to chat-completions servers."""
+"""Requests to chat-completions servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What zot makes of a chat-completions stream."""
+"""Decoding a chat-completions stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What zot sends to the Responses API, with a key and with a subscription."""
+"""Requests to the Responses API, with a key and with a subscription."""
 
 from __future__ import annotations
 

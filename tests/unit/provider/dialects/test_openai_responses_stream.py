@@ -1,4 +1,4 @@
-"""What zot makes of a Responses stream."""
+"""Decoding a Responses stream."""
 
 from __future__ import annotations
 

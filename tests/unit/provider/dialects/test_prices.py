@@ -1,4 +1,4 @@
-"""What a call costs, by dialect: usage as the vendors' streams report it, and the price each kind of token has.
+"""The cost of a call by dialect: usage as the vendors' streams report it, and the price of each kind of token.
 
 The bodies of ``usage`` are those the vendors document and send; prices are in USD per million tokens.
 """

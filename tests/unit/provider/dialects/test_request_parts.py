@@ -1,4 +1,4 @@
-"""What is remembered between requests changes nothing but the work: the bytes are those of a request made anew."""
+"""Request caching: the bytes equal those of a request encoded from scratch."""
 
 from __future__ import annotations
 

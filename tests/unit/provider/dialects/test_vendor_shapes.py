@@ -1,4 +1,4 @@
-"""Requests as the vendors' own SDKs check them: no field they do not know, none of a kind they do not take."""
+"""Requests validated by the vendors' SDKs: no unknown field or type."""
 
 from __future__ import annotations
 

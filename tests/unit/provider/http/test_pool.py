@@ -1,4 +1,4 @@
-"""The HTTP client against real sockets: bodies, keep-alive, limits, TLS, and what a fault is called."""
+"""The HTTP client with real sockets: bodies, keep-alive, limits, TLS and fault names."""
 
 from __future__ import annotations
 

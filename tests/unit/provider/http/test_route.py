@@ -1,4 +1,4 @@
-"""Which proxy is used for which address, and what travels through it."""
+"""Proxy selection by URL, and the traffic through a proxy."""
 
 from __future__ import annotations
 

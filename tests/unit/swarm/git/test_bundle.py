@@ -1,4 +1,4 @@
-"""A worker's tree goes to a node and comes back: commits as commits, what was not committed as not committed."""
+"""A worker's tree goes to a node and returns with its commits and its uncommitted changes."""
 
 from __future__ import annotations
 

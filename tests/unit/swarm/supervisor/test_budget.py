@@ -1,4 +1,4 @@
-"""The budget: a budget holds before a call is made, and one rate limit slows everybody. On a clock of our own."""
+"""The budget applies before each call, and one rate limit slows all workers; with a fake clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may run: so many at once, one writer in a directory, first come first served."""
+"""The scheduler: worker limit, one writer per directory, first come first served."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a jailed command wanted is read from its own words, believed only where it holds, and nothing more is given."""
+"""Access requests of a jailed command: parsed from its stderr, verified, and granted exactly."""
 
 from __future__ import annotations
 

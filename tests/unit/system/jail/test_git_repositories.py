@@ -1,4 +1,4 @@
-"""Repositories of a project: those that were there are left alone, those a command made are judged."""
+"""Repositories in a project: existing ones stay unchanged, those created by a command are checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A command at the full level leaves nothing running, which the kernel knows without a look at every process."""
+"""A command at the full jail level leaves no process; the kernel ensures this without scanning processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a policy gives away: never more than anybody meant."""
+"""Jail policies grant no more than configured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""macOS's profile, on its text: what it says and in which order. Nobody has run it on a Mac."""
+"""The text of macOS's Seatbelt profile and its order; not run on a Mac."""
 
 from __future__ import annotations
 

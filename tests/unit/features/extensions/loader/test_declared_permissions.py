@@ -1,4 +1,4 @@
-"""What permissions mean, in data and in words: what is more than before, and what is not."""
+"""Declared permissions: comparison with the granted ones and their texts."""
 
 from __future__ import annotations
 

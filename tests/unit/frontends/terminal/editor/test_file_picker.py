@@ -1,4 +1,4 @@
-"""``@`` and ``!@``: what is listed, what is chosen, what reaches the model."""
+"""``@`` and ``!@``: listed files, selection, and the text sent to the model."""
 
 from __future__ import annotations
 

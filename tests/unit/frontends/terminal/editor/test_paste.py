@@ -1,4 +1,4 @@
-"""What a paste becomes, and what reaches the model."""
+"""Pastes: their display and the text sent to the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Typing a slash: what is listed, what enter and tab do."""
+"""The slash popup: listed commands, enter and tab."""
 
 from __future__ import annotations
 

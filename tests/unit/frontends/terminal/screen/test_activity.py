@@ -1,4 +1,4 @@
-"""The status row: what zot waits for, in true words, with the seconds of that wait alone."""
+"""The status row: names what zot waits for, with the seconds of that wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts of megabytes where a few rows are shown: each is cut before it is measured, and says so."""
+"""Texts of megabytes shown in a few rows are cut before they are measured, with a notice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands under a tool's call when the text is not what the tool would have written."""
+"""Output rows of a tool call whose result has an unexpected format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tool call says, without a terminal."""
+"""Labels of tool calls, without a terminal."""
 
 from __future__ import annotations
 

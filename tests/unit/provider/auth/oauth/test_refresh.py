@@ -391,7 +391,7 @@ async def test_logout_revokes_token_at_server(server: OAuthServer, tmp_path: Pat
         await fresh_token(store, provider(server), force=True)
 
 
-async def test_logout_with_unreachable_server_succeeds(server: OAuthServer, tmp_path: Path) -> None:
+async def test_failed_revocation_is_reported(server: OAuthServer, tmp_path: Path) -> None:
     store = log_in(server, tmp_path)
     row = provider(server, issuer="", token_url=f"{server.url}/token", device_url=f"{server.url}/d")
     assert await revoked(store, row) == "", "it offers no way to ask"

@@ -1,4 +1,4 @@
-"""The oauth entry of a provider: what is taken, what is refused, and that its page tells of every field."""
+"""The oauth entry of a provider: accepted and rejected values, and a page that documents every field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A login that signs the requests of a run: what is refreshed when, and what a refusal says."""
+"""A login that signs requests: refresh times and rejection errors."""
 
 from __future__ import annotations
 

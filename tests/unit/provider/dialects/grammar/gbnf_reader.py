@@ -1,4 +1,4 @@
-"""A reader of GBNF as strict as llama.cpp's, and what a grammar accepts: neither a model nor a server is needed.
+"""A GBNF parser as strict as llama.cpp's that tests what a grammar accepts, without a model or a server.
 
 A grammar the server does not take would make every turn of a small model fail, so each one zot makes is read here.
 """

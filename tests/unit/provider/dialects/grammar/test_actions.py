@@ -1,4 +1,4 @@
-"""What an action looks like, the grammar that allows it, and that what it allows reads back as a call."""
+"""Actions: their format, their grammar, and parsing them back as calls."""
 
 from __future__ import annotations
 

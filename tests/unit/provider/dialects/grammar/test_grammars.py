@@ -1,4 +1,4 @@
-"""Every grammar zot makes is one that llama.cpp takes, and lets through what the decoder reads, and nothing else."""
+"""Every grammar zot creates is valid for llama.cpp and accepts exactly what the decoder reads."""
 
 from __future__ import annotations
 

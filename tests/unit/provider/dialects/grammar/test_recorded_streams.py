@@ -1,6 +1,5 @@
-"""Streams of a real llama.cpp server with a real model, byte for byte, and what the decoder makes of them.
-
-``python -m tests.unit.provider.dialects.grammar.test_recorded_streams ADDRESS KEY`` records them anew.
+"""Recorded streams of a real llama.cpp server through the decoder. ``python -m
+tests.unit.provider.dialects.grammar.test_recorded_streams ADDRESS KEY`` records them again.
 """
 
 from __future__ import annotations

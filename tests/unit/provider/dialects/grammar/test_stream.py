@@ -1,4 +1,4 @@
-"""Actions as they are streamed: answers as they come, calls with the tool's own arguments, and what is no action."""
+"""Streaming actions: answers, calls with the tool's arguments, and text without an action."""
 
 from __future__ import annotations
 
