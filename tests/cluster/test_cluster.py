@@ -223,7 +223,7 @@ def _check_nothing_is_left(home: Path, nodes: FakeNodes) -> None:
 
 
 async def test_budget_too_small_for_all_workers_is_not_exceeded(home: Path, nodes: FakeNodes, tmp_path: Path) -> None:
-    """They are stopped, and nothing was paid for beyond it but what each was in the middle of."""
+    """Workers are stopped, and spending exceeds the budget only by their calls in progress."""
     repo, count, limit = repository(tmp_path / "repo"), 6, 12 * _CALL_USD
     with FakeModelServer([scripted], repeat=True) as server:
         use_server(home, server)

@@ -85,7 +85,7 @@ async def test_a_prompt_beyond_the_window_is_recognised(server: str) -> None:
 
 
 def test_that_its_model_cannot_call_tools_is_found_out(zot: Zot, server: str) -> None:
-    """What its template says of tools is no answer; what it does when it must call one is."""
+    """The probe relies on a forced tool call, not on the chat template."""
     models_json(zot, server, "openai")
     flags = ["--tools", "read", "--max-steps", "1", "--no-skills", "-nc", "--permission-mode", "everything"]
     ran = zot("-p", "Say hello.", "--provider", "mine", "--model", "local", *flags)

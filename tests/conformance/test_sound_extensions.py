@@ -58,7 +58,7 @@ def _write(directory: Path, name: str, program: str, *args: str) -> Path:
 
 @pytest.mark.parametrize("name", SKILL_EXAMPLES)
 def test_the_examples_of_the_skill_pass(name: str, reports: dict[str, ConformanceReport]) -> None:
-    """iface-313: what the skill teaches is sound."""
+    """iface-313: the examples of the skill pass the checks."""
     assert spotless(reports[name]), told(reports[name])
 
 

@@ -307,7 +307,7 @@ def test_operation_has_same_effect_in_each_front_end(verb: str, tmp_path: Path) 
 @pytest.mark.parametrize("kept", [True, False], ids=["kept", "not kept"])
 @pytest.mark.parametrize("kind", FRONT_ENDS, ids=lambda kind: kind.name)
 def test_clearing_ends_one_session_and_starts_the_next(kind: type[FrontEnd], kept: bool, tmp_path: Path) -> None:
-    """Extensions are told, with the ids that commands and session files have, also where nothing is kept."""
+    """Extensions receive the ids used by commands and session files, even without a session file."""
     front_end = kind(tmp_path / kind.name, [Say("answer 1"), Say("answer 2")], keeps_session=kept)
     try:
         clear(front_end)
@@ -336,7 +336,7 @@ def plain(value: Any) -> Any:
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai-responses"])
 def test_query_returns_same_result_in_each_front_end(provider: str, tmp_path: Path) -> None:
-    """The models of ``openai-responses`` are OpenAI's, whoever asks."""
+    """The models of ``openai-responses`` are OpenAI's in each front end."""
     rpc, sdk = (kind(tmp_path / kind.name, [Say("answer 1")], provider) for kind in (Rpc, Sdk))
     assert isinstance(rpc, Rpc) and isinstance(sdk, Sdk)
     try:

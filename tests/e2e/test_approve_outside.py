@@ -102,7 +102,7 @@ def test_once_is_for_one_call(zot: Zot, out: Path, level: str) -> None:
 
 
 def test_session_answer_is_asked_once(zot: Zot, out: Path, level: str) -> None:
-    """The file tools and the commands share what was allowed; what lies beside it was not."""
+    """File tools and commands share the answer; neighbouring paths are not covered."""
     (out / "other").write_text(SECRET)
     calls = [
         ("bash", {"command": f"cat {out}/file"}),
@@ -196,7 +196,7 @@ def test_outside_path_without_a_user_is_denied_and_reported(zot: Zot, serve: Any
 
 
 def test_approve_setting_without_a_user_does_not_ask(zot: Zot, serve: Any, out: Path, rpc: Any) -> None:
-    """The setting is for the keyboard: a client that announces approvals is not asked by it."""
+    """The setting applies to the terminal only: a client that announces approvals is not asked."""
     (zot.home / "zot").mkdir()
     (zot.home / "zot" / "config.json").write_text('{"approve": "outside", "jail_by_default": true}')
     server = serve([bash(f"cat {out}/file"), Say("done")])
@@ -293,7 +293,7 @@ def test_model_prompt_mentions_the_jail(zot: Zot, serve: Any) -> None:
 
 
 def test_nothing_inside_needs_a_question(zot: Zot, serve: Any) -> None:
-    """The user's own mode asks about everything; jailed, with what is outside asked about, nothing inside is."""
+    """The user's mode asks about every call; jailed with ``--approve outside``, calls inside need no approval."""
     (zot.home / "zot").mkdir()
     (zot.home / "zot" / "config.json").write_text('{"permission_mode": "ask"}')
     serve([bash("echo x >made"), CallTools([("write", {"path": "written", "content": "x"})]), Say("done")])

@@ -26,7 +26,7 @@ def test_the_page_of_the_documentation_names_every_row() -> None:
 
 
 def test_a_row_that_raises_hangs_or_dies_counts_as_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table whose rows cannot fail would say nothing."""
+    """The table must be able to fail."""
     gone = Attack("nowhere", "a row that is not in the table", "refused", lambda scratch: "")
     assert run_row(gone).happened
     assert "did not end" in run_row(ROWS[0], limit_s=0.01).happened

@@ -71,7 +71,7 @@ def test_an_unknown_flag_is_named_in_the_last_line(zot: Zot) -> None:
 
 
 def test_flag_without_its_value_is_an_error(zot: Zot) -> None:
-    """iface-005: a flag at the end without its value says that one is needed."""
+    """iface-005: a flag at the end without its value is an error."""
     ran = zot("-p", "x", "--model")
     assert ran.code == 1
     assert "--model needs a value" in ran.err
@@ -133,7 +133,7 @@ def test_system_prompt_beats_system_md_which_beats_the_default(zot: Zot, serve) 
 
 
 def test_empty_system_prompt_removes_identity_keeps_agents_md(zot: Zot, serve) -> None:
-    """iface-285, engine-250: an empty `--system-prompt` removes the identity and keeps AGENTS.md."""
+    """iface-285, engine-250: an empty `--system-prompt` removes the identity and preserves AGENTS.md."""
     (zot.project / "AGENTS.md").write_text("HOUSE RULES")
     server = serve([Say("ok")])
     zot("-p", "x", "--system-prompt", "")
@@ -160,7 +160,7 @@ def test_flags_kept_for_users_of_the_reference_change_nothing(zot: Zot, serve, f
 
 
 def test_an_unknown_provider_typed_by_hand_lists_the_providers(zot: Zot) -> None:
-    """iface-015: an unknown provider exits 1 and lists those there are."""
+    """iface-015: an unknown provider exits 1 and lists the known providers."""
     ran = zot("-p", "x", "--provider", "nope")
     assert ran.code == 1
     assert all(name in ran.err for name in ("nope", "anthropic", "openai", "kimi", "ollama"))
@@ -198,7 +198,7 @@ def test_no_tools_sends_an_empty_tool_list_even_with_skills(zot: Zot, serve) -> 
 
 
 def test_tools_flag_offers_named_tools_and_rejects_unknown_ones(zot: Zot, serve) -> None:
-    """iface-020: `--tools` offers only those it names; a name nobody has ends the run before it begins."""
+    """iface-020: `--tools` offers only the named tools; an unknown name ends the run before it begins."""
     server = serve([Say("ok")])
     ran = zot("-p", "x", "--tools", "read, bash,frob")
     assert ran.code == 2 and "frob" in ran.err and not server.requests
@@ -300,7 +300,7 @@ def test_first_argument_that_is_not_a_verb_is_a_prompt(zot: Zot, prompt: str) ->
 
 
 def test_a_bad_models_json_is_reported_and_left_alone(zot: Zot, serve) -> None:
-    """engine-100: a malformed models.json is reported and left as it is, and the run succeeds."""
+    """engine-100: a malformed models.json is reported and left unchanged, and the run succeeds."""
     serve([Say("ok")])
     path = zot.home / "zot" / "models.json"
     path.parent.mkdir(exist_ok=True)
@@ -311,7 +311,7 @@ def test_a_bad_models_json_is_reported_and_left_alone(zot: Zot, serve) -> None:
 
 
 def test_a_bad_config_json_is_reported_and_left_alone(zot: Zot, serve) -> None:
-    """iface-273: a malformed config.json is reported and left as it is, and the run succeeds."""
+    """iface-273: a malformed config.json is reported and left unchanged, and the run succeeds."""
     serve([Say("ok")])
     path = zot.home / "zot" / "config.json"
     path.parent.mkdir(exist_ok=True)

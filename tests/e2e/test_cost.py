@@ -123,7 +123,7 @@ def test_an_old_usage_row_has_the_day_of_the_message_before_it(zot: Zot) -> None
 
 
 def test_cost_of_a_thousand_sessions_is_fast(zot: Zot) -> None:
-    """Two hundred kilobytes each would be rare; these have twenty. What was read once is not read again."""
+    """Each session has twenty kilobytes; a session already read is not read again."""
     folder = zot.home / "zot" / "sessions" / "0123456789abcdef"
     folder.mkdir(parents=True)
     used = {"input_tokens": 10, "output_tokens": 5, "cost_usd": 0.001}

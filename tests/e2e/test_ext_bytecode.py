@@ -74,7 +74,7 @@ def test_compile_error_is_logged_and_extension_runs(zot: Zot) -> None:
 
 @pytest.mark.parametrize("exec_", ["./python3", "./run"])
 def test_install_does_not_run_bundled_programs(zot: Zot, exec_: str) -> None:
-    """Nothing of what is installed is run, not even something called python."""
+    """Installing runs no file of the extension, even one named python."""
     directory = starter(zot)
     manifest = json.loads((directory / "extension.json").read_text())
     (directory / "extension.json").write_text(json.dumps({**manifest, "exec": exec_}))

@@ -37,7 +37,7 @@ def test_a_failure_shows_the_line_the_broken_rule_and_the_fix(zot: Zot, tmp_path
 
 
 def test_tolerated_deviation_is_a_warning(zot: Zot, tmp_path: Path) -> None:
-    """ext-086: a level nobody knows is shown as info, so an extension that sends one goes on working."""
+    """ext-086: an unknown level is shown as info, so that the extension still works."""
     odd = install(BROKEN / "odd_level.py", tmp_path / "odd")
     ran = zot("ext", "check", str(odd), model=False)
     assert ran.code == 0 and ", 0 failed, 1 warned, " in ran.out.splitlines()[-1]
@@ -136,7 +136,7 @@ def test_check_output_escapes_control_sequences(zot: Zot, tmp_path: Path) -> Non
 
 
 def test_every_rule_has_its_place_on_the_page(zot: Zot) -> None:
-    """The page is compared with the code by `python -m generate --check`; here, with what an author can ask for."""
+    """`python -m generate --check` compares the page with the code; this compares it with the flags."""
     names = [line.split()[0] for line in zot("ext", "check", "--list", model=False).out.splitlines()]
     page = zot("docs", "rules", model=False).out
     assert [line.removeprefix("### ") for line in page.splitlines() if line.startswith("### ")] == names

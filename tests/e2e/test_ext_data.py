@@ -135,7 +135,7 @@ def test_remove_preserves_files_written_beside_program(zot: Zot, source: Path) -
 
 
 def test_an_authors_data_stays_at_home(zot: Zot, serve, source: Path) -> None:
-    """Neither what a run with --ext wrote as its state, nor what git ignores; what is built goes along."""
+    """State of a run with --ext and git-ignored files are not copied; build results are."""
     start(zot, serve, "--ext", "x")
     (source / "count.txt").unlink()
     (source / ".gitignore").write_text("*.txt\nnode_modules/\nprivate/\n*.jsonl\nrun\n")

@@ -7,7 +7,7 @@ from tests.e2e.extension_places import extension, in_project, installed, untrust
 
 
 def test_ext_doctor_lists_loaded_hidden_and_missing(zot: Zot) -> None:
-    """ext-134: doctor says what loaded, what is hidden and why something is missing, and changes nothing."""
+    """ext-134: doctor lists loaded, hidden and missing extensions with reasons, and changes nothing."""
     installed(zot, "first")
     installed(zot, "second")
     installed(zot, "off", enabled=False)
@@ -85,7 +85,7 @@ def test_ext_doctor_reports_that_none_is_installed(zot: Zot) -> None:
 
 
 def test_ext_doctor_with_path_or_name_reports_only_that_one(zot: Zot) -> None:
-    """Everything is loaded, because something else may be in the way; what is not asked about is not told."""
+    """Every extension is loaded, because another one may be the cause; only the named one is reported."""
     installed(zot, "broken", exec=None)
     installed(zot, "other")
     installed(zot, "first")

@@ -234,7 +234,7 @@ def test_an_installed_example_does_not_depend_on_the_checkout(zot: Zot, example:
 
 
 def test_a_link_out_of_the_repository_stays_a_link(zot: Zot) -> None:
-    """A repository somebody else wrote cannot have the reader's files copied."""
+    """A foreign repository cannot make the installer copy the user's files."""
     secret = zot.project / "secret"
     secret.write_text("mine")
     (zot.project / "repository" / ".git").mkdir(parents=True)
@@ -251,7 +251,7 @@ def test_a_link_out_of_the_repository_stays_a_link(zot: Zot) -> None:
 
 
 def test_install_runs_no_program_configured_for_git(zot: Zot) -> None:
-    """Nothing of what is installed is run, not by asking git what it ignores either."""
+    """Installing runs nothing, not even through git's ignore rules."""
     source = repository(zot.project / "x")
     (source / ".gitignore").write_text("*.txt\n")
     (source / "notes.txt").write_text("mine")

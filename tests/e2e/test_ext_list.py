@@ -85,7 +85,7 @@ def test_ext_list_truncates_description_between_wide_characters(zot: Zot) -> Non
 
 
 def test_ext_list_shows_trust(zot: Zot) -> None:
-    """A project's extension is trusted, changed since, or was never looked at; your own needs no trust."""
+    """A project's extension is trusted, changed or undecided; a user's extension needs no trust."""
     changed, _, theme = in_project(zot, "changed"), in_project(zot, "kept"), in_project(zot, "theme", exec=None)
     (theme / "theme.json").write_text("{}")
     assert zot("ext", "trust").code == 0

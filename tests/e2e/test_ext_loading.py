@@ -63,7 +63,7 @@ def test_an_explicit_path_wins_over_an_installed_one_of_its_name(zot: Zot, serve
 
 
 def test_no_ext_flag_skips_installed_but_loads_named(zot: Zot, serve) -> None:
-    """ext-025: `--no-ext` skips what is installed and still loads what `--ext` names."""
+    """ext-025: `--no-ext` skips installed extensions and still loads those of `--ext`."""
     extension(zot.project / "named", "a")
     own(zot, "installed", "b")
     assert offered(zot, serve)[0] == {"b"}
@@ -72,7 +72,7 @@ def test_no_ext_flag_skips_installed_but_loads_named(zot: Zot, serve) -> None:
 
 
 def test_relative_ext_path_is_resolved_before_cwd(zot: Zot, serve) -> None:
-    """ext-026: `--ext .` means the process's directory, whatever `--cwd` says."""
+    """ext-026: `--ext .` means the process's directory, independent of `--cwd`."""
     there = zot.project / "there"
     there.mkdir()
     zot.project = extension(zot.project / "here", "a")
@@ -100,7 +100,7 @@ def test_broken_manifest_is_reported_and_others_load(zot: Zot, serve) -> None:
 
 
 def test_misspelt_manifest_key_is_reported(zot: Zot, serve) -> None:
-    """`"guards": true` makes no guard, and would never be noticed; keys for other programs are nobody's business."""
+    """`"guards": true` declares no guard, so it must be reported; keys of other programs are ignored."""
     own(zot, "keeper", "a", guards=True, homepage="https://example.com")
     tools, ran = offered(zot, serve)
     assert tools == {"a"}

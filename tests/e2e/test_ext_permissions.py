@@ -192,7 +192,7 @@ def test_extension_without_available_jail_fails_with_a_fix(zot: Zot, where: str)
 
 
 def test_more_than_was_granted_is_refused_and_less_is_not(zot: Zot, serve: Any) -> None:
-    """A manifest that is edited to get more is not started until somebody grants it; neither is one without walls."""
+    """An extension whose manifest asks for more, or for no jail, does not start until the user grants it."""
     serve([Say("ok")] * 6)
     directory = prober(own(zot), {}, permissions={"net": True, "fs": {"read": ["$PROJECT"]}})
     assert zot("-p", "go").err == ""

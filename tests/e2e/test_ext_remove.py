@@ -23,7 +23,7 @@ def test_without_a_yes_nothing_is_removed(zot: Zot) -> None:
 
 @pytest.mark.parametrize("answer", ["y\n", "Y\n"])
 def test_a_yes_removes_the_directory_and_keeps_the_log(zot: Zot, answer: str) -> None:
-    """iface-067: y removes the directory and keeps the log."""
+    """iface-067: y removes the directory and leaves the log."""
     installed(zot, "x")
     log = zot.home / "zot" / "logs" / "ext-x.log"
     log.parent.mkdir()
@@ -82,7 +82,7 @@ def test_an_unknown_name_is_an_error(zot: Zot) -> None:
 
 
 def test_disable_and_enable_keep_every_other_key(zot: Zot) -> None:
-    """ext-103, iface-066: disabling and enabling keep every other key of the manifest."""
+    """ext-103, iface-066: disabling and enabling preserve every other key of the manifest."""
     directory = installed(zot, "x", custom={"deep": [1, 1234567890123456789, 1.50, "ü"]}, description="d")
     path = directory / "extension.json"
     before = json.loads(path.read_text())

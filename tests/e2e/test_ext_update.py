@@ -218,7 +218,7 @@ def test_update_leaves_disabled_extension_disabled(zot: Zot) -> None:
 
 
 def test_a_built_program_is_not_taken_for_the_new_one(zot: Zot) -> None:
-    """The sources are new and the program would be old: it is said that it has to be built."""
+    """New sources with an old program: the update reports that it must be built."""
     source = extension(zot.project / "tool", version="1", exec="./run", args=None)
     zot("ext", "install", "tool")
     (own(zot) / "run").write_text("#!/bin/sh\n")
@@ -268,7 +268,7 @@ def test_force_replaces_and_keeps_the_name_of_the_data(zot: Zot) -> None:
     ],
 )
 def test_branch_syntax_variants_reach_git(zot: Zot, tmp_path: Path, typed: str, branch: str, url: str) -> None:
-    """What is a user of a host stays one, and nothing typed becomes an option of git."""
+    """A user name of a host stays one, and no input becomes a git option."""
     words = git_words(zot, tmp_path, typed)
     assert words[words.index("--") + 1] == url
     assert [word for word in words if word.startswith("--branch")] == ([f"--branch={branch}"] if branch else [])

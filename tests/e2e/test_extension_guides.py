@@ -120,7 +120,7 @@ def test_migrated_hook_still_decides(reader: Zot, serve, status: int, runs: bool
 
 
 def test_edit_loop_page_names_existing_commands(reader: Zot) -> None:
-    """Every `zot` command and flag of the page is one that zot knows, and the question has the words it quotes."""
+    """Every `zot` command and flag of the page exists, and the quoted question is exact."""
     page = (DOCS / "guides" / "editing-extensions.md").read_text("utf-8")
     words = " ".join(page.split())
     known = reader("docs", "command-line").out

@@ -61,7 +61,7 @@ def script(zot: Zot) -> list[Any]:
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_guard_that_fails_lets_nothing_happen(zot: Zot, serve: Any, fault: str) -> None:
-    """ext-079, ext-080: a guard that fails in whatever way lets no tool run and says so; the run itself goes on."""
+    """ext-079, ext-080: a guard that fails in any way denies every tool and reports it; the run continues."""
     server = serve(script(zot))
     options = {"exec": "./missing"} if fault == "cannot be started" else {}
     write_extension(zot.home / "zot" / "extensions", "g", FAULTS[fault], guard=True, **options)

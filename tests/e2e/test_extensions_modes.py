@@ -129,7 +129,7 @@ def test_blocked_turn_fails_in_every_mode(zot: Zot, serve: Any, tmp_path: Path) 
 
 
 def test_redactor_removes_original_from_all_outputs(zot: Zot, serve: Any, tmp_path: Path) -> None:
-    """ext-082: the model still sees what it said."""
+    """ext-082: the model still sees its original text."""
     server = serve([CallTools([("read", {"path": "x"})], text="the key is hunter2"), Say("and hunter2 again")])
     body = """
 hello(); subscribe(intercept=["assistant_message"]); ready()

@@ -83,13 +83,14 @@ def test_allowing_guard_permits_everything(zot: Zot, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_guard_that_fails_lets_nothing_happen_in_the_terminal(zot: Zot, tmp_path: Path, kind: str) -> None:
-    """By the model's call, by an extension's own call and by its command, by the side chat of `/btw`. What a person
-    types after an exclamation mark is their own hand, which no guard is asked about."""
+    """Covers the model's call, an extension's call and command, and the side chat of `/btw`. Guards do not apply to
+    commands the user types after an exclamation mark.
+    """
     assert done_in_the_terminal(zot, tmp_path, KINDS[kind]) == ["by-hand"]
 
 
 def test_allowing_guard_permits_everything_in_terminal(zot: Zot, tmp_path: Path) -> None:
-    """A side chat has no tools, whoever allows them."""
+    """A side chat has no tools, whatever the guard allows."""
     assert done_in_the_terminal(zot, tmp_path, ALLOWS) == ["by-call", "by-hand", "by-model", "by-prompt"]
 
 

@@ -62,7 +62,7 @@ def test_piped_input_is_the_prompt(zot: Zot, serve) -> None:
 
 @pytest.mark.parametrize("mode", ["-p", "--json", "--stream"])
 def test_no_prompt_at_all_asks_for_one(zot: Zot, mode: str) -> None:
-    """iface-032: an empty input exits 1 and asks for a prompt."""
+    """iface-032: an empty input exits 1 with an error about the missing prompt."""
     ran = zot(mode, stdin="  \n")
     assert ran.code == 1 and ran.types == (["error", "done"] if mode == "--json" else [])
     assert "requires a prompt" in ran.err
@@ -139,7 +139,7 @@ def test_interactive_mode_without_terminal_is_an_error(zot: Zot) -> None:
 
 
 def test_no_yolo_denies_every_call_with_one_notice(zot: Zot, serve) -> None:
-    """iface-036, engine-200: `--no-yolo` denies every call and says so in one line on stderr."""
+    """iface-036, engine-200: `--no-yolo` denies every call with one line on stderr."""
     marker = zot.project / "ran"
     server = serve([CallTools([("bash", {"command": f"touch {marker}"})] * 2), bash("true"), Say("ok")])
     ran = zot("-p", "go", "--no-yolo")
@@ -331,7 +331,7 @@ def test_an_output_that_cannot_be_written_is_one_line_and_exit_1(zot: Zot, serve
 
 
 def test_closed_stdout_is_an_error_and_answer_reaches_no_file(zot: Zot, serve) -> None:
-    """The number of a closed stdout would go to the next file that is opened: the session, say."""
+    """The descriptor of a closed stdout would be reused by the next opened file, for example the session."""
     serve([Say("an answer")])
     argv = ["sh", "-c", 'exec "$@" >&-', "sh", *zot.argv(["-p", "go", *zot.endpoint(True)])]
     done = subprocess.run(

@@ -133,7 +133,7 @@ def test_an_installed_zot_answers(built: dict[str, Path], tmp_path: Path, packag
 
 
 def test_installed_wheel_supports_ext_new_and_check(built: dict[str, Path], tmp_path: Path) -> None:
-    """And what pip put there it takes away again."""
+    """Uninstalling with pip removes every file."""
     zot = install(built["wheel"], HERE, tmp_path)
     assert zot("ext", "new", "notes", "--lang", "python").code == 0
     checked = zot("ext", "check", "notes")

@@ -102,7 +102,7 @@ def test_without_a_jail_everything_is_allowed(zot: Zot, serve: Any) -> None:
 
 @pytest.mark.parametrize("level", ["reduced"], indirect=True)
 def test_a_machine_with_less_refuses_the_full_level(zot: Zot, level: str) -> None:
-    """engine-229: what cannot be held is refused, with the way to get it."""
+    """engine-229: an unavailable jail level is an error with the fix."""
     ran = zot("jail", "--require", "full", "--", "true")
     assert ran.code == 1 and "no jail of level full: bubblewrap is not installed" in ran.err
     ran = zot("-p", "--provider", "script", "--jail", "--require-jail", "full", "go")

@@ -61,7 +61,7 @@ WHO = [settings_of_the_project, skill_of_the_project, words_for_the_model, hooks
 
 @pytest.mark.parametrize("who", WHO, ids=lambda who: who.__name__)
 def test_only_the_user_can_widen_jail(zot: Zot, serve: Any, who: Any) -> None:
-    """The user's own settings jail every run; the model tries what it was told, and its command stays inside."""
+    """The user's settings jail every run; the model's attempts stay inside."""
     out = zot.project.parent / "out"
     out.mkdir()
     (zot.home / "zot").mkdir()
@@ -101,7 +101,7 @@ def in_the_terminal(zot: Zot) -> FakeTerminal:
 
 
 def test_the_keyboard_does(zot: Zot, serve: Any) -> None:
-    """Narrower and wider at will, by a person's own keys."""
+    """The user's keys narrow and widen the jail."""
     out = zot.project.parent / "out"
     serve([])
     with in_the_terminal(zot) as terminal:

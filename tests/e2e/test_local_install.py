@@ -137,7 +137,7 @@ def test_a_source_that_fails_is_one_line_and_packages_come_next(
 
 
 def test_packages_go_on_where_the_publisher_stopped(zot: Zot, source: Publisher) -> None:
-    """The beginning that is there counts, whoever gave it: only the parts behind it are fetched."""
+    """An existing partial download counts, from any source; only the remaining parts are fetched."""
     source_row = packages(zot.project, DATA, PARTS)
     for number in (1, 2):
         next(zot.project.glob(f"*part{number}-*")).unlink()

@@ -167,7 +167,7 @@ def test_stale_server_record_is_ignored(zot: Zot) -> None:
 
 
 def test_foreign_process_on_old_port_gets_no_request(zot: Zot, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The system chooses the port of each server, and what the last one left behind names a stranger's by now."""
+    """The system assigns the port of each server, so a stale record may name another process."""
     weights = zot.project / "odd.gguf"
     weights.write_bytes(gguf("nosuchkind", 5000))
     monkeypatch.setenv("HOME", str(zot.home))

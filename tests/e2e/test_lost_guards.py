@@ -81,7 +81,7 @@ def test_the_refusal_names_the_file_and_both_ways_out(zot: Zot, guard: Path) -> 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_guard_whose_manifest_is_damaged_lets_nothing_happen(zot: Zot, guard: Path, damage: str) -> None:
-    """ext-080: a guard whose manifest is damaged lets no tool run, in print, JSON and RPC mode."""
+    """ext-080: a guard whose manifest is damaged denies every tool, in print, JSON and RPC mode."""
     DAMAGES[damage](guard)
     for mode in MODES:
         assert not happens(zot, mode), mode
@@ -146,7 +146,7 @@ def test_guard_registry_is_a_private_file(zot: Zot, guard: Path) -> None:
 
 
 def test_a_memory_that_cannot_be_read_stops_the_run(zot: Zot, guard: Path) -> None:
-    """Nobody can say then what is missing."""
+    """An unreadable guard registry means that missing guards are unknown."""
     (zot.home / "zot" / "guards.json").write_text("[")
     ran = zot("-p", "go")
     assert ran.code == 1

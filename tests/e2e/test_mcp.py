@@ -318,7 +318,7 @@ def test_a_tool_of_a_server_is_named_as_any_other(zot: Zot, serve: Any) -> None:
 
 
 async def test_side_chat_can_call_tools_it_discovers(zot: Zot, serve: Any) -> None:
-    """And its parent, which did not look, is told of nothing new."""
+    """Its parent, which did not search, gets no new tools."""
     mine(zot)
     server = serve([CallTools([("mcp_search", {"query": "echo,resource"})]), ECHO, Say("done"), Say("mine")])
     config = RunConfig(

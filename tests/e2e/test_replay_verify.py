@@ -262,7 +262,7 @@ def test_a_tool_stopped_by_ctrl_c(zot: Zot, serve: Any, tmp_path: Path, verified
 def test_a_run_that_was_killed_is_there_up_to_its_last_lines(
     zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]
 ) -> None:
-    """Nobody closes the file of a process that is killed; what it did a moment ago is in it all the same."""
+    """The recording of a killed process contains its last actions, although it was never closed."""
     serve([CallTools([("bash", {"command": "touch begun; sleep 60"})], text="I try.")])
     path = tmp_path / "run.zotrec"
     child = zot.start("-p", "--record", str(path), "go")

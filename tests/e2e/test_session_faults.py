@@ -109,7 +109,7 @@ def test_recovered_saving_loses_nothing_and_exits_0(zot: Zot, serve: Any) -> Non
 
 
 def test_unwritable_resumed_session_is_reported_before_prompt(zot: Zot, serve: Any) -> None:
-    """The first row is the model it goes on with; nobody has said anything then."""
+    """The first row is the resumed model, written before any prompt."""
     serve([Say(LONG), Say("more")])
     assert zot("-p", "hello").code == 0
     [path] = zot.sessions

@@ -160,8 +160,9 @@ def zombies_of(pid: int) -> list[str]:
 
 
 def test_workers_survive_their_starter_and_are_attached_to_later(swarm: SwarmHome) -> None:
-    """iface-266, without a terminal: whoever started a worker is gone; it can be attached later. iface-299: a text with
-    line breaks sent to an agent arrives as one user message."""
+    """iface-266, without a terminal: a worker whose starter exited can be attached later. iface-299: a text with line
+    breaks sent to an agent arrives as one user message.
+    """
     id = swarm.start("first")
     swarm.until(id, "idle")
     assert swarm("send", id, "-", stdin="two\nlines\n").code == 0
@@ -282,7 +283,7 @@ def test_damaged_record_is_reported_and_harmless(swarm: SwarmHome) -> None:
 
 
 def test_worker_has_environment_of_its_starter(swarm: SwarmHome, zot: Zot) -> None:
-    """Not those of whoever was the first to start one."""
+    """The environment is that of its own starter, not of the first starter."""
     swarm.until(swarm.start("one"), "idle")
     zot.environment["WHERE_IT_WAS_STARTED"] = "over there"
     id = swarm.start("hang on")

@@ -263,7 +263,7 @@ def check_each_worker(home: SwarmHome, ids: list[str], told: list[tuple[str, str
 
 
 async def test_one_rate_limit_is_everybodys(swarm: SwarmHome) -> None:
-    """The first is refused for two seconds; nobody asks meanwhile, and nobody fails."""
+    """The first request is rate-limited for two seconds; no worker sends a request meanwhile, and none fails."""
     seen: list[float] = []
     loop = asyncio.get_running_loop()
 
@@ -287,7 +287,7 @@ async def test_one_rate_limit_is_everybodys(swarm: SwarmHome) -> None:
 
 
 def test_unwritable_record_fails_the_worker(swarm: SwarmHome, zot: Zot) -> None:
-    """A disk without room: the worker fails with the reason, and what was recorded stays whole."""
+    """On a full disk the worker fails with the reason, and existing records stay whole."""
     (zot.project / "x").write_text("a line of a file that is read\n" * 500)
     argv = zot.argv(["swarm", "start", "--shared", "task"])
     zot.environment["PYTHONDONTWRITEBYTECODE"] = "1"
@@ -324,7 +324,7 @@ def most_resident_mb(pid: int) -> float:
 
 
 def test_a_killed_supervisor_leaves_nothing_running(swarm: SwarmHome, zot: Zot) -> None:
-    """Neither workers nor what they started; whoever looks next finds them lost."""
+    """Neither workers nor their children run; the next query reports them as lost."""
 
     def busy(request: SeenRequest) -> Turn:
         return CallTools([("bash", {"command": "setsid sleep 300 & sleep 301"})])

@@ -22,7 +22,7 @@ def test_rpc_retains_no_memory_of_finished_work(tmp_path: Path) -> None:
 
 
 def test_orphan_left_by_command_is_reaped(tmp_path: Path) -> None:
-    """It is zot's child by then, and would stay in the table of processes as one that is over."""
+    """The orphan becomes zot's child and would stay as a zombie."""
     place = Place(tmp_path / "rpc")
     with place.server:
         soak = RpcSoak(place)

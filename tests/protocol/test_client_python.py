@@ -157,7 +157,7 @@ async def test_answer_has_the_requested_type(serve: Serve, drive: Callable[..., 
 
 
 async def test_compacting_waits_for_compact_done(serve: Serve, drive: Callable[..., Client]) -> None:
-    """rpc-077: a prompt behind a compaction starts with no ``done`` in between, and the client knows."""
+    """rpc-077: a prompt behind a compaction starts without a ``done`` in between, and the client handles it."""
     serve([Say("answer"), Say("the summary"), Say("after")])
     async with drive() as zot:
         with pytest.raises(CompactionFailed, match="nothing to compact"):
@@ -423,7 +423,7 @@ def test_the_sync_client_is_a_plain_loop(serve: Serve, options: Callable[..., Cl
 
 
 def test_the_sync_client_drives_a_panel(serve: Serve, options: Callable[..., ClientOptions], tmp_path: Path) -> None:
-    """iface-059 (§14.7): opened by a command, redrawn by a key, and its owner is told when the user closes it."""
+    """iface-059 (§14.7): opened by a command, redrawn by a key; its owner receives an event when the user closes it."""
     serve([])
     heard = queue.SimpleQueue[Event]()
     board = installed(tmp_path, "board", BOARD)

@@ -114,7 +114,7 @@ def test_a_spoiled_frame_names_its_reason(line: bytes, reason: str) -> None:
     ],
 )
 def test_unknown_frame_type_raises_its_own_error(line: bytes, type: str) -> None:
-    """ext-007: a frame of unknown type raises an error of its own that names the type."""
+    """ext-007: a frame of unknown type raises a specific error that names the type."""
     with pytest.raises(extension_codec.UnknownFrame) as caught:
         extension_codec.decode_child(line)
     assert caught.value.type == type
@@ -131,7 +131,7 @@ def test_null_is_the_same_as_absent_at_every_key(struct: Any) -> None:
 
 
 def test_null_is_absent_in_panels_and_preserved_in_free_values() -> None:
-    """ext-009: `null` counts as absent inside panels and blocks and is kept inside free values."""
+    """ext-009: `null` counts as absent inside panels and blocks and is preserved inside free values."""
     line = (
         b'{"type":"tool_result","id":"1","content":[{"type":"text","text":"a","format":null},{"text":"b"}],'
         b'"structured_content":{"n":null}}'

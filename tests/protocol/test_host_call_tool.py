@@ -36,7 +36,7 @@ async def results(kit: Kit, *frames: dict[str, Any], count: int = 1, **options: 
 
 
 async def test_child_call_runs_tool_without_changing_transcript(kit: Kit) -> None:
-    """ext-124: a tool called by a child runs, interceptors see who asked, and the transcript stays as it was."""
+    """ext-124: a tool called by a child runs, interceptors see the caller, and the transcript is unchanged."""
     watcher = kit.add("w", 'hello(); subscribe(["tool_result"], ["tool_call"]); ready(); serve(event_intercept=answer)')
     tool = FakeTool("bash")
     (result,) = await results(kit, {"id": "r1", "name": "bash", "args": {"a": 1}}, tools=[tool])

@@ -29,7 +29,7 @@ serve(command_invoked=invoked)
 
 
 async def test_args_are_trimmed_and_absent_when_empty(kit: Kit) -> None:
-    """ext-048, ext-049: arguments are trimmed, keep their inner spacing, and are absent when there are none."""
+    """ext-048, ext-049: arguments are trimmed, preserve their inner spacing, and are absent when empty."""
     directory = kit.add("x", commanding("respond()"))
     host = await kit.start()
     for args in ("", "  a   b \t"):
@@ -53,7 +53,7 @@ async def test_args_are_trimmed_and_absent_when_empty(kit: Kit) -> None:
     ],
 )
 async def test_each_action_comes_back_as_a_value_and_nothing_is_done(kit: Kit, answer: str, meant: Any) -> None:
-    """ext-050, ext-052, ext-053: `prompt`, `insert` and `display` are each told to the mode, and nothing else is."""
+    """ext-050, ext-052, ext-053: `prompt`, `insert` and `display` reach the mode, without other effects."""
     kit.add("x", commanding(f"respond({answer})"))
     host = await kit.start()
     assert await host.run_command("c", "") == meant
@@ -108,7 +108,7 @@ serve(command_invoked=invoked)
 
 
 async def test_submit_and_submit_slash_reach_the_mode(kit: Kit) -> None:
-    """ext-119, ext-120: what the mode does with them is its own test."""
+    """ext-119, ext-120: the effect in each mode has its own test."""
     kit.add(
         "x",
         """

@@ -46,7 +46,7 @@ open(HERE + "/eof", "w"); send(type="shutdown_ack"); send(type="notify", message
 
 
 async def test_a_hello_that_comes_while_the_host_ends_is_no_fault(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slow starter in a short run: whatever it says after the end was decided is for nobody."""
+    """A slow starter in a short run: frames after the decision to end are ignored."""
     monkeypatch.setattr(limits, "READY_GRACE", 0.05)
     kit.add("late", "sys.stdin.read(); hello(); tool('t'); raw(b'no frame\\n'); ready()")
     host = await kit.start()
@@ -85,7 +85,7 @@ while True: time.sleep(60)
 
 
 async def test_grandchildren_end_with_their_extension(kit: Kit) -> None:
-    """No process outlives the host, whoever holds the pipe."""
+    """No process outlives the host, even if another process holds the pipe."""
     directory = kit.add("family", SLEEPER + "hello(); ready(); serve()")
     await kit.start()
     await until(lambda: (directory / "pid").exists())
@@ -187,7 +187,7 @@ async def test_reload_reads_manifests_again_and_replaces_tools(kit: Kit) -> None
 
 
 async def test_a_reload_counts_errors_and_fails_open_requests(kit: Kit) -> None:
-    """§15: a reload fails what was still being asked and counts the extensions that did not come back."""
+    """§15: a reload fails open requests and counts the extensions that did not start again."""
     directory = kit.add("r", 'hello(); send(type="register_command", name="c"); ready(); serve()')
     host = await kit.start()
     async with asyncio.TaskGroup() as group:
@@ -201,7 +201,7 @@ async def test_a_reload_counts_errors_and_fails_open_requests(kit: Kit) -> None:
 
 
 async def test_an_unreadable_log_directory_is_a_load_error(kit: Kit) -> None:
-    """§5: when the log cannot be opened the extension does not load, and the fault says so."""
+    """§5: when the log cannot be opened the extension does not load, and the fault has the reason."""
     kit.add("l")
     (kit.home / "logs").write_text("in the way")
     host = await kit.start()
@@ -225,7 +225,7 @@ async def test_garbage_flood_does_not_block_others(kit: Kit) -> None:
 
 
 async def test_stderr_flood_respects_log_limit_and_blocks_no_one_else(kit: Kit) -> None:
-    """It wrote gigabytes past the cap, and copying them held the host for seconds. Now it waits, and is told of."""
+    """Output above the log limit makes the child wait, and is reported, instead of blocking the host."""
     flood = (
         "import threading\nhello(); ready()\ndef pour():\n while True: os.write(2, b'noise noise noise\\n' * 4000)\n"
     )
@@ -249,7 +249,7 @@ async def test_stderr_flood_respects_log_limit_and_blocks_no_one_else(kit: Kit) 
 
 
 async def test_last_stderr_lines_are_in_log_and_fault(kit: Kit) -> None:
-    """What a child wrote right before its end is read before anything is said about it, also behind a large output."""
+    """The stderr of an exiting child is read completely before its exit is reported."""
     kit.add("words", "os.write(2, b'x' * 50000 + b'\\nthe very last words\\n'); sys.exit(3)")
     await kit.start()
     assert "the very last words" in kit.fault("extension load") and "the very last words" in kit.log("words")

@@ -48,7 +48,7 @@ async def test_session_start_is_sent_once_and_not_after_reload(kit: Kit) -> None
 
 
 async def test_only_subscribed_events_are_delivered_and_in_order(kit: Kit) -> None:
-    """ext-068, ext-069, ext-070, ext-071: a child hears what it subscribed to, in order and with the original
+    """ext-068, ext-069, ext-070, ext-071: a child receives its subscribed events, in order and with the original
     arguments.
     """
     directory = await watched(kit, extension_frames.CLASSIC_EVENTS)
@@ -157,7 +157,7 @@ async def test_a_long_result_is_cut_for_observers_only(kit: Kit) -> None:
 
 
 async def test_a_refused_call_is_denied_by_policy_and_blocked(kit: Kit) -> None:
-    """ext-130: a refused call is told as `denied` by policy and as `blocked`, not executed."""
+    """ext-130: a refused call is reported as `denied` by policy and as `blocked`, not executed."""
     directory = await watched(kit, ("permission_decision", "tool_result"))
     agent, _ = kit.agent(calls(("bash", {})), says("ok"), tools=[FakeTool("bash")])
     agent.interceptors.append(FakeInterceptor(tool=ToolVerdict(False, "no")))
@@ -256,7 +256,7 @@ async def test_a_switch_of_session_ends_one_and_starts_another(kit: Kit) -> None
 
 
 async def test_child_that_does_not_read_is_disconnected(kit: Kit) -> None:
-    """ext-072, ext-133: a child that does not read slows nobody down and is disconnected in the end."""
+    """ext-072, ext-133: a child that does not read delays no other and is disconnected in the end."""
     kit.add("deaf", 'hello(); subscribe(["turn_start", "assistant_message"]); ready(); time.sleep(60)')
     reader = kit.add("reader", watching(("turn_start",)))
     host = await kit.start()

@@ -65,7 +65,7 @@ done
 
 
 async def test_non_ascii_text_is_raw_and_lone_surrogates_are_harmless(kit: Kit) -> None:
-    """ext-004: text beyond ASCII travels as raw UTF-8, and unpaired surrogates do no harm."""
+    """ext-004: text beyond ASCII is sent as raw UTF-8, and unpaired surrogates are harmless."""
     directory = kit.add("uni", 'hello(); subscribe(["user_prompt_submit"]); ready(); serve()')
     host = await kit.start()
     agent, _ = kit.agent(says("ok"))
@@ -178,7 +178,7 @@ async def test_a_last_line_without_line_feed_counts(kit: Kit) -> None:
 
 
 async def test_split_and_joined_frames_are_read_alike(kit: Kit) -> None:
-    """ext-032: what is pipelined behind hello in the same write is not lost."""
+    """ext-032: frames pipelined behind hello in the same write are not lost."""
     kit.add(
         "split",
         """

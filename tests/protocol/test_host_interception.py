@@ -59,7 +59,7 @@ async def test_blocked_tool_does_not_run_and_model_sees_reason(kit: Kit, reason:
 
 
 async def test_rewritten_arguments_reach_only_the_tool(kit: Kit) -> None:
-    """ext-075, ext-070: rewritten arguments reach the tool; transcript and events keep the original ones."""
+    """ext-075, ext-070: rewritten arguments reach the tool; transcript and events have the original ones."""
     kit.add("g", intercepting("tool_call", 'answer(f, modified_args={"command": "echo GUARDED"})'))
     watcher = kit.add("w", 'hello(); subscribe(["tool_call"]); ready(); serve()')
     await kit.start()
@@ -74,7 +74,7 @@ async def test_rewritten_arguments_reach_only_the_tool(kit: Kit) -> None:
 
 @pytest.mark.parametrize("value", ["None", "[1]", '"rm"', "5", "True"])
 async def test_rewritten_arguments_that_are_no_object_are_ignored(kit: Kit, value: str) -> None:
-    """ext-076, engine-146: rewritten arguments that are not a JSON object are ignored, and told as a fault."""
+    """ext-076, engine-146: rewritten arguments that are not a JSON object are ignored and reported as a fault."""
     kit.add("g", intercepting("tool_call", f"answer(f, modified_args={value})"))
     await kit.start()
     tool, is_error, _ = await call(kit)
@@ -94,7 +94,7 @@ async def test_rewrites_fold_in_load_order(kit: Kit) -> None:
 
 
 async def test_the_first_block_ends_the_chain_and_drops_the_rewrites(kit: Kit) -> None:
-    """ext-078: the first block ends the chain: later extensions are not asked, and earlier rewrites are dropped."""
+    """ext-078: the first block ends the chain: later extensions are not called, and earlier rewrites are dropped."""
     kit.add("a", intercepting("tool_call", 'answer(f, modified_args={"command": "x"})'))
     kit.add("b", intercepting("tool_call", 'answer(f, block=True, reason="no")'))
     last = kit.add("c", intercepting("tool_call", "answer(f)"))
@@ -188,7 +188,7 @@ async def test_guard_with_broken_manifest_blocks(kit: Kit) -> None:
 
 
 async def test_a_guard_that_stops_reading_is_disconnected_and_blocks(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    """§10.3: a queue overflow while it is asked"""
+    """§10.3: a queue overflow during an interception."""
     monkeypatch.setattr(limits, "WRITE_DEADLINE", 0.3)
     kit.add("g", 'hello(); subscribe(intercept=["tool_call"]); ready(); time.sleep(60)', guard=True)
     await kit.start()
@@ -197,7 +197,7 @@ async def test_a_guard_that_stops_reading_is_disconnected_and_blocks(kit: Kit, m
 
 
 async def test_a_guard_sees_tools_called_on_every_path(kit: Kit) -> None:
-    """Blueprint 11: also calls an extension asks for, and those of first_call."""
+    """Blueprint 11: including calls requested by an extension, and those of first_call."""
     kit.add("g", intercepting("tool_call", 'answer(f, block=True, reason="by " + f.get("origin_extension", "model"))'))
     await kit.start()
     tool = FakeTool("bash")
@@ -262,7 +262,7 @@ async def test_a_suppressed_message_is_not_shown_but_its_calls_run(kit: Kit) -> 
 
 
 async def test_message_without_text_and_unknown_tool_are_not_sent(kit: Kit) -> None:
-    """ext-084, ext-085: interceptors are asked neither about a message without text nor about an unknown tool."""
+    """ext-084, ext-085: interceptors get neither a message without text nor a call of an unknown tool."""
     directory = kit.add(
         "r", 'hello(); subscribe(intercept=["assistant_message", "tool_call"]); ready(); serve(event_intercept=answer)'
     )
@@ -274,7 +274,7 @@ async def test_message_without_text_and_unknown_tool_are_not_sent(kit: Kit) -> N
 
 
 async def test_observing_and_intercepting_are_separate(kit: Kit) -> None:
-    """§6.6: whoever does both gets both frames"""
+    """§6.6: an extension that does both gets both frames."""
     directory = kit.add(
         "b", 'hello(); subscribe(["turn_start"], ["turn_start"]); ready(); serve(event_intercept=answer)'
     )
@@ -298,7 +298,7 @@ async def test_an_abort_ends_the_wait_for_an_answer(kit: Kit) -> None:
 
 
 async def test_a_project_extension_cannot_stand_in_for_a_global_guard(tmp_path: Path) -> None:
-    """Blueprint 12: the user's own guard is the one that is asked."""
+    """Blueprint 12: the user's guard is called."""
     async with hosting(tmp_path, explicit=(), scan=True, trust_project=True) as kit:
         own = write_extension(
             kit.home / "extensions", "g", intercepting("tool_call", "answer(f, block=True, reason='own')"), guard=True
@@ -321,7 +321,7 @@ async def test_each_call_of_a_message_is_intercepted(kit: Kit) -> None:
 
 
 async def test_guard_by_hello_missing_after_reload_blocks(kit: Kit) -> None:
-    """Blueprint 11: what it said before the reload holds until it says otherwise."""
+    """Blueprint 11: a declaration before the reload stays valid until the next one."""
     directory = kit.add("g", intercepting("tool_call", "answer(f)", '"guard"'))
     await kit.start()
     (directory / "main.py").write_text("import sys; sys.exit(1)")
@@ -339,7 +339,7 @@ NO_RM = 'answer(f, block="rm" in f["tool_args"]["command"], reason="no rm")'
 
 
 async def test_guard_sees_call_changed_by_later_interceptor(kit: Kit) -> None:
-    """The attack: a guard allows `ls`, and somebody behind it in the chain runs `rm` instead."""
+    """Attack: a guard allows `ls`, and a later interceptor runs `rm` instead."""
     guard = kit.add("a", intercepting("tool_call", NO_RM), guard=True)
     kit.add("b", intercepting("tool_call", REWRITES))
     await kit.start()
@@ -359,7 +359,7 @@ async def test_guard_that_saw_final_arguments_is_not_called_twice(kit: Kit) -> N
 
 
 async def test_guard_is_not_called_again_for_its_own_change(kit: Kit) -> None:
-    """A guard that adds a word each time is not asked about its own word."""
+    """A guard that changes the call each time is not called about its own change."""
     guard = kit.add(
         "a",
         intercepting("tool_call", 'answer(f, modified_args={"command": "nice " + f["tool_args"]["command"]})'),
@@ -380,7 +380,7 @@ async def test_guards_that_never_agree_refuse(kit: Kit) -> None:
 
 
 async def test_one_and_true_are_not_the_same_arguments(kit: Kit) -> None:
-    """To Python they are equal, and a guard that saw the one would not be asked about the other."""
+    """They are equal in Python; a guard that saw one must be called about the other."""
     kit.add("a", intercepting("tool_call", 'answer(f, block=f["tool_args"]["n"] is True, reason="true")'), guard=True)
     kit.add("b", intercepting("tool_call", 'answer(f, modified_args={"n": True})'))
     await kit.start()
@@ -399,7 +399,7 @@ async def test_guard_sees_answer_changed_by_later_interceptor(kit: Kit) -> None:
 
 
 async def test_guards_are_called_again_after_program_rewrites(kit: Kit) -> None:
-    """Interceptors of the program and the chain of extensions are one chain; only guards are asked twice."""
+    """Interceptors of the program and of extensions are one chain; only guards are called twice."""
     guard = kit.add("a", intercepting("tool_call", NO_RM), guard=True)
     other = kit.add("b", intercepting("tool_call", "answer(f)"))
     await kit.start()
@@ -424,7 +424,7 @@ ELSEWHERE = "hello(); subscribe(intercept=['turn_start'])"
     ],
 )
 async def test_guard_with_partial_subscription_blocks_until_ready(kit: Kit, rest: str, why: str) -> None:
-    """The attack: a guard is slow or dies after its first subscription, and silence counts as ready."""
+    """Attack: a guard is slow or exits after its first subscription, and silence would count as ready."""
     kit.add("g", f"{ELSEWHERE}; {rest}", guard=True)
     host = await kit.start()
     wanted = {"crashed": "restarting", "is not": "gone"}.get(why[:7].strip(), "ready")
@@ -454,7 +454,7 @@ async def test_guarded_kinds_stay_guarded_after_reload_until_ready(kit: Kit) -> 
 
 
 async def test_a_guard_talks_through_sockets_and_others_through_pipes(kit: Kit) -> None:
-    """The attack: another process opens `/proc/PID/fd/1` of a guard and answers in its place."""
+    """Attack: another process opens `/proc/PID/fd/1` of a guard and answers in its place."""
     body = "streams = [os.readlink(f'/proc/self/fd/{fd}') for fd in (0, 1)]\n"
     body += "open('streams', 'w').write(str(streams)); hello(); ready(); serve()"
     guard, other = kit.add("g", body, guard=True), kit.add("o", body)

@@ -47,7 +47,7 @@ async def test_notes_reach_the_ui_with_owner_and_empty_ones_do_not(kit: Kit) -> 
 
 
 async def test_note_flood_is_limited_and_reported(kit: Kit) -> None:
-    """Nobody can read a thousand notes a second."""
+    """More notes than a user can read are dropped."""
     kit.add("n", 'hello(); ready()\nfor i in range(20000): send(type="notify", message=str(i))\nserve()')
     await kit.start()
     await until(lambda: "notes in a second" in "".join(kit.surface.faults))
@@ -96,7 +96,7 @@ async def test_closing_by_the_child_is_not_echoed(kit: Kit) -> None:
 
 
 async def test_panel_replaced_by_another_extension_notifies_owner(kit: Kit) -> None:
-    """OP-16: a panel of another extension replaces the open one, and its owner is told."""
+    """OP-16: a panel of another extension replaces the open one, and its owner receives an event."""
     kit.add("other", PANEL)
     directory = await opened(kit)
     assert await kit.host.run_command("other-open", "") == PanelAnswer("other", DRAWN)

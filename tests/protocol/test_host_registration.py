@@ -214,7 +214,7 @@ async def test_huge_command_name_is_dropped_and_description_shortened(kit: Kit) 
 
 @pytest.mark.parametrize("name", ["/weather", "two words", "wet\\nher", "café", "a.b", "a:b"])
 async def test_untypable_command_name_is_rejected_and_reported(kit: Kit, name: str) -> None:
-    """As `zot ext check` says: letters, digits, _ and - only."""
+    """As in `zot ext check`: letters, digits, _ and - only."""
     names = f'for name in ("{name}", "ok"): send(type="register_command", name=name)'
     kit.add("odd", f"hello()\n{names}\nready(); serve()")
     host = await kit.start()

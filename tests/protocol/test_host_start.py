@@ -84,7 +84,7 @@ async def test_child_runs_in_its_directory_without_bytecode_or_secrets(tmp_path:
 
 
 async def test_project_extension_stores_data_outside_the_project(tmp_path: Path) -> None:
-    """ext-031: a project extension keeps its data and bytecode outside the project."""
+    """ext-031: a project extension stores its data and bytecode outside the project."""
     async with hosting(tmp_path, explicit=(), scan=True, trust_project=True) as kit:
         directory = write_extension(kit.cwd / ".zot" / "extensions", "mine", TELL)
         write_extension(kit.home / "extensions", "own", TELL)
@@ -178,7 +178,7 @@ async def test_a_different_name_in_hello_changes_nothing(kit: Kit) -> None:
 
 
 async def test_child_without_hello_is_ended_at_its_deadline(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    """ext-037: a child that never says hello is ended and reported at its deadline and delays the start no longer."""
+    """ext-037: a child that never sends hello is ended and reported at its deadline and delays the start no longer."""
     monkeypatch.setattr(limits, "READY_GRACE", 0.2)
     monkeypatch.setattr(limits, "HELLO_DEADLINE", 0.6)
     kit.add("mute", "time.sleep(60)")
@@ -191,7 +191,7 @@ async def test_child_without_hello_is_ended_at_its_deadline(kit: Kit, monkeypatc
 
 
 async def test_late_hello_joins_and_offers_tool_from_next_call(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    """§6.1: one that says hello after the grace joins late."""
+    """§6.1: a child that sends hello after the grace period joins late."""
     monkeypatch.setattr(limits, "READY_GRACE", 0.05)
     kit.add("late", "while not os.path.exists(HERE + '/go'): time.sleep(0.005)\nhello(); tool('t'); ready(); serve()")
     host = await kit.start()

@@ -68,7 +68,7 @@ async def test_arguments_violating_schema_are_an_error_for_the_model(kit: Kit) -
 
 
 async def test_error_result_reaches_model_without_details(kit: Kit) -> None:
-    """ext-060, ext-144: an error result reaches the model as an error, without the details kept for the screen."""
+    """ext-060, ext-144: an error result reaches the model as an error, without the details for the screen."""
     kit.add("w", serving('text(f["id"], "no such city", is_error=True, structured_content={"secret": 1})'))
     await kit.start()
     said: list[Any] = []
@@ -127,7 +127,7 @@ async def test_markdown_hint_stays_with_screens(kit: Kit) -> None:
 async def test_no_answer_within_the_limit_is_an_error_naming_both(
     tmp_path: Path, capabilities: tuple[str, ...]
 ) -> None:
-    """ext-063, ext-143, ext-111: and a child that understands it is told to stop."""
+    """ext-063, ext-143, ext-111: a child that supports it receives a cancellation."""
     async with hosting(tmp_path, tool_timeout_s=0.3) as kit:
         directory = kit.add("w", serving("pass", 'tool("t")', *capabilities))
         await kit.start()
@@ -168,7 +168,7 @@ async def test_success_sends_no_cancel(kit: Kit) -> None:
 
 
 async def test_killing_child_in_call_fails_only_that_call(kit: Kit) -> None:
-    """ext-065, ext-066: killing a child in mid-call gives an error result at once, and other extensions go on."""
+    """ext-065, ext-066: killing a child in mid-call gives an error result at once, and other extensions continue."""
     kit.add("w", serving("os.kill(os.getpid(), 9)"))
     kit.add("other", 'hello(); tool("o"); ready(); serve(tool_call=lambda f: text(f["id"], "fine"))')
     host = await kit.start()
@@ -213,7 +213,7 @@ async def test_interactive_tool_with_a_user_has_no_timeout(tmp_path: Path) -> No
 
 
 async def test_tool_flags_apply_to_extension_tools(kit: Kit) -> None:
-    """OP-11: what a run may have is decided in one place."""
+    """OP-11: the tools of a run are selected in one place."""
     from zot.agent.services import ToolChoice
 
     kit.add("w", serving("pass"))
@@ -237,7 +237,7 @@ SPOILED = {
 
 @pytest.mark.parametrize("answer", SPOILED)
 async def test_an_answer_that_cannot_be_used_fails_the_call_at_once(kit: Kit, answer: str) -> None:
-    """The model hears what was wrong with it, and does not wait until the time is over."""
+    """The model gets the reason without waiting for the timeout."""
     kit.add("w", serving(SPOILED[answer]))
     await kit.start()
     began = time.monotonic()

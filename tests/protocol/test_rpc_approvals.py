@@ -82,7 +82,7 @@ def test_a_yes_may_be_remembered(rpc, serve, tmp_path: Path, decision: str, aske
 
 
 def test_an_answer_to_no_question_fails_and_answers_nothing(rpc, serve, tmp_path: Path) -> None:
-    """rpc-014: answering a question nobody asked fails and has no effect on the next one."""
+    """rpc-014: an answer without a pending question fails and has no effect on the next one."""
     serve([touch(tmp_path / "ran"), Say("ok")])
     client = asking(rpc)
     assert not client.ask("approve", request_id="approval-1", decision="all")["success"]
@@ -125,7 +125,7 @@ def test_abort_ends_the_wait(rpc, serve, tmp_path: Path) -> None:
 
 
 def test_approval_shows_the_arguments_that_will_run(rpc, serve, tmp_path: Path) -> None:
-    """rpc-014: the arguments shown for approval are those after interception."""
+    """rpc-014: the arguments shown for approval are the final ones after interception."""
     serve([touch(tmp_path / "ran"), Say("ok")])
     body = 'hello(); subscribe(intercept=["tool_call"]); ready()\n'
     body += 'serve(event_intercept=lambda f: answer(f, modified_args={"command": "echo harmless"}))'

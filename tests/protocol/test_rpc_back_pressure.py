@@ -53,7 +53,7 @@ def test_stopped_reader_gets_merged_deltas_without_loss(rpc, serve) -> None:
 
 
 def test_a_reader_that_keeps_up_never_sees_a_merged_delta(rpc, serve) -> None:
-    """rpc-003: a client that reads gets every delta as it was sent, none merged."""
+    """rpc-003: a client that reads gets every delta unmerged."""
     serve([Say(WORD * 20_000, deltas=(WORD,) * 20_000)])
     lines = rpc().prompt("go")
     assert sum(line["type"] == "text_delta" for line in lines) == 20_000
@@ -61,7 +61,7 @@ def test_a_reader_that_keeps_up_never_sees_a_merged_delta(rpc, serve) -> None:
 
 
 def test_agent_pauses_before_next_turn_while_client_is_slow(rpc, serve) -> None:
-    """§8 with back-pressure: an endless loop of tools stands still while nobody reads"""
+    """§8 with back-pressure: an endless tool loop pauses while the client does not read."""
     big = "x" * 60_000
     server = serve([CallTools([("bash", {"command": f"echo {big}"})], text=big)], repeat=True)
     client = rpc()
@@ -84,7 +84,7 @@ def test_agent_pauses_before_next_turn_while_client_is_slow(rpc, serve) -> None:
 
 
 def test_abort_works_while_client_does_not_read(rpc, serve) -> None:
-    """rpc-050: abort is heard even while the client reads nothing."""
+    """rpc-050: abort works even while the client reads nothing."""
     server = serve([CallTools([("bash", {"command": "echo " + "y" * 40_000})], text="z" * 60_000)], repeat=True)
     client = rpc()
     client.ask("get_state")

@@ -52,7 +52,7 @@ def test_changes_are_listed_per_prompt(rpc, serve, zot: Zot) -> None:
 
 
 def test_going_back_in_conversation_and_files(rpc, serve, zot: Zot) -> None:
-    """What was before the prompt is there again, for the model, too; a dry run only told it."""
+    """The state before the prompt is restored, also for the model; a dry run only reports it."""
     client, server = two_prompts(rpc, serve, zot.project, Say("third"))
     expected = {"a.py": "restored", "b.py": "removed"}
     assert outcomes(client.ask("rewind", prompt=2, dry_run=True)) == expected

@@ -69,7 +69,7 @@ def test_wrong_first_command_is_rejected_and_ends_process(rpc, serve, line: Any,
 
 
 def test_input_after_wrong_token_is_not_executed(rpc, serve) -> None:
-    """rpc-017: what follows a wrong token in the same write is not executed."""
+    """rpc-017: input behind a wrong token in the same write is not executed."""
     server = serve([Say("never")])
     client = rpc(**TOKEN)
     client.write(b'{"type":"hello","token":"x"}\n{"type":"prompt","message":"hi"}\n{"type":"ping"}\n')
@@ -87,7 +87,7 @@ def test_hello_and_prompt_in_one_write_both_work(rpc, serve) -> None:
 
 
 def test_early_ping_before_hello_with_token_is_not_answered(rpc, serve) -> None:
-    """rpc-019: the early door keeps shut"""
+    """rpc-019: early pings are not answered."""
     serve([])
     client = rpc(**TOKEN)
     assert client.is_silent(0.3)
@@ -247,7 +247,7 @@ def test_hello_response_has_exactly_four_fields(rpc, serve) -> None:
 
 
 def test_ping_and_state_are_answered_while_a_turn_runs(rpc, serve) -> None:
-    """rpc-028, rpc-066, iface-055: `ping` and `get_state` are answered while a turn runs, and the state says busy."""
+    """rpc-028, rpc-066, iface-055: `ping` and `get_state` are answered while a turn runs, and the state is busy."""
     serve([Silent(Say("never"), after_bytes=400)])
     client = rpc()
     client.send("prompt", message="hi")
@@ -261,7 +261,7 @@ def test_ping_and_state_are_answered_while_a_turn_runs(rpc, serve) -> None:
 
 
 def test_state_is_busy_from_acceptance_on(rpc, serve) -> None:
-    """iface-055, rpc-065: even when asked in the same breath"""
+    """iface-055, rpc-065: even if both commands arrive in one write."""
     serve([Say("one")])
     client = rpc()
     client.write(b'{"type":"prompt","message":"x"}\n{"type":"get_state"}\n{"type":"clear"}\n')
@@ -329,7 +329,7 @@ def test_another_model_is_shown_and_used_by_the_next_prompt(rpc, serve) -> None:
 
 
 def test_clear_empties_the_transcript_and_keeps_the_usage(rpc, serve) -> None:
-    """rpc-033, iface-056: `clear` empties the transcript and keeps the usage."""
+    """rpc-033, iface-056: `clear` empties the transcript and preserves the usage."""
     server = serve([Say("one"), Say("two")])
     client = rpc()
     client.prompt("hi")

@@ -17,7 +17,7 @@ DOCS = Path(__file__).parent.parent.parent / "docs"
 
 
 def test_the_first_example_runs_as_written(zot: Zot, tmp_path: Path) -> None:
-    """rpc-008: the first example of the guide runs as it is written and streams through to `done`."""
+    """rpc-008: the first example of the guide runs unchanged and streams through to `done`."""
     [block] = re.findall(r"```sh\n(.*?)```", (DOCS / "rpc.md").read_text(), re.DOTALL)
     (tmp_path / "zot").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m zot "$@"\n')
     (tmp_path / "zot").chmod(0o755)

@@ -106,7 +106,7 @@ def test_a_ten_megabyte_line_with_an_image_is_taken(rpc, serve) -> None:
 
 
 def test_a_line_above_the_limit_is_refused_and_ends_the_process(rpc, serve) -> None:
-    """rpc-007: exit 1, after an answer that says why"""
+    """rpc-007: exit 1, after an answer with the reason."""
     serve([])
     client = rpc()
     client.ask("ping")
@@ -185,7 +185,7 @@ def test_sockets_serve_as_stdin_and_stdout(zot: Zot, serve) -> None:
 
 
 def test_without_a_credential_it_exits_and_stdout_stays_empty(zot: Zot) -> None:
-    """rpc-011: without a credential it exits 1, says why on stderr and leaves stdout empty."""
+    """rpc-011: without a credential it exits 1, prints the reason on stderr and leaves stdout empty."""
     ran = zot("rpc", stdin='{"type":"prompt","message":"hi"}\n', model=False)
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.startswith("zot: ")
@@ -237,7 +237,7 @@ def test_a_ping_cut_in_two_by_the_early_door_is_still_one(rpc, serve) -> None:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)])
 def test_a_signal_in_the_middle_of_a_tool_leaves_no_process(rpc, serve, tmp_path: Path, number, code) -> None:
-    """rpc-051 (OP-2): the tool is killed, its result and ``done`` are told, the exit code names the signal"""
+    """rpc-051 (OP-2): the tool is killed, its result and ``done`` are sent, and the exit code names the signal."""
     serve([sleeping_bash(tmp_path / "pid"), Say("never")])
     client = rpc()
     client.send("prompt", message="go")
@@ -328,7 +328,7 @@ def test_no_session_beats_continue(zot: Zot, rpc, serve) -> None:
 
 
 def test_clear_leaves_the_old_session_file_and_begins_a_new_one(zot: Zot, rpc, serve) -> None:
-    """rpc-075: `clear` leaves the old session file as it was and begins a new one."""
+    """rpc-075: `clear` leaves the old session file unchanged and begins a new one."""
     serve([Say("one"), Say("two")])
     zot("-p", "first")
     [old] = zot.sessions
@@ -354,7 +354,7 @@ def test_the_token_does_not_reach_the_environment_of_tools(rpc, serve) -> None:
 
 
 def test_stdout_is_given_back_as_it_was(zot: Zot, serve) -> None:
-    """rpc-003: whoever shares our stdout must not find it non-blocking afterwards"""
+    """rpc-003: processes sharing stdout must not find it non-blocking afterwards."""
     serve([])
     ours, theirs = os.pipe()
     process = zot.start("rpc", stdin=subprocess.PIPE, stdout=theirs)

@@ -71,7 +71,7 @@ def test_unsaved_messages_at_exit_are_the_last_event(zot: Zot, serve: Any, sessi
 
 
 def test_a_fault_before_the_client_has_shown_its_token_waits(zot: Zot, serve: Any, session: Path) -> None:
-    """rpc-002: the session's first row is written while zot starts, and nothing is said before the first line."""
+    """rpc-002: the session's first row is written during the start, and nothing is sent before the first line."""
     serve([])
     with session.open("ab") as file:
         file.write(b"\n" * ROOM)

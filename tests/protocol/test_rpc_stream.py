@@ -92,7 +92,7 @@ def test_cumulative_usage_runs_over_prompts_and_compactions(rpc, serve) -> None:
 
 
 def test_unknown_tool_is_an_error_result_and_run_continues(rpc, serve) -> None:
-    """rpc-046: an unknown tool gives an error result, and the run goes on."""
+    """rpc-046: an unknown tool gives an error result, and the run continues."""
     serve([CallTools([("frobnicate", {})]), Say("sorry")])
     lines = rpc().prompt("go")
     [result] = [line for line in lines if line["type"] == "tool_result"]
@@ -295,7 +295,7 @@ def test_compact_of_nothing_is_an_error_and_done(rpc, serve) -> None:
 
 
 def test_a_failed_compact_leaves_the_transcript(rpc, serve) -> None:
-    """rpc-056, iface-054: a compact that fails ends with `error` and `done` and leaves the transcript as it was."""
+    """rpc-056, iface-054: a compact that fails ends with `error` and `done` and leaves the transcript unchanged."""
     serve([Say("one"), Refuse(400, '{"error":{"message":"no"}}')])
     client = rpc()
     client.prompt("hi")

@@ -151,7 +151,7 @@ def test_every_byte_is_as_recorded(rpc, serve, zot: Zot, tmp_path: Path, name: s
 
 @pytest.mark.parametrize("name", [name for name, scenario in SCENARIOS.items() if scenario.prompt])
 def test_json_mode_writes_the_same_bytes(zot: Zot, serve, name: str) -> None:
-    """rpc-060: but for the response before and the words of its own in ``done``"""
+    """rpc-060: except for the response before and the text in ``done``."""
     scenario = SCENARIOS[name]
     serve(scenario.turns)
     ran = zot("--json", scenario.prompt, *scenario.flags)

@@ -51,7 +51,7 @@ def test_three_calls_in_one_message_give_three_lines(serve: Any, open_zot: OpenZ
 
 
 def test_read_edit_and_a_failing_command_take_24_rows(serve: Any, open_zot: OpenZot, project: Path) -> None:
-    """Three calls, their diff and the end of what failed are seen at a glance; nothing is padded."""
+    """Three calls, their diff and the end of the failed output are visible at once, without padding."""
     prices = "".join(f"PRICE_{i} = {i}\n" for i in range(60))
     (project / "prices.py").write_text(prices)
     edit = {"path": "prices.py", "edits": [{"oldText": "PRICE_30 = 30\n", "newText": "PRICE_30 = 31\nNEW = 1\n"}]}
@@ -305,7 +305,7 @@ def test_long_line_continues_after_a_mark_in_full_view(serve: Any, open_zot: Ope
 
 
 def test_returns_tabs_and_colours_of_output_stay_in_their_row(serve: Any, open_zot: OpenZot) -> None:
-    """iface-106: output is shown as a terminal would leave it: what a carriage return overwrote is gone."""
+    """iface-106: output is shown as a terminal would leave it: text overwritten by a carriage return is gone."""
     command = r"printf 'a\tb\n10%%\r20%%\rover\n\033[31mred\033[0m\twide日本\nbell\a\b\n'; exit 1"
     serve([CallTools([("bash", {"command": command})]), Say("all done")])
     terminal = open_zot(rows=40)
@@ -315,7 +315,7 @@ def test_returns_tabs_and_colours_of_output_stay_in_their_row(serve: Any, open_z
 
 
 def test_error_shows_reason_in_red(serve: Any, open_zot: OpenZot) -> None:
-    """iface-107: an error says so and is red."""
+    """iface-107: an error is red and shows its reason."""
     serve([CallTools([("read", {"path": "nowhere.txt"}), ("bash", {"command": "echo oops; exit 3"})]), Say("all done")])
     terminal = open_zot(rows=50)
     run(terminal)
@@ -326,7 +326,7 @@ def test_error_shows_reason_in_red(serve: Any, open_zot: OpenZot) -> None:
 
 
 def test_cancelled_call_shows_cancelled(serve: Any, open_zot: OpenZot) -> None:
-    """iface-161: a cancelled call leaves one line that says so."""
+    """iface-161: a cancelled call leaves one line."""
     serve([CallTools([("bash", {"command": "sleep 60"})])])
     terminal = open_zot()
     terminal.submit("go")

@@ -38,7 +38,7 @@ def test_overwriting_write_is_a_diff_also_after_resume(serve: Any, open_zot: Ope
 
 
 def test_overwriting_write_is_confirmed_as_a_diff(serve: Any, open_zot: OpenZot, project: Path) -> None:
-    """What changes is on the first page, and the whole file stands behind it."""
+    """The changes are on the first page, and the whole file follows."""
     (project / "f.txt").write_text(OLD)
     serve([CallTools([CALL]), Say("all done")])
     terminal = open_zot("--no-yolo", rows=60)

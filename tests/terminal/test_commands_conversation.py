@@ -43,7 +43,7 @@ def test_a_path_is_a_prompt(serve: Any, open_zot: OpenZot) -> None:
 
 
 def test_command_names_may_be_written_in_capitals(serve: Any, open_zot: OpenZot) -> None:
-    """iface-288: /CLEAR works; the argument of /model keeps its case."""
+    """iface-288: /CLEAR works; the argument of /model preserves its case."""
     serve([Say("hello")])
     terminal = open_zot()
     terminal.submit("/CLEAR")

@@ -62,7 +62,7 @@ def test_the_first_extension_is_found_without_a_restart(serve: Any, open_zot: Op
 
 
 def test_help_and_doctor_list_extensions(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-174: `/help` lists the commands of extensions, and `/doctor` says which extensions are ready."""
+    """iface-174: `/help` lists the commands of extensions, and `/doctor` lists the ready extensions."""
     serve([])
     write_extension(zot.home / "zot" / "extensions", "sayer", COMMAND.format(name="say", says="x"))
     terminal = open_zot(rows=90)
@@ -87,7 +87,7 @@ def test_load_error_is_reported_and_stays_readable(serve: Any, open_zot: OpenZot
 
 
 def test_project_extension_runs_only_after_trust(serve: Any, open_zot: OpenZot, zot: Zot, project: Path) -> None:
-    """a project extension asks before it runs; after a no it stays out, and after a yes its command works."""
+    """A project extension needs trust before it runs; after a no it is skipped, after a yes its command works."""
     serve([])
     directory = write_extension(project / ".zot" / "extensions", "local", COMMAND.format(name="say", says="I run"))
     terminal = open_zot()
@@ -134,7 +134,7 @@ def test_a_guard_that_was_just_trusted_guards_at_once(serve: Any, open_zot: Open
 
 
 def test_wider_permissions_of_user_extension_need_consent(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """Closing it grants nothing and it is asked again; a yes grants what was shown, and nothing is asked after that."""
+    """Closing the dialog grants nothing and the question returns; a yes grants the shown permissions for good."""
     serve([Say("ok")])
     says = COMMAND.format(name="say", says="I run")
     directory = write_extension(zot.home / "zot" / "extensions", "mine", says, permissions={})
@@ -205,7 +205,7 @@ def test_edits_ask_once_and_trust_while_editing_is_not_stored(
 def test_a_reload_typed_over_the_question_does_not_ask_again(
     serve: Any, open_zot: OpenZot, zot: Zot, project: Path
 ) -> None:
-    """The start's question is open when `/reload-ext` is typed: what it settles is settled for both."""
+    """With the question of the start still open, `/reload-ext` uses the same answer."""
     serve([])
     write_extension(project / ".zot" / "extensions", "mine", COMMAND.format(name="say", says="I run"))
     terminal = open_zot()

@@ -58,7 +58,7 @@ def test_the_picker_shows_window_price_and_where_to_log_in(serve: Any, open_zot:
 
 
 def test_provider_switch_preserves_transcript_and_cost(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-182: changing the provider keeps transcript and cost, and is stored."""
+    """iface-182: changing the provider preserves transcript and cost, and is stored."""
     server = serve([Say("first", usage=(3000, 5)), Say("second", usage=(10, 5))])
     two_providers(zot, server.url)
     terminal = open_zot("--provider", "alpha", "--model", "alpha-one", model=False)
@@ -81,7 +81,7 @@ def test_provider_switch_preserves_transcript_and_cost(serve: Any, open_zot: Ope
 
 
 def test_an_unknown_model_is_an_error_and_changes_nothing(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-288: an unknown model is an error that keeps the case as typed and changes nothing."""
+    """iface-288: an unknown model is an error that shows the case as typed and changes nothing."""
     two_providers(zot, serve([]).url)
     terminal = open_zot("--provider", "alpha", "--model", "alpha-one", model=False)
     terminal.submit("/model claude-opus-9")
@@ -92,7 +92,7 @@ def test_an_unknown_model_is_an_error_and_changes_nothing(serve: Any, open_zot: 
 
 
 def test_a_name_of_ones_own_and_a_part_of_an_id_choose_a_model(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """What `/model` takes beside whole ids, with the nearest ids for what nobody has."""
+    """`/model` accepts aliases and parts of ids, and suggests the nearest ids for unknown names."""
     server = serve([Say("quick")])
     two_providers(zot, server.url)
     configure(zot, model_names={"fast": "beta/beta-one"})
@@ -140,7 +140,7 @@ def test_model_slot_switches_only_when_idle(serve: Any, open_zot: OpenZot, zot: 
 
 
 def test_a_stale_list_is_refreshed_when_the_picker_opens(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-308, iface-307: nothing is asked before."""
+    """iface-308, iface-307: no request is sent before."""
     server = serve([], models=("brand-new-model",))
     home = zot.home / "zot"
     home.mkdir()

@@ -265,7 +265,7 @@ def test_an_export_is_imported_under_a_new_id_and_opens(
 
 
 def test_import_without_path_is_an_error(serve: Any, open_zot: OpenZot) -> None:
-    """iface-189: `/session import` without a path says that one is needed."""
+    """iface-189: `/session import` without a path is an error."""
     serve([])
     terminal = open_zot()
     terminal.submit("/session import")
@@ -273,7 +273,7 @@ def test_import_without_path_is_an_error(serve: Any, open_zot: OpenZot) -> None:
 
 
 def test_fork_leaves_parent_unchanged_and_prompt_in_editor(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-190: a fork leaves the parent file as it was and puts the prompt into the editor."""
+    """iface-190: a fork leaves the parent file unchanged and puts the prompt into the editor."""
     server = serve([Say("one"), Say("two"), Say("another two")])
     terminal = open_zot()
     converse(terminal, "first prompt", "  one")

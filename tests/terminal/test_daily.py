@@ -165,7 +165,7 @@ def test_the_editor_stands_between_rules_and_the_bar_below(serve: Any, open_zot:
 
 @pytest.mark.skipif(not Path("/usr/bin/tmux").exists(), reason="tmux is not installed")
 def test_another_editor_leaves_no_ghost_of_the_welcome(serve: Any, zot: Zot) -> None:
-    """tmux takes erasing from its first cell for clearing the screen, and keeps what was there in its history."""
+    """tmux treats erasing from its first cell as clearing the screen, and stores the old rows in its history."""
     serve([Say("hello")])
     configure(zot)
     env = {**zot.env(), "TERM": "tmux-256color", "EDITOR": "sh -c 'printf edited > $0'"}

@@ -101,7 +101,7 @@ def test_the_model_reads_why_a_call_was_refused(serve: Any, open_zot: OpenZot) -
 
 
 def test_the_whole_command_can_be_read_before_it_is_approved(serve: Any, open_zot: OpenZot) -> None:
-    """iface-201: nothing is cut, and what is out of sight is said to be."""
+    """iface-201: nothing is cut, and hidden rows are announced."""
     command = "\n".join(f"echo step {number}" for number in range(60)) + "\necho " + "x" * 300 + " THE-END"
     serve([CallTools([("bash", {"command": command})]), Say("finished")])
     terminal = open_zot("--no-yolo")
@@ -116,7 +116,7 @@ def test_the_whole_command_can_be_read_before_it_is_approved(serve: Any, open_zo
 
 
 def test_confirm_dialog_escapes_control_sequences(serve: Any, open_zot: OpenZot) -> None:
-    """iface-201: escape sequences, carriage returns and bidi overrides in a command are shown, not obeyed."""
+    """iface-201: escape sequences, carriage returns and bidi overrides in a command are shown, not executed."""
     command = "echo safe\x1b[2K\r\x1b]0;owned\x07rm -rf /important\u202e"
     serve([CallTools([("bash", {"command": command})]), Say("finished")])
     terminal = open_zot("--no-yolo")
@@ -156,7 +156,7 @@ def test_yolo_ends_the_questions(serve: Any, open_zot: OpenZot) -> None:
 
 
 def test_yolo_without_gate_reports_it_is_already_on(serve: Any, open_zot: OpenZot) -> None:
-    """iface-173: `/yolo` without the gate says that already the case."""
+    """iface-173: `/yolo` without the gate reports that it is already on."""
     serve([])
     terminal = open_zot()
     terminal.submit("/yolo")
@@ -201,7 +201,7 @@ def ten_keys_a_second(terminal: FakeTerminal, text: str) -> None:
 
 
 def test_typed_ahead_keys_do_not_answer_a_question(serve: Any, open_zot: OpenZot, project: Path) -> None:
-    """A question that opens while somebody types waits, visibly; the digits and the r of their words are words."""
+    """A question that opens while the user types waits visibly; digits and letters go to the editor."""
     serve([Slow(CallTools([touch("one")]), 0.2), Say("finished")])
     terminal = open_zot("--no-yolo")
     terminal.submit("go")
@@ -219,7 +219,7 @@ def test_typed_ahead_keys_do_not_answer_a_question(serve: Any, open_zot: OpenZot
 
 
 def test_words_that_begin_with_an_answer_are_words(serve: Any, open_zot: OpenZot, project: Path) -> None:
-    """The question stands there for a while, and somebody begins to type: two letters in a row are no answer."""
+    """Two letters in a row are text for the editor, not an answer."""
     serve([CallTools([touch("one")]), Say("finished")])
     terminal = open_zot("--no-yolo")
     terminal.submit("go")

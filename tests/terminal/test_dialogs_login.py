@@ -60,7 +60,7 @@ def test_a_server_on_this_machine_is_offered_first(open_zot: OpenZot, zot: Zot) 
 
 
 def test_login_preserves_conversation_and_stores_tested_key(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-178, iface-274: logging in keeps the conversation, and the tried key is stored privately."""
+    """iface-178, iface-274: logging in preserves the conversation, and the tested key is stored privately."""
     server = serve([Say("first"), Say("second")])
     two_providers(zot, server.url, auth="key")
     terminal = open_zot()
@@ -292,7 +292,7 @@ def test_a_subscription_by_a_pasted_code(serve: Any, open_zot: OpenZot, zot: Zot
 
 
 def test_logout_lists_stored_and_all_if_several(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-180: `/logout` lists what is stored, and `all` when there are several."""
+    """iface-180: `/logout` lists the stored logins, and `all` when there are several."""
     serve([])
     home = zot.home / "zot"
     home.mkdir()

@@ -59,7 +59,7 @@ def skill(directory: Path, name: str, text: str) -> None:
 
 
 def test_skills_are_read_again_each_time(serve: Any, open_zot: OpenZot, project: Path) -> None:
-    """iface-202: `/skills` shows what the files say now."""
+    """iface-202: `/skills` shows the current content of the files."""
     serve([])
     skill(project, "cooking", "old words")
     terminal = open_zot()
@@ -131,7 +131,7 @@ def test_tries_and_permission_mode_are_set_and_in_force(serve: Any, open_zot: Op
 
 
 def test_theme_is_previewed_while_moving_and_stored_on_enter(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-222: preview, esc restores, enter writes ``theme`` and keeps other keys"""
+    """iface-222: preview, esc restores, enter writes ``theme`` and preserves other keys."""
     serve([])
     home = zot.home / "zot"
     home.mkdir(exist_ok=True)

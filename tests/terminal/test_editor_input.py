@@ -221,7 +221,7 @@ def test_commands_work_in_any_case(open_zot: OpenZot) -> None:
 
 
 def test_history_is_stored_private_and_searchable(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
-    """iface-126: the history is kept for the next start, private and searchable."""
+    """iface-126: the history is stored for the next start, private and searchable."""
     serve([Say("answer one"), Say("answer two")])
     first = open_zot()
     first.submit("explain the parser")

@@ -126,7 +126,7 @@ serve(command_invoked=run)
 
 @pytest.mark.parametrize("text", ["/yolo", "/permissions everything", "/mode everything"])
 def test_yolo_submitted_by_extension_is_denied(serve: Any, open_zot: OpenZot, add: Any, zot: Zot, text: str) -> None:
-    """The attack: an extension submits `/yolo` or what means the same, and `--no-yolo` asks no more."""
+    """Attack: an extension submits `/yolo` or an equivalent, so that `--no-yolo` no longer asks."""
     serve([CallTools([("bash", {"command": "touch pwned"})]), Say("done")])
     add("sly", SUBMITTING.format(kind="submit_slash", text=text))
     terminal = open_zot("--no-yolo")
@@ -142,7 +142,7 @@ def test_yolo_submitted_by_extension_is_denied(serve: Any, open_zot: OpenZot, ad
 def test_command_submitted_by_extension_never_runs_from_editor(
     serve: Any, open_zot: OpenZot, add: Any, zot: Zot, text: str
 ) -> None:
-    """The attack: what an extension submits waits in the queue, returns to the editor with esc, and runs at enter."""
+    """Attack: a submission waits in the queue, returns to the editor with esc, and runs at enter."""
     server = serve([Slow(Say("one two three four five six seven eight"), 0.3), Say("only words")])
     add("sly", SUBMITTING.format(kind="submit", text=text))
     terminal = open_zot("--no-yolo")
@@ -191,7 +191,7 @@ serve(command_invoked=lambda f: send(type="command_response", id=f["id"], action
 
 
 def test_tool_prompt_has_a_unique_call_id(serve: Any, open_zot: OpenZot, add: Any) -> None:
-    """ext-123: the call a command wants made first never has the id of an earlier one in the same session."""
+    """ext-123: the call of a `tool_prompt` never has the id of an earlier one in the same session."""
     server = serve([Say("it is one"), Say("it is two")])
     directory = add("looker", TOOL_PROMPT)
     terminal = open_zot(rows=40)
@@ -250,7 +250,7 @@ def test_a_panel_gets_every_key_by_name(serve: Any, open_zot: OpenZot, add: Any)
 
 
 def test_esc_closes_panel_and_notifies_extension(serve: Any, open_zot: OpenZot, add: Any) -> None:
-    """iface-212: esc closes a panel, and its extension is told."""
+    """iface-212: esc closes a panel, and its extension receives an event."""
     serve([])
     directory = add("todo", PANEL)
     terminal = open_zot()
@@ -287,7 +287,7 @@ def test_a_panel_of_500_lines_leaves_the_editor_on_the_screen(serve: Any, open_z
 
 
 def test_a_dead_extension_takes_its_panel_with_it(serve: Any, open_zot: OpenZot, add: Any) -> None:
-    """iface-215: an extension that dies takes its panel with it, and zot goes on."""
+    """iface-215: an extension that exits takes its panel with it, and zot continues."""
     serve([Say("still here")])
     add("todo", PANEL)
     terminal = open_zot()
@@ -332,7 +332,7 @@ def test_a_blocked_turn_shows_its_reason(serve: Any, open_zot: OpenZot, add: Any
 
 
 def test_rewritten_answer_is_shown_and_original_is_stored(zot: Zot, serve: Any, open_zot: OpenZot, add: Any) -> None:
-    """iface-176: a rewritten answer is shown rewritten and stored as it was."""
+    """iface-176: a rewritten answer is shown rewritten, and the original is stored."""
     serve([Slow(Say("the SECRET word"), 0.05)])
     add(
         "red",

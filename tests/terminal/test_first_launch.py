@@ -72,7 +72,7 @@ def test_a_source_that_fails_is_named(open_zot: OpenZot, zot: Zot, source: Publi
 
 
 def test_the_second_source_takes_over(open_zot: OpenZot, zot: Zot, source: Publisher) -> None:
-    """Packages of the Python index are unpacked beside the terminal, and it goes on drawing."""
+    """Packages of the Python index are unpacked in the background while the terminal draws."""
     place = weights(zot, source)
     source.status = 404
     table(zot.home / "weights.json", DATA, [source.source, packages(zot.project, DATA, PARTS)])

@@ -76,7 +76,7 @@ def test_project_edits_are_accepted_and_commands_need_approval(serve: Any, open_
 
 
 def test_a_key_for_the_mode_answers_no_question(serve: Any, open_zot: OpenZot, project: Path) -> None:
-    """The open question stays through every mode; those behind it follow the mode there is when their turn comes."""
+    """The open question stays in every mode; later ones follow the mode at their turn."""
     serve([CallTools([touch("one"), touch("two")]), Say("finished")])
     terminal = open_zot("--no-yolo")
     terminal.submit("go")

@@ -32,7 +32,7 @@ def rows_of(raw: bytes) -> list[str]:
 
 
 def test_start_stays_on_main_screen_and_erases_nothing(serve: Any, open_zot: OpenZot) -> None:
-    """iface-070, iface-074: nothing leaves the main screen, erases scrollback or asks for the mouse."""
+    """iface-070, iface-074: nothing leaves the main screen, erases scrollback or enables the mouse."""
     serve([Say(LONG)])
     terminal = open_zot()
     terminal.submit("go")
@@ -202,7 +202,7 @@ def test_welcome_shows_version_and_vanishes_with_first_prompt(serve: Any, open_z
 
 
 def test_user_prompt_is_bright_on_a_tint(serve: Any, open_zot: OpenZot) -> None:
-    """iface-082: a user's message is told from the answer by a mark and a tint, which no row is filled with."""
+    """iface-082: a user's message differs from the answer by a mark and a tint, which fills no row."""
     serve([Say("hello")])
     terminal = open_zot(columns=50)
     terminal.submit("my question")
@@ -367,7 +367,7 @@ def test_the_window_is_named_and_its_name_given_back(serve: Any, open_zot: OpenZ
 
 
 def test_failed_start_restores_terminal_and_prints_reason(serve: Any, open_zot: OpenZot) -> None:
-    """iface-072: a start that fails restores the terminal and says why."""
+    """iface-072: a failed start restores the terminal and prints the reason."""
     serve([])
     terminal = open_zot("--session", "/nowhere/at/all.jsonl", wait="")
     assert terminal.wait_exit() == 1

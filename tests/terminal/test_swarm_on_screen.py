@@ -121,7 +121,7 @@ def test_only_flags_before_the_task_are_flags(swarm: SwarmHome, open_zot: OpenZo
 
 
 def test_opening_zot_starts_no_supervisor(swarm: SwarmHome, open_zot: OpenZot) -> None:
-    """Nor does looking at what has ended."""
+    """Listing ended workers starts none either."""
     id = swarm.start("say this", "--once")
     swarm.until(id, "done")
     swarm.until_nothing_runs()
@@ -165,7 +165,7 @@ def test_only_workers_of_this_conversation_are_listed(swarm: SwarmHome, open_zot
 
 
 def test_swarm_list_shows_progress_and_keys_act(swarm: SwarmHome, open_zot: OpenZot) -> None:
-    """Started, read, told more, killed, resumed and removed without leaving the list."""
+    """Workers are started, read, messaged, killed, resumed and removed without leaving the list."""
     terminal = opened(open_zot, rows=30)
     terminal.submit("/swarm")
     terminal.wait_for("no workers yet")
@@ -280,7 +280,7 @@ def test_a_worker_asks_under_its_name(swarm: SwarmHome, open_zot: OpenZot) -> No
 
 
 def test_worker_changes_are_shown_and_merged(swarm: SwarmHome, open_zot: OpenZot, zot: Zot) -> None:
-    """Also one that waits for more to do: that it was merged is recorded, and holds until it is told more."""
+    """A waiting worker can be merged; the merge is recorded until it gets a new message."""
     (zot.project / "notes.txt").unlink()
     os.rmdir(zot.project)
     repository(zot.project, {"a.txt": "a\n"})
@@ -403,7 +403,7 @@ def test_exit_leaves_workers_running_for_later_attach(swarm: SwarmHome, open_zot
 
 @pytest.mark.parametrize("how", ["ctrl+c", "sigterm", "stop"])
 def test_second_ctrl_c_or_signal_skips_exit_question(how: str, swarm: SwarmHome, open_zot: OpenZot) -> None:
-    """A second ctrl+c and a signal leave workers at work and say so; who is asked may stop them instead."""
+    """A second ctrl+c or a signal leaves workers running with a notice; the question offers to stop them."""
     terminal = opened(open_zot)
     id = start(terminal, swarm, "/swarm hang on", "hang-on")
     terminal.wait_for("swarm 1/1")

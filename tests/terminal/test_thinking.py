@@ -64,7 +64,7 @@ def test_a_thought_folds_into_one_row_and_ctrl_o_opens_it(serve: Any, open_zot: 
 
 
 def test_a_thought_between_reads_does_not_part_them(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """One row for all of them, which says how long was thought between them; one after the last has its own row."""
+    """One row for all reads, with the thinking time between them; a thought after the last has its own row."""
     for name in ("a.py", "b.py"):
         (zot.project / name).write_text("x = 1\n")
     first, second = (("read", {"path": name}) for name in ("a.py", "b.py"))

@@ -1,4 +1,4 @@
-"""The client under test of the official suite: zot's MCP host reaches ``URL``, calls every tool and completes a login."""
+"""The client under test of the official suite: zot's MCP host calls every tool and completes a login."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class SdkSuite:
         )
 
     def test_registrations_wait_for_the_ack_and_come_in_order(self, fresh: PipeHost) -> None:
-        """Commands (those of on_hello too), tools, one subscribe in the order of the wire, ready."""
+        """Commands (including those of on_hello), tools, one subscribe in wire order, ready."""
         lines = fresh.greet()[1:]
         assert b'{"type":"register_command","name":"hello-anthropic","description":"made in on_hello"}\n' in lines
         kinds = [extension_codec.decode_child(line).__class__.__name__ for line in lines]

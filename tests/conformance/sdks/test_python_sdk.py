@@ -65,7 +65,7 @@ def _plain(value: Any) -> Any:
 
 
 def test_quick_json_equals_standard_json() -> None:
-    """The SDK takes the C half of ``json`` alone; what it writes, reads and refuses must be the same."""
+    """The SDK uses only the C half of ``json``; encoding, decoding and errors must be equal."""
     (dumps, loads), (all_dumps, all_loads) = record._c_half(), record._whole()
     assert record.dumps.__qualname__ == dumps.__qualname__
     text = 'ü\u2028\ud800"\\\n\0'

@@ -63,7 +63,7 @@ async def test_a_compaction_is_a_request_like_any_other(talk: Open) -> None:
 
 
 async def test_cached_input_counts_at_its_cached_price(talk: Open) -> None:
-    """A long conversation may go on while its prompt is cached: 100,000 tokens cost three cents then, not thirty."""
+    """A long conversation may continue while its prompt is cached: 100,000 tokens cost three cents, not thirty."""
     first = CallTools([("bash", {"command": "true"})], usage=(10, 10), written=100_000)  # $0.375
     async with talk(first, Say("done"), max_cost=0.5) as (conversation, _):
         assert (await conversation.prompt("word " * 80_000)).error is None

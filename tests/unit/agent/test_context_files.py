@@ -114,7 +114,7 @@ def test_unreadable_agents_md_is_reported_without_claude_md(home: Path, project:
 
 
 def test_a_file_that_cannot_be_looked_at_is_reported(home: Path, project: Path) -> None:
-    """A bad disk left the rules of a project out of the prompt, and nobody was told."""
+    """A disk error must not silently remove a project's rules from the prompt."""
     (project / "AGENTS.md").symlink_to("AGENTS.md")
     loaded = load(project, home)
     assert loaded.parts == [] and len(loaded.problems) == 1

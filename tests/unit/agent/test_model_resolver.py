@@ -127,7 +127,7 @@ def test_unrepairable_setting_is_reported_in_the_same_line(home: Home) -> None:
 
 
 def test_only_key_selects_its_provider_without_a_notice(home: Home) -> None:
-    """engine-108: with a key for openai alone, openai and gpt-5 are used; nobody asked for another provider."""
+    """engine-108: with a key for openai alone, openai and gpt-5 are used without a notice."""
     resolved = home.resolve(OPENAI)
     assert pair(resolved) == ("openai", "gpt-5")
     assert resolved.notices == []
@@ -280,7 +280,7 @@ def test_a_stored_pair_that_disagrees_is_one_notice(home: Home) -> None:
 
 
 def test_ollama_without_a_model_asks_for_one(home: Home) -> None:
-    """iface-016: `--provider ollama` without `--model` asks for one, whatever the config says."""
+    """iface-016: `--provider ollama` without `--model` is an error, whatever the config contains."""
     home.config(provider="anthropic", model="claude-opus-4-1")
     with pytest.raises(UsageError, match=r"ollama.*--model"):
         home.resolve(provider="ollama")
@@ -514,7 +514,7 @@ def test_alias_to_unknown_model_is_an_error_naming_target(home: Home) -> None:
 
 
 def test_unique_part_of_model_id_is_resolved_with_a_notice(home: Home) -> None:
-    """A part names the one model it fits, among those of providers with a credential first."""
+    """A part selects the one matching model, first among providers with a credential."""
     resolved = home.resolve(ANTHROPIC, model="opus41")
     assert (pair(resolved), resolved.notices) == (("anthropic", "claude-opus-4-1"), ["model: claude-opus-4-1 (opus41)"])
 

@@ -30,7 +30,7 @@ async def conversation(tmp_path: Path) -> AsyncIterator[Conversation]:
 
 
 async def test_every_op_is_carried_out(conversation: Conversation) -> None:
-    """A union member that no handler and no feature knows is a bug."""
+    """A union member without a handler or feature is a bug."""
     given: dict[type, dict[str, Any]] = {
         ops.Prompt: {"message": "hello"},
         ops.Steer: {"message": "more"},

@@ -86,7 +86,7 @@ def test_every_wrong_key_has_its_own_line(tmp_path: Path) -> None:
 
 
 def test_saving_keeps_unknown_keys_and_wrong_values(tmp_path: Path) -> None:
-    """engine-244, iface-272: saving a setting keeps keys zot does not know and values it could not use."""
+    """engine-244, iface-272: saving a setting preserves unknown keys and invalid values."""
     path = write(tmp_path, {"future": {"deep": [1, None, "ü"]}, "insecure": "maybe", "provider": "openai"})
     Settings(tmp_path).save(theme="night", provider="kimi")
     assert json.loads(path.read_text()) == {

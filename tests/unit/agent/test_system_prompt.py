@@ -74,7 +74,7 @@ def test_an_unknown_directory_is_a_dot() -> None:
 
 @pytest.mark.parametrize("custom", ["You are a poet.", ""])
 def test_custom_text_replaces_the_identity_and_nothing_else(custom: str) -> None:
-    """engine-250, iface-285: a custom prompt, even an empty one, replaces the identity and keeps all other parts."""
+    """engine-250, iface-285: a custom prompt, even an empty one, replaces only the identity."""
     text = full(custom)
     assert text.startswith(custom or "Tools you can call:")
     assert "expert coding assistant" not in text

@@ -44,7 +44,7 @@ def test_it_works_without_network_and_credential(tmp_path: Path) -> None:
 
 
 def test_a_stale_cache_is_shown_and_not_refreshed(tmp_path: Path) -> None:
-    """engine-112, engine-252: a stale cache is listed as it is, and no request is sent."""
+    """engine-112, engine-252: a stale cache is listed unchanged, and no request is sent."""
     cache = {"fetched_at": "2020-01-01T00:00:00Z", "models": [{"provider": "openai", "id": "gpt-9"}]}
     (tmp_path / "models-cache.json").write_text(json.dumps(cache))
     (tmp_path / "auth.json").write_text('{"openai": {"api_key": "k"}}')

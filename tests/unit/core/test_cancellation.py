@@ -32,7 +32,7 @@ def stuck_tool(name: str = "bash") -> tuple[asyncio.Event, FakeTool]:
 
 
 async def test_cancelling_the_first_tool_prevents_the_second() -> None:
-    """engine-155: every call of the message keeps a result, and nothing follows but done."""
+    """engine-155: every call of the message has a result, and only done follows."""
     started, first = stuck_tool("bash")
     second = FakeTool("write")
     agent, _ = make_agent(calls(("bash", {}), ("write", {})), tools=[first, second])
@@ -51,7 +51,7 @@ async def test_cancelling_the_first_tool_prevents_the_second() -> None:
 
 
 async def test_abort_emits_no_error_and_one_done() -> None:
-    """engine-140: aborting emits no `error` and exactly one `done`, however often it is asked for."""
+    """engine-140: aborting emits no `error` and exactly one `done`, also when repeated."""
     pause, silent = falls_silent(TextDelta("x"))
     agent, _ = make_agent(silent)
     async with running(agent) as background:
@@ -94,7 +94,7 @@ async def test_abort_when_idle_does_nothing() -> None:
 
 
 async def test_the_task_can_go_on_after_an_abort() -> None:
-    """The cancel is taken back: what the same task awaits next is not cancelled."""
+    """The cancellation is consumed: the task's next await is not cancelled."""
     pause, silent = falls_silent()
     agent, _ = make_agent(silent, says("ok"))
 

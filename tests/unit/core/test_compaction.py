@@ -22,7 +22,7 @@ LONG = [user("one"), assistant("1"), user("two"), called("t1"), answered("t1"), 
 
 
 async def test_an_empty_transcript_is_an_error() -> None:
-    """engine-162: error, then done, and nothing is asked of the model."""
+    """engine-162: error, then done, without a model call."""
     said: list[AgentEvent] = []
     agent, client = make_agent()
     with pytest.raises(CompactionFailed, match="nothing to compact"):
@@ -61,7 +61,7 @@ async def test_compaction_focus_is_in_the_prompt() -> None:
 
 
 async def test_text_too_long_to_summarise_is_cut_until_it_fits() -> None:
-    """A text may have far more tokens than its length lets one think."""
+    """A text may have far more tokens than its length suggests."""
     long = [user("word " * 20_000), assistant("answer " * 10_000)]
     refused = ContextTooLong("fake: 400")
     inside = answer((), stop="error", error=ContextTooLong("fake: too long"))
@@ -170,7 +170,7 @@ async def test_a_failure_leaves_the_transcript_unchanged(reply: list[object]) ->
 
 
 async def test_abort_leaves_transcript_unchanged_and_ends_with_done() -> None:
-    """engine-166: aborting a compaction leaves the transcript as it was and ends with `done`."""
+    """engine-166: aborting a compaction leaves the transcript unchanged and ends with `done`."""
     pause, silent = falls_silent(TextDelta("half"))
     said: list[AgentEvent] = []
     agent, _ = make_agent(silent, messages=EXCHANGE)
@@ -190,7 +190,7 @@ async def test_abort_leaves_transcript_unchanged_and_ends_with_done() -> None:
 
 
 async def test_a_cancellation_from_outside_passes_on() -> None:
-    """engine-166: a cancellation from outside is passed on and leaves the transcript as it was."""
+    """engine-166: an outside cancellation propagates and leaves the transcript unchanged."""
     pause, silent = falls_silent()
     agent, _ = make_agent(silent, messages=EXCHANGE)
     async with asyncio.TaskGroup() as group:

@@ -100,7 +100,7 @@ async def test_thoughts_that_an_abort_cuts_off_end() -> None:
 
 
 async def test_intercepted_text_hides_thought_content() -> None:
-    """Nobody who watches text was asked about thoughts, so not a word of them is shown."""
+    """Text interceptors do not review thoughts, so none of their text is shown."""
     first, *rest = says("hi")
     guard = FakeInterceptor(text=TextVerdict())
     agent, _ = make_agent([first, ThinkingDelta("se"), ThinkingDelta("cret"), *rest], interceptors=[guard])

@@ -19,7 +19,7 @@ from zot.provider.messages import TextBlock, ToolCallBlock
 
 
 async def test_modified_arguments_reach_tool_not_transcript() -> None:
-    """engine-145: rewritten arguments reach the tool, and the transcript keeps the original ones."""
+    """engine-145: rewritten arguments reach the tool, and the transcript has the original ones."""
     tool = FakeTool()
     rewrite = FakeInterceptor(tool=ToolVerdict(args={"command": "ls -l"}))
     agent, client = make_agent(calls(("bash", {"command": "ls"})), says("ok"), tools=[tool], interceptors=[rewrite])
@@ -59,7 +59,7 @@ async def test_each_interceptor_sees_the_rewrite_of_the_one_before() -> None:
 
 
 async def test_interceptor_is_called_again_after_later_rewrite() -> None:
-    """The attack: what the first one allowed is rewritten by the second, and runs unseen."""
+    """Attack: a call allowed by the first interceptor is rewritten by the second and runs unseen."""
     first = FakeInterceptor(tool=lambda call: ToolVerdict(call.value != {"n": 2}, "not two"))
     second = FakeInterceptor(tool=ToolVerdict(args={"n": 2}))
     tool = FakeTool()
@@ -87,7 +87,7 @@ async def test_arguments_that_are_no_json_refuse_the_call() -> None:
 
 
 async def test_tool_prompt_call_carries_its_origin() -> None:
-    """The attack: a `tool_prompt` of an extension looked like a call of the model's own."""
+    """Attack: a `tool_prompt` of an extension looks like a call of the model."""
     origins: list[str] = []
 
     class Guard(FakeInterceptor):
@@ -177,7 +177,7 @@ async def test_held_back_text_comes_as_one_delta_before_usage() -> None:
 
 
 async def test_a_suppressed_message_is_in_the_transcript_only() -> None:
-    """engine-150: a suppressed message is kept in the transcript and emitted nowhere."""
+    """engine-150: a suppressed message is in the transcript and in no event."""
     agent, _ = make_agent(says("secret"), interceptors=[FakeInterceptor(text=TextVerdict(False))])
     _, said = await heard(agent)
     assert words(said) == ["user_message", "turn_start", "assistant_start", "usage", "turn_end", "done"]
@@ -237,7 +237,7 @@ async def test_failing_interceptor_denies_and_is_reported_once() -> None:
 
 
 async def test_abort_while_result_is_reviewed_keeps_the_result() -> None:
-    """A finished call is recorded as finished, although an interceptor still looks at its result."""
+    """A finished call is recorded as finished while an interceptor still reviews its result."""
     waiting = asyncio.Event()
 
     class Slow(Interceptor):

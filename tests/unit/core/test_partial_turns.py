@@ -75,7 +75,7 @@ async def test_held_back_text_stays_hidden_after_an_abort() -> None:
 
 @pytest.mark.parametrize("stop", ["length", "error"])
 async def test_a_call_that_will_not_run_is_stripped_and_its_text_kept(stop: StopReason) -> None:
-    """engine-154: an answer cut by its limit or by an error keeps its text and loses the call that will not run."""
+    """engine-154: an answer cut by its limit or by an error preserves its text without the unfinished call."""
     tool = FakeTool()
     agent, client = make_agent(calls(("bash", {}), text="let me", stop=stop), says("ok"), tools=[tool])
     outcome, said = await heard(agent)

@@ -41,7 +41,7 @@ async def test_all_calls_are_announced_before_any_tool_runs() -> None:
 
 
 async def test_unknown_tool_is_an_error_result_and_run_continues() -> None:
-    """engine-143: an unknown tool is an error result, and the run goes on."""
+    """engine-143: an unknown tool is an error result, and the run continues."""
     agent, _ = make_agent(calls(("nonesuch", {})), says("ok"))
     outcome, said = await heard(agent)
     [(_, is_error, text)] = results(said)

@@ -74,7 +74,7 @@ def test_a_schema_that_refers_to_itself_ends() -> None:
 
 
 def test_fields_required_by_providers_are_added() -> None:
-    """ext-058: a whole schema is passed on as it is."""
+    """ext-058: a complete schema is passed on unchanged."""
     assert completed(SCHEMA) == SCHEMA
     assert completed(None) == completed({}) == {"type": "object", "properties": {}}
     assert completed({"properties": {"a": True}}) == {"properties": {"a": True}, "type": "object"}

@@ -33,7 +33,7 @@ def test_log_is_private_and_run_begins_with_header(log: LogFile, tmp_path: Path)
 
 
 def test_child_stderr_is_logged_byte_for_byte(log: LogFile) -> None:
-    """ext-101: the child's stderr is kept byte for byte between the host's own lines."""
+    """ext-101: the child's stderr is logged byte for byte between the host's lines."""
     log.write("one\ntwo")
     log.append(b"\xffraw")
     log.write("three")
@@ -66,7 +66,7 @@ def test_only_one_rotated_file_exists(log: LogFile) -> None:
 
 
 def test_huge_log_is_truncated_to_its_end(log: LogFile, tmp_path: Path) -> None:
-    """It was copied whole, gigabytes at the start of zot; what a killed zot left of a rotation is cleaned up."""
+    """Copying it whole would delay the start; leftovers of a killed rotation are removed."""
     os.truncate(log.path, 3_000_000_000)
     leftover = old(log).with_name(f".{old(log).name}.tmp")
     leftover.write_text("of a killed zot")

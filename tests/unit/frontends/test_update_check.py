@@ -75,7 +75,7 @@ async def test_without_update_url_no_request_and_no_file(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("version", ["", "dev", "0.0.0", "0.0.0 (abc1234, today)"])
 async def test_a_development_version_never_asks(tmp_path: Path, feed: FakeFeed, version: str) -> None:
-    """engine-245: a development version never asks for updates."""
+    """engine-245: a development version never checks for updates."""
     feed.releases["/latest"] = {"tag_name": "v9.0.0"}
     assert await find(UpdateCheck(tmp_path, version, feed.url)) is None
     assert feed.asked == []
@@ -90,7 +90,7 @@ async def test_the_environment_can_switch_the_check_off(
 
 
 async def test_a_newer_release_is_reported_and_kept_for_twelve_hours(tmp_path: Path, feed: FakeFeed) -> None:
-    """engine-246: a newer release is reported, and asked for only once in twelve hours."""
+    """engine-246: a newer release is reported, and requested only once in twelve hours."""
     feed.releases["/latest"] = {"tag_name": "v1.0.10", "html_url": "https://example.org/r"}
     for _ in range(3):
         assert await find(UpdateCheck(tmp_path, "1.0.9", feed.url)) == Update("1.0.10", "https://example.org/r")
@@ -99,7 +99,7 @@ async def test_a_newer_release_is_reported_and_kept_for_twelve_hours(tmp_path: P
 
 
 async def test_cache_is_used_only_if_fresh_and_for_this_version(tmp_path: Path, feed: FakeFeed) -> None:
-    """engine-246: the cached answer serves only while it is fresh, meant for this version, and names a newer one."""
+    """engine-246: the cached answer is used only while it is fresh, for this version, and names a newer one."""
     feed.releases["/latest"] = {"tag_name": "v1.0.0"}
     assert await find(UpdateCheck(tmp_path, "1.0.0", feed.url)) is None
     assert await find(UpdateCheck(tmp_path, "1.0.0", feed.url)) is None

@@ -123,7 +123,7 @@ def test_models_json_adds_a_new_id_with_source_user(tmp_path: Path) -> None:
 
 
 def test_override_preserves_fields_it_does_not_name(tmp_path: Path) -> None:
-    """engine-098: an override of the context window keeps the catalogue's prices and all else it does not name."""
+    """engine-098: an override of the context window preserves the catalogue's prices and all other fields."""
     catalog = with_models(tmp_path, openai={"models": [{"id": "gpt-5.5", "contextWindow": 9000}]})
     row = found(catalog, "gpt-5.5")
     assert (row.context_window, row.price_input, row.max_output, row.name) == (9000, 2.5, 128_000, "GPT-5.5")
@@ -260,7 +260,7 @@ def test_a_provider_that_cannot_work_is_a_problem(tmp_path: Path, key: str, entr
 
 
 def test_cache_confirms_models_and_preserves_prices(tmp_path: Path) -> None:
-    """engine-105: a model seen live is no longer marked as speculative and keeps its prices."""
+    """engine-105: a model seen live is no longer marked as speculative, and its prices stay."""
     models = [{"provider": "openai", "id": "gpt-5.5", "display_name": "GPT-5.5 (live)"}]
     write(tmp_path, "models-cache.json", {"fetched_at": "2020-01-01T00:00:00Z", "models": models})
     row = found(Catalog(tmp_path), "gpt-5.5")
@@ -290,7 +290,7 @@ def test_user_rows_win_over_the_cache(tmp_path: Path) -> None:
 
 
 def test_refresh_preserves_user_rows_and_builtin_table(tmp_path: Path) -> None:
-    """engine-102: a refresh keeps the user's rows and never changes the built-in table."""
+    """engine-102: a refresh preserves the user's rows and never changes the built-in table."""
     catalog = with_models(tmp_path, openai={"models": [{"id": "gpt-5", "name": "mine"}, {"id": "own"}]})
     catalog.learn([CachedModel(provider="openai", id=name, display_name="L") for name in ("gpt-5", "gpt-5.5", "gpt-9")])
     assert found(catalog, "gpt-5").name == "mine"

@@ -248,7 +248,7 @@ async def test_cancelling_a_refresh_passes(tmp_path: Path, server: ModelListServ
 
 
 def test_only_providers_with_a_key_are_queried(tmp_path: Path) -> None:
-    """engine-252, engine-101: a provider without a credential is not asked for its models."""
+    """engine-252, engine-101: a provider without a credential is not queried for its models."""
     store = AuthStore(tmp_path)
     store.set_api_key("groq", "g")
     found = targets(PROVIDERS.values(), store, {"OPENAI_API_KEY": "o"})
@@ -430,7 +430,7 @@ async def test_local_server_is_queried_for_tool_support(
 
 
 async def test_local_server_is_queried_in_every_run(server: ModelListServer, pool: HttpPool, tmp_path: Path) -> None:
-    """It may have been started anew with another window."""
+    """It may have been restarted with another window."""
     here = msgspec.structs.replace(PROVIDERS["vllm"], base_url=f"{server.base}/v1")
     for window in (4096, 8192):
         server.answer = lambda target, headers, size=window: (200, {"data": [{"id": "m", "max_model_len": size}]})

@@ -222,7 +222,7 @@ def test_other_statuses_are_final(status: int) -> None:
 
 
 def test_ten_attempts_in_three_minutes_with_doubling_waits() -> None:
-    """engine-013, with more patience than it asks for: nine waits, then no more."""
+    """engine-013, with a larger limit: nine waits, then no more."""
     error = Overloaded("x", retryable=True)
     waits = [wait(error, failed) for failed in range(1, 11)]
     assert waits == [0.5, 1, 2, 4, 8, 16, 32, 60, 60, None]
@@ -312,7 +312,7 @@ def test_retry_after_reads_an_http_date() -> None:
     ],
 )
 def test_a_date_no_calendar_holds_is_no_date(date: str) -> None:
-    """The attack: a date the library's parser has words of its own for."""
+    """Attack: a date that the library's parser rejects with an unusual error."""
     assert retry_after({"retry-after": date}, NOW) is None
 
 

@@ -154,7 +154,7 @@ async def test_two_503_then_200_is_a_success_after_three_requests(pool: HttpPool
 
 
 async def test_permanent_503_is_an_error_after_three_requests(pool: HttpPool) -> None:
-    """engine-009, engine-016: a server that always answers 503 is asked three times; the error has the status and the
+    """engine-009, engine-016: a server that always answers 503 gets three requests; the error has the status and the
     trimmed body.
     """
     with FakeModelServer([Refuse(503, " the body \n")], repeat=True) as server:
@@ -274,7 +274,7 @@ async def test_the_waits_are_real(pool: HttpPool) -> None:
 
 
 async def test_a_storm_of_two_minutes_is_outlasted(pool: HttpPool) -> None:
-    """The defaults, with a clock that moves when somebody waits: 529 for 120 s, then an answer."""
+    """The defaults with a clock that advances during waits: 529 for 120 s, then an answer."""
     now = 0.0
 
     async def sleep(seconds: float) -> None:
@@ -340,9 +340,7 @@ async def test_cancelling_during_a_wait_returns_promptly(pool: HttpPool) -> None
 
 
 async def test_connection_refused_is_retried_and_named(pool: HttpPool) -> None:
-    """engine-015, engine-016: a refused connection is tried again, and the final error names the address and what to
-    do.
-    """
+    """engine-015, engine-016: a refused connection is retried, and the final error names the URL and the fix."""
     async with FakeHttpServer() as gone:
         pass
     notices: list[StreamEvent] = []
@@ -415,7 +413,7 @@ async def test_bytes_without_events_count_as_silence(pool: HttpPool) -> None:
 
 @pytest.mark.parametrize("event", [b"data: {}\n\n", b"event: x\n\n", b"data: []\n\n", b"event: ping\ndata: {}\n\n"])
 async def test_empty_events_count_as_silence(pool: HttpPool, event: bytes) -> None:
-    """The attack: a server that sends events without content, so that a run hangs for good."""
+    """Attack: a server sends events without content, so that a run hangs."""
     raw = Raw(200, {"content-type": "text/event-stream"}, [event] * 200)
     events, _ = await outcome([Slow(raw, 0.01)], pool, silence_s=0.2)
     assert str(finished(events).error) == "fake: no event for 0.2 s (timeout)"
@@ -437,7 +435,7 @@ async def test_empty_events_count_as_silence(pool: HttpPool, event: bytes) -> No
 async def test_signs_of_life_are_not_an_answer(
     pool: HttpPool, dialect: Dialect, path: str, event: str | bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The attack: events that are well formed and add nothing, for ever."""
+    """Attack: endless events that are well formed and add nothing."""
     monkeypatch.setattr("zot.provider.http_client._KEEP_ALIVES", 3)  # so that a busy machine's pauses are no silence
     sent = event if isinstance(event, bytes) else f"data: {event}\n\n".encode()
     raw = Raw(200, {"content-type": "text/event-stream"}, [sent] * 4000)
@@ -447,7 +445,7 @@ async def test_signs_of_life_are_not_an_answer(
 
 
 async def test_an_event_of_endless_lines_ends_the_call(pool: HttpPool) -> None:
-    """The attack: `data:` lines without bytes and without an end, which no limit of bytes stops."""
+    """Attack: endless `data:` lines without bytes, which no limit of bytes stops."""
     raw = Raw(200, {"content-type": "text/event-stream"}, [b"data:\n" * 10_000] * 50)
     events, _ = await outcome([raw], pool)
     assert "more than 100,000 lines" in str(finished(events).error)
@@ -516,7 +514,7 @@ async def test_unusable_base_url_is_a_provider_error(pool: HttpPool) -> None:
 
 @every_dialect
 async def test_refusal_words_reach_the_user(pool: HttpPool, dialect: Dialect, path: str) -> None:
-    """engine-258: the words of a refusal are shown and kept, in every dialect."""
+    """engine-258: the text of a refusal is shown and stored, in every dialect."""
     with FakeModelServer([Stop(Say("I will not do that"), "refusal")]) as server:
         events = await events_of(client(server.url + path, pool, dialect))
     assert text_of(events) == "I will not do that" == finished(events).message.text()

@@ -54,7 +54,7 @@ def test_a_small_image_passes_as_the_same_object() -> None:
     [((4000, 1000), (2000, 500)), ((1500, 6000), (500, 2000)), ((9000, 1), (2000, 1)), ((2000, 2000), (2000, 2000))],
 )
 def test_the_longest_side_becomes_2000(sides: tuple[int, int], expected: tuple[int, int]) -> None:
-    """engine-054, engine-055: a PNG whose longer side exceeds 2000 pixels is scaled to 2000 and keeps its shape."""
+    """engine-054, engine-055: a PNG whose longer side exceeds 2000 pixels is scaled to 2000 and preserves its shape."""
     block = fitted(ImageBlock("image/png", picture("PNG", *sides)), IMAGE_LIMIT)
     assert (block.mime_type, sniff(block.data), size(block)) == ("image/png", "image/png", expected)
 

@@ -75,7 +75,7 @@ def keyless(text: str) -> bool:
     ids=["refusal", "notice", "redirect", "encoded redirect", "page", "content type", "cut body", "code"],
 )
 async def test_key_echoed_in_page_redirect_or_error_is_redacted(pool: HttpPool, turn: Refuse | Raw) -> None:
-    """The attack: a server, or somebody in its place, writes the key into what is shown and stored as an error."""
+    """Attack: a server or a middleman writes the key into the shown and stored error."""
     with FakeModelServer([turn], repeat=True) as server:
         text = await told(server.url, pool)
     assert keyless(text) and "sk-live%2F" not in text

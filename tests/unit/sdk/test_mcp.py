@@ -58,7 +58,7 @@ async def test_server_tool_is_called_and_server_is_reported(serve: Serve, embed:
 
 
 async def test_hooks_bind_a_programs_runtime(serve: Serve, embed: Embed, tmp_path: Path) -> None:
-    """The user's own run as they are; those of a project nobody trusted do not, and that is a notice."""
+    """The user's hooks run; those of an untrusted project do not, with a notice."""
     (tmp_path / "home").mkdir(exist_ok=True)
     hook = {"type": "command", "command": "echo not from here >&2; exit 2"}
     hooks = {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}}

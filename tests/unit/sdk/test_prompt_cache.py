@@ -82,7 +82,7 @@ async def test_compaction_keeps_tools_and_system_prompt_in_the_cache(serve: Serv
 
 
 async def test_cache_expires_after_five_minutes(serve: Serve, embed: Embed) -> None:
-    """The fake holds the provider's rules: else the figures above would say little."""
+    """The fake follows the provider's rules, which the figures above depend on."""
     provider = FakeCachingProvider()
     async with embed(serve(*provider.answering([Say("a"), Say("b"), Say("c")]))) as zot:
         await zot.ask("x" * 8000)

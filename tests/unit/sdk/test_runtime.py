@@ -53,7 +53,7 @@ async def test_prompt_streams_typed_events_and_ends_after_done(serve: Serve, emb
 
 
 async def test_events_have_the_shape_of_the_wire(serve: Serve, embed: Embed) -> None:
-    """What the SDK hands out, written down, is read back by ``decode`` as the same values."""
+    """Events of the SDK, encoded, are decoded by ``decode`` as equal values."""
     async with embed(serve(CallTools([("bash", {"command": "echo one"})], "Let me look."), Say("one"))) as zot:
         events = await read(zot.prompt("hi"))
     assert [decode(msgspec.json.encode(event)) for event in events] == events

@@ -32,7 +32,7 @@ def test_a_new_file_gets_the_mode_of_the_umask(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", [0o600, 0o755, 0o664])
 def test_an_existing_file_keeps_its_mode(tmp_path: Path, mode: int) -> None:
-    """engine-209: replacing an existing file keeps its mode."""
+    """engine-209: replacing an existing file preserves its mode."""
     file = tmp_path / "f"
     file.write_bytes(b"old")
     file.chmod(mode)
@@ -55,7 +55,7 @@ def test_a_dangling_symlink_creates_its_target(tmp_path: Path) -> None:
 
 
 def test_a_reader_sees_the_old_or_the_new_content_never_a_part(tmp_path: Path) -> None:
-    """engine-209: the open descriptor keeps the old file whole, because the new one is another."""
+    """engine-209: an open descriptor still has the whole old file, because the new one is another."""
     file = tmp_path / "f"
     file.write_bytes(b"old" * 1000)
     with file.open("rb") as reader:
@@ -126,7 +126,7 @@ def give_away(*paths: Path) -> None:
 
 
 def test_a_write_protected_file_is_refused(public_path: Path) -> None:
-    """Renaming over it would be allowed, but is not what its owner meant."""
+    """Renaming over it would be possible, but would circumvent its permissions."""
     file = public_path / "f"
     file.write_bytes(b"old")
     file.chmod(0o444)

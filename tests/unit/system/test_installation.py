@@ -92,7 +92,7 @@ def test_unrecorded_copy_is_reported(prefix: Path) -> None:
 
 
 def test_unrelated_package_of_same_name_is_never_named(prefix: Path) -> None:
-    """The public `zot` in the same environment has records, too."""
+    """The public `zot` in the same environment also has records."""
     other = prefix / "lib/python3/site-packages/zot-0.1.3.dist-info"
     other.mkdir()
     (other / "METADATA").write_text("Metadata-Version: 2.4\nName: zot\nVersion: 0.1.3\n")

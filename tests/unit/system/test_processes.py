@@ -67,7 +67,7 @@ async def test_stop_ends_background_children_and_detached_ones() -> None:
 
 
 async def test_stop_finds_a_child_without_the_mark_through_its_parent() -> None:
-    """``env -i setsid`` leaves session, group and environment; only its parent still tells of it."""
+    """``env -i setsid`` leaves session, group and environment; only its parent identifies it."""
     with Output("env -i /usr/bin/setsid /bin/sleep 100 & echo $!; wait") as child:
         pid = await child.number()
         await child.tree.stop()
@@ -125,7 +125,7 @@ async def test_a_tree_that_is_over_leaves_nothing() -> None:
 
 
 async def test_finished_background_tree_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its number may pass to a stranger, and whoever is in a known group is killed with zot."""
+    """Its process id may be reused, and members of a known group are killed with zot."""
     known = processes._children()
     monkeypatch.setattr(known, "_adopts", True)  # as in zot itself
     with Output("sleep 0.3 & echo $!") as child:
@@ -216,7 +216,7 @@ def test_nothing_survives_sigkill_of_zot() -> None:
 
 
 def test_children_left_in_the_background_die_with_zot() -> None:
-    """Of a quick command that redirected its children's output: no group is left to see, the mark tells."""
+    """A quick command that redirected its children's output: no group remains, the mark identifies them."""
     command = "sleep 100 >/dev/null 2>&1 & echo $!; (setsid sh -c 'echo $$; exec sleep 100 >/dev/null 2>&1' &)"
     with zot(command) as process:
         pids = [int(word) for word in lines(process, 2)]
@@ -249,7 +249,7 @@ def test_process_table_contains_this_process() -> None:
 
 
 def test_ps_reports_parents_and_groups_without_proc(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The way of macOS, run here: POSIX options only. Its rows give the command, and the group for the session."""
+    """The macOS implementation, run here: POSIX options only, with the group as the session."""
     monkeypatch.setattr("zot.system.process_table._PROC", "/nonexistent")
     me = snapshot()[os.getpid()]
     assert (me.parent, me.group) == (os.getppid(), os.getpgid(0))

@@ -72,7 +72,7 @@ def test_a_non_png_is_never_sent_raw_to_kitty() -> None:
 
 
 def test_kitty_gets_the_picture_in_chunks_over_reserved_rows() -> None:
-    """iface-118, iface-120: kitty gets the image in chunks, drawn over rows kept free for it."""
+    """iface-118, iface-120: kitty gets the image in chunks, drawn over reserved rows."""
     import random
 
     noise = png(2, 2) + random.Random(1).randbytes(9000)

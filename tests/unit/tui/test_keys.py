@@ -122,7 +122,7 @@ def test_property_no_key_carries_a_control_character_as_text(data: bytes) -> Non
 
 
 def test_thousand_escapes_are_decoded_and_next_key_works() -> None:
-    """They were read by recursion: the decoder failed, kept them, and failed again at every later key."""
+    """Recursive decoding would fail, and fail again at every later key."""
     decoder = KeyDecoder()
     keys = decoder.feed(b"\x1b" * 1000) + decoder.flush()
     assert [key.name for key in keys] == ["esc"] * 1000

@@ -53,8 +53,8 @@ def test_property_screen_shows_settled_rows_once_then_region(
 def test_property_frame_never_erases_scrollback_or_leaves_main(
     frames: list[tuple[list[str], list[str]]],
 ) -> None:
-    """iface-070, iface-074, iface-075: no frame erases scrollback, leaves the main screen or asks for the mouse; all
-    are synchronised.
+    """iface-070, iface-074, iface-075: no frame erases scrollback, leaves the main screen or enables the mouse; all are
+    synchronised.
     """
     emulator = Emulator()
     for new, live in frames:

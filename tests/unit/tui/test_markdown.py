@@ -65,7 +65,7 @@ end"""
 @settings(max_examples=60)
 @given(st.lists(st.integers(1, 30), max_size=60))
 def test_property_streamed_rows_equal_finished_text(sizes: list[int]) -> None:
-    """iface-084: however a message is cut into deltas, its rows are those of the finished text."""
+    """iface-084: a message split into any deltas has the rows of the finished text."""
     assert streamed(SAMPLE, sizes) == render(SAMPLE, DARK, 60)
 
 
@@ -97,7 +97,7 @@ def test_property_any_text_streams_to_the_rows_it_ends_with(text: str, size: int
 
 @given(st.text(alphabet="ab*_`~[]()#|-> \n日👩", max_size=80), st.integers(4, 30))
 def test_property_no_row_exceeds_width(text: str, width: int) -> None:
-    """iface-076: no row is wider than asked, with wide characters and emoji too."""
+    """iface-076: no row exceeds the width, also with wide characters and emoji."""
     if "|" not in text:  # a table has a narrowest width of its own
         assert all(cells(row) <= width for row in render(text, DARK, width))
 
@@ -131,7 +131,7 @@ def test_a_long_open_fence_settles_line_by_line() -> None:
 
 
 def test_wide_table_wraps_cells_and_aligns_pipes() -> None:
-    """iface-089: a table too wide for the screen wraps its cells and keeps its pipes aligned."""
+    """iface-089: a table too wide for the screen wraps its cells and aligns its pipes."""
     rows = plain("| name | what it is |\n|---|---|\n| a | " + "long words here " * 6 + "|", 40)
     assert all(len(row) <= 40 for row in rows)
     pipes = {tuple(i for i, c in enumerate(row) if c in "│├┼┤") for row in rows}

@@ -50,7 +50,7 @@ def behind(theme: Theme, role: str) -> list[Rgb]:
 
 @pytest.mark.parametrize(("path", "ground"), EACH)
 def test_every_role_can_be_read_on_its_ground(path: Path, ground: Background) -> None:
-    """4.5 to 1, hints and frames 3 to 1; where the terminal chooses the colours, 3 to 1 with those of xterm."""
+    """4.5 to 1, hints and frames 3 to 1; where the terminal chooses the colours, 3 to 1 with xterm's."""
     theme, _ = apply(read(path), ground, "true")
     hard: list[str] = []
     for role in TEXTS:

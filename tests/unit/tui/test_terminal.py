@@ -33,7 +33,7 @@ def reflows(environ: dict[str, str], *answers: str) -> bool:
 
 
 def test_reflow_is_detected_from_terminal_reply() -> None:
-    """A terminal that answers breaks them; xterm, screen and what answers nothing cut them."""
+    """A terminal that replies reflows rows; xterm, screen and terminals without a reply cut them."""
     plain = {"TERM": "xterm-256color"}
     assert not reflows(plain)
     assert reflows(plain, "[?62;4c")

@@ -27,7 +27,7 @@ def theme(raw: dict[str, Any], ground: Background = "dark") -> Theme:
 
 @pytest.mark.parametrize("raw", [{"accent": 5}, {"colors": {"accent": 5}}, {"colors": {"dark": {"accent": 5}}}])
 def test_overriding_one_colour_keeps_all_others(raw: dict[str, Any]) -> None:
-    """iface-219: a theme that sets only `accent`, in whichever place, keeps all other colours."""
+    """iface-219: a theme that sets only `accent`, at any place, preserves all other colours."""
     made, plain = theme(raw), built_in("dark", "true")
     assert made.colour_of("accent") == Colour(index=5)
     others = [role.key for role in ROLES if role.key != "accent"]
@@ -64,7 +64,7 @@ def test_the_section_of_the_background_wins_over_the_shared_sets() -> None:
 
 
 def test_malformed_json_is_a_problem_and_nothing_more(tmp_path: Path) -> None:
-    """iface-225: a malformed theme file is reported and does no other harm."""
+    """iface-225: a malformed theme file is reported and otherwise harmless."""
     path = tmp_path / "bad.json"
     path.write_text("{ not json")
     assert "not JSON" in read(path).problem
@@ -181,7 +181,7 @@ def test_derived_keys_follow_until_they_are_named() -> None:
 
 
 def test_no_color_removes_colours_and_selection_stays_visible() -> None:
-    """iface-235: `NO_COLOR` removes all colours, and a selected row can still be told apart."""
+    """iface-235: `NO_COLOR` removes all colours, and a selected row is still visible."""
     made = built_in("dark", colour.depth_of({"NO_COLOR": "1", "TERM": "xterm"}))
     assert made.paint("accent", "x") == "x"
     assert made.paint("accent", "x", bold=True) == "\x1b[1mx\x1b[0m"

@@ -110,7 +110,7 @@ def test_a_unified_diff_is_numbered_from_its_hunk_headers() -> None:
 
 @given(st.text(alphabet="ab日é ", max_size=60), st.text(alphabet="ab日 ", max_size=30), st.integers(1, 100))
 def test_property_a_call_is_one_row_that_fits_and_is_not_padded(subject: str, told: str, width: int) -> None:
-    """iface-106: a call's row is within the width, whatever it says, and ends with its text."""
+    """iface-106: a call's row is within the width, for any content, and ends with its text."""
     head = CallHead("done", "Ran", subject, ((told, "muted"),) if told else (), "ext", (3, 1))
     row = head_row(THEME, head, width)
     assert cells(row) <= width
@@ -130,7 +130,7 @@ def test_a_body_is_indented_by_spaces_alone() -> None:
 
 @pytest.mark.parametrize(("count", "shown"), [(12, 12), (13, 11), (100, 11)])
 def test_long_body_shows_first_rows_and_hidden_count(count: int, shown: int) -> None:
-    """iface-099: a long body shows some rows and says how many are hidden."""
+    """iface-099: a long body shows some rows and the number of hidden ones."""
     rows = folded(THEME, [f"row {i}" for i in range(count)], 10)
     assert len(rows) == shown
     if count > 12:
@@ -138,7 +138,7 @@ def test_long_body_shows_first_rows_and_hidden_count(count: int, shown: int) -> 
 
 
 def test_where_the_end_matters_the_last_rows_are_kept() -> None:
-    """iface-099: where the end matters the last rows are kept and the first hidden."""
+    """iface-099: where the end matters the last rows are shown and the first hidden."""
     rows = folded(THEME, [f"row {i}" for i in range(40)], 10, tail=True)
     assert "30 earlier" in visible(rows[0])
     assert rows[-1] == "row 39"
@@ -167,7 +167,7 @@ def test_a_difference_in_a_code_block_has_the_colours_of_an_edit() -> None:
 
 @pytest.mark.parametrize("row", ["no sign", "\tx", "9", "é"])
 def test_rows_of_an_edit_that_are_none_are_shown_as_they_are(row: str) -> None:
-    """The attack: a session whose result of `edit` is any text ended the screen that resumed it."""
+    """Attack: a session whose result of `edit` is arbitrary text must not end the screen."""
     theme = built_in()
     for lines in (diff.unnumbered([row]), diff.numbered([row], [(1, 1)])):
         [shown] = diff.render(lines, theme, Highlighter(theme), "python", 40)
@@ -175,5 +175,5 @@ def test_rows_of_an_edit_that_are_none_are_shown_as_they_are(row: str) -> None:
 
 
 def test_a_hunk_that_begins_nowhere_is_no_hunk() -> None:
-    """The attack: a line number of 5,000 digits in a tool's output."""
+    """Attack: a line number of 5,000 digits in a tool's output."""
     assert diff.unified("--- a\n+++ b\n@@ -" + "9" * 5000 + " +1 @@\n+x") is None

@@ -39,7 +39,7 @@ def test_a_text_takes_the_cells_a_terminal_gives_it(text: str, width: int) -> No
 
 @given(LINES, st.integers(1, 20))
 def test_property_wrapped_row_does_not_exceed_width(text: str, width: int) -> None:
-    """iface-076: no row of a wrapped line is wider than asked."""
+    """iface-076: no row of a wrapped line exceeds the width."""
     assert all(cells(row) <= width for row in wrap(text, width))
 
 
@@ -103,7 +103,7 @@ def test_a_closing_mark_begins_a_row_that_has_no_room_for_more() -> None:
 
 
 def test_cjk_width_equals_unicode_tables() -> None:
-    """Every character of the short cut is two cells and a cluster of its own."""
+    """Every character of the shortcut is two cells and its own cluster."""
     from wcwidth import iter_graphemes, wcswidth
 
     simple = re.compile(f"[{width.TWO_CELLS}]")
@@ -137,7 +137,7 @@ def test_a_mark_on_a_wide_character_joins_it() -> None:
     ids=["tones", "joiners", "flags", "keycaps", "hearts", "vowel signs", "prefixes"],
 )
 def test_no_emoji_makes_a_row_wider_than_the_screen(text: str) -> None:
-    """The attack: clusters whose parts are wider together, or alone, than they were measured."""
+    """Attack: clusters whose parts are wider together, or alone, than measured."""
     for columns in (2, 3, 7, 10, 40):
         for indent in ("", "  "):
             assert all(cells(row) <= columns for row in wrap(text * 30, columns, indent))

@@ -110,7 +110,7 @@ async def test_a_command_with_a_nul_is_an_error(bash: Tool, run: Run) -> None:
 
 
 async def test_timeout_kills_whole_group_and_is_reported(bash: Tool, run: Run) -> None:
-    """engine-220: a background child, one in a session of its own, and the shell."""
+    """engine-220: a background child, one in its own session, and the shell."""
     result = await run(bash, command="sleep 100 & echo $!; setsid sleep 100 & echo $!; wait", timeout=1)
     text = text_of(result)
     assert "[timed out after 1s: the command and all it started were killed]\n[exit -1]" in text
@@ -135,7 +135,7 @@ def test_timeouts_have_a_default_and_a_maximum(workspace: Workspace) -> None:
 
 
 async def test_cancelling_the_call_kills_the_tree(bash: Tool) -> None:
-    """iface-042: what SIGINT does to a running command is to cancel its call."""
+    """iface-042: SIGINT during a command cancels its call."""
     pids: list[int] = []
     started = asyncio.Event()
 
@@ -169,7 +169,7 @@ async def test_background_child_with_pipe_does_not_delay_result(bash: Tool, run:
 
 
 async def test_background_child_without_pipe_returns_at_once(bash: Tool, run: Run) -> None:
-    """engine-221: a background process does not hold up the result, which says that it still runs."""
+    """engine-221: a background process does not delay the result, which mentions it."""
     started = time.monotonic()
     text = text_of(await run(bash, command="sleep 100 >/dev/null 2>&1 & echo $!"))
     assert time.monotonic() - started < 0.9
@@ -215,7 +215,7 @@ async def test_truncated_output_is_whole_in_a_private_file(bash: Tool, run: Run)
 
 
 async def test_a_flood_costs_neither_memory_nor_the_loop(bash: Tool, run: Run) -> None:
-    """100 MB of output: never 50 ms of work before the loop goes on, under 8 MB more memory, thinned progress.
+    """100 MB of output: never 50 ms of work before the loop continues, under 8 MB more memory, thinned progress.
 
     The lag is counted in the thread's own time, so that a busy machine cannot fail it; 8 ms of wall time were measured.
     """

@@ -67,7 +67,7 @@ async def test_two_edits_apply_to_the_original(edit: Tool, run: Run, tmp_path: P
 async def test_an_edit_that_does_not_fit_fails_and_changes_nothing(
     edit: Tool, run: Run, tmp_path: Path, edits: list[dict[str, str]], told: str
 ) -> None:
-    """engine-211: empty, identical, missing and ambiguous text; all faults are told at once"""
+    """engine-211: empty, identical, missing and ambiguous text; all faults are reported at once."""
     (tmp_path / "f").write_text("x x abc\nx\n")
     with pytest.raises(ToolError) as caught:
         await run(edit, path="f", edits=edits)
@@ -84,7 +84,7 @@ async def test_overlapping_matches_count(edit: Tool, run: Run, tmp_path: Path) -
 
 
 async def test_overlapping_spans_fail(edit: Tool, run: Run, tmp_path: Path) -> None:
-    """engine-212: two edits that overlap fail, and the message says how to mend them."""
+    """engine-212: two edits that overlap fail, and the message has the fix."""
     (tmp_path / "f").write_text("one two three")
     with pytest.raises(ToolError, match="edits 1 and 2 overlap; merge"):
         await run(edit, path="f", edits=[change("two three", "x"), change("one two", "y")])

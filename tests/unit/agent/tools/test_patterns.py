@@ -40,7 +40,7 @@ def test_property_linear_matcher_equals_backtracking(pieces: list[str], path: st
     [("*a" * 200 + "*b", "a" * 4000), ("**/a/" * 100 + "b", "a/" * 2000), ("**/*a*a*a*a*b/" * 20 + "c", "aaaa/" * 800)],
 )
 def test_a_pattern_made_to_freeze_is_matched_in_one_walk(pattern: str, path: str) -> None:
-    """``*a*a*…*b`` in an ignore file or a glob froze the terminal and RPC for good."""
+    """``*a*a*…*b`` in an ignore file or a glob must not freeze the terminal or RPC."""
     compiled = re.compile(regex_of(pattern), re.DOTALL)
     started = time.process_time()
     assert not compiled.fullmatch(path)
@@ -53,7 +53,7 @@ def test_a_pattern_made_to_freeze_is_matched_in_one_walk(pattern: str, path: str
     ids=["braces", "letters", "nested braces", "classes"],
 )
 def test_hostile_ignore_file_is_matched_within_a_time_limit(line: str) -> None:
-    """The attack: 250 KB of lines whose expressions took minutes to make and seconds for each name."""
+    """Attack: 250 KB of lines whose expressions take minutes to compile and seconds to match."""
     lines = [f"{line}{number}" for number in range(2_000)]
     started = time.process_time()
     rules = Rules("/p", lines[: (256 << 10) // len(line)])
@@ -93,7 +93,7 @@ def deep(root: Path, levels: int = 1_500) -> None:
 
 
 def test_a_tree_deeper_than_calls_can_be_is_walked(tmp_path: Path) -> None:
-    """The attack: a clone of 1,500 directories, each in the other, of which no file was listed."""
+    """Attack: a clone of 1,500 nested directories."""
     deep(tmp_path)
     (tmp_path / "top.txt").touch()
     found = list(walk(str(tmp_path)))

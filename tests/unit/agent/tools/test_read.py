@@ -28,7 +28,7 @@ def details(result: ToolResult) -> dict[str, object]:
 
 
 async def test_text_comes_raw_without_line_numbers(read: Tool, run: Run, tmp_path: Path) -> None:
-    """engine-201: a text file comes back as it is, without line numbers."""
+    """engine-201: a text file is returned unchanged, without line numbers."""
     (tmp_path / "f").write_text("one\n  two\n\nfour\n")
     result = await run(read, path="f")
     assert text_of(result) == "one\n  two\n\nfour\n"
@@ -90,7 +90,7 @@ async def test_a_pipe_is_refused_and_does_not_hang(read: Tool, run: Run, tmp_pat
 
 
 async def test_read_2000_lines_ends_with_a_continue_note(read: Tool, run: Run, tmp_path: Path) -> None:
-    """engine-205: the output stops at 2000 lines with a note that says how to read on."""
+    """engine-205: the output stops at 2000 lines with a note on how to continue."""
     (tmp_path / "f").write_text("".join(f"{n}\n" for n in range(1, 2002)))
     result = await run(read, path="f")
     assert text_of(result).endswith(
@@ -109,7 +109,7 @@ async def test_exactly_the_caps_is_not_truncated(read: Tool, run: Run, tmp_path:
 
 
 async def test_51200_bytes_end_with_a_whole_line(read: Tool, run: Run, tmp_path: Path) -> None:
-    """engine-205: 512 lines of 100 bytes fit; the 513th is where to go on"""
+    """engine-205: 512 lines of 100 bytes fit; reading continues at the 513th."""
     (tmp_path / "f").write_text(("y" * 99 + "\n") * 600)
     result = await run(read, path="f")
     body, note = text_of(result).split("... [", 1)

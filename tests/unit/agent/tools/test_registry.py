@@ -28,7 +28,7 @@ def test_no_tools_means_none(workspace: Workspace) -> None:
 
 
 def test_only_the_named_tools_are_there(workspace: Workspace) -> None:
-    """iface-020: `--tools` with two names offers those two and no other."""
+    """iface-020: `--tools` with two names offers only those two."""
     assert names(workspace, ["bash", "read"]) == ["read", "bash"]
 
 

@@ -226,7 +226,7 @@ async def test_grep_is_capped_in_rows_bytes_and_length_of_line(grep: Tool, run: 
 
 
 async def test_a_hostile_pattern_can_be_cancelled(run: Run, tmp_path: Path, workspace: Workspace) -> None:
-    """Catastrophic backtracking happens in the worker: the loop goes on, and cancelling kills it."""
+    """Catastrophic backtracking happens in the worker: the loop continues, and cancelling kills it."""
     plant(tmp_path, "f", text="a" * 60 + "!\n")
     call = GrepTool(workspace).execute(
         {"pattern": r"(?=x?)^(a+)+$"}, ToolContext(ToolCallBlock("1", "grep"), lambda text: None)

@@ -35,7 +35,7 @@ async def test_parents_are_created_and_bytes_are_exact(write: Tool, run: Run, tm
 
 
 async def test_an_existing_file_is_replaced_and_keeps_its_mode(write: Tool, run: Run, tmp_path: Path) -> None:
-    """engine-209: the open reader keeps the old content whole"""
+    """engine-209: an open reader still has the whole old content."""
     file = tmp_path / "run.sh"
     file.write_text("old content")
     file.chmod(0o755)

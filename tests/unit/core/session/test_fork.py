@@ -102,7 +102,7 @@ def test_the_default_destination_is_downloads_else_home(tmp_path: Path, monkeypa
 
 
 def test_import_gets_new_id_and_cwd_and_keeps_the_rest(store: SessionStore, tmp_path: Path) -> None:
-    """engine-191: an import gets a new id and this directory, and keeps its model, title and messages."""
+    """engine-191: an import gets a new id and this directory, and preserves its model, title and messages."""
     path = saved(store, user("a"), assistant("b", call("t")), results("t"), title="my work")
     exported = export_session(path, tmp_path / "x")
     there = SessionStore(tmp_path / "home2", tmp_path, "9")

@@ -137,7 +137,7 @@ def test_lone_surrogate_is_replaced_and_rest_is_preserved() -> None:
     ],
 )
 def test_blocks_without_type_are_recognized_by_fields(text: str, expected: Block) -> None:
-    """engine-174: blocks of the reference that carry no type are told apart by their fields."""
+    """engine-174: blocks of the reference without a type are recognized by their fields."""
     assert block(text) == expected
 
 

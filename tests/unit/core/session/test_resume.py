@@ -71,7 +71,7 @@ RECAP = spoken("user", {"text": "a summary"}, meta={"compaction": "true"})
 
 
 def test_embedded_compaction_replaces_earlier_messages(store: SessionStore, tmp_path: Path) -> None:
-    """engine-174: its row holds the transcript as it was afterwards"""
+    """engine-174: its row contains the transcript after the compaction."""
     compaction = {"type": "compaction", "messages": [RECAP, CALL, RESULT, ANSWER]}
     rows = [
         *rows_of_messages(PROMPT, CALL, RESULT, ANSWER),
@@ -156,7 +156,7 @@ def test_results_in_several_tool_messages_are_valid() -> None:
 
 @pytest.mark.parametrize("after", [(), (user("go on"),)])
 def test_an_unanswered_call_gets_a_tool_message_with_an_error(after: tuple[Message, ...]) -> None:
-    """engine-176: a call without a result gets an error result in a tool message of its own."""
+    """engine-176: a call without a result gets an error result in a separate tool message."""
     messages = loaded(user("a"), assistant("b", call("t1")), *after)
     assert len(messages) == 3 + len(after)
     stub = messages[2]
@@ -221,7 +221,7 @@ def test_stub_is_reported_only_when_created(store: SessionStore) -> None:
 
 
 def test_manual_compaction_leaves_summary_and_later_messages(store: SessionStore) -> None:
-    """engine-169, engine-253: after a manual compaction only the summary and what followed it are loaded."""
+    """engine-169, engine-253: after a manual compaction only the summary and later messages are loaded."""
     session = store.create("p", "m")
     say(session, user("a"), assistant("b"), user("c"), assistant("d"))
     summary = Message("user", (TextBlock("the summary"),), TIME, {"compaction": "true", "tokens_before": "12"})
@@ -234,7 +234,7 @@ def test_manual_compaction_leaves_summary_and_later_messages(store: SessionStore
 
 
 def test_automatic_compaction_keeps_the_tail(store: SessionStore) -> None:
-    """engine-169: after an automatic compaction the summary and the kept tail are loaded."""
+    """engine-169: after an automatic compaction the summary and the tail are loaded."""
     session = store.create("p", "m")
     say(session, user("a"), assistant("b"), user("c"), assistant("d", call("t1")), results("t1"), assistant("f"))
     session.compacted(4, user("summary"))
@@ -273,7 +273,7 @@ def test_window_is_last_hundred_and_begins_at_an_exchange() -> None:
 def test_torn_last_line_is_set_aside_and_reported_once(
     store: SessionStore,
 ) -> None:
-    """engine-175: a torn last line is kept aside, reported once, and the next row begins on a new line."""
+    """engine-175: a torn last line is set aside, reported once, and the next row begins on a new line."""
     path = saved(store, user("one"))
     with open(path, "ab") as file:
         file.write(b'{"type":"message","message":{"role":"assistant","con')

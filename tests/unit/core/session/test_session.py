@@ -110,7 +110,7 @@ def test_the_last_rename_row_gives_the_title(store: SessionStore) -> None:
 
 @pytest.mark.parametrize("resumed", [False, True])
 def test_rows_another_writer_slipped_in_are_not_overwritten(store: SessionStore, resumed: bool) -> None:
-    """Someone who does not know the lock may append; our next row goes behind theirs."""
+    """A writer that ignores the lock may append; our next row follows it."""
     session = store.create("p", "m")
     session.appended(user("one"))
     if resumed:

@@ -107,7 +107,7 @@ def test_newest_passes_over_files_without_a_message(store: SessionStore) -> None
 
 @pytest.mark.parametrize("name", ["missing.jsonl", ""])
 def test_open_of_missing_file_or_directory_is_an_error(store: SessionStore, tmp_path: Path, name: str) -> None:
-    """iface-024: opening a missing file or a directory is an error that says so."""
+    """iface-024: opening a missing file or a directory is an error."""
     with pytest.raises(SessionError, match="cannot open session"):
         store.open(tmp_path / name)
 

@@ -31,7 +31,7 @@ from zot.devkit.conformance.frame_transcript import read_line
     ],
 )
 def test_bad_line_fails_its_expected_check(line: bytes, check: str) -> None:
-    """ext-006, ext-007, ext-008: each malformed line is reported by the check that is meant for it."""
+    """ext-006, ext-007, ext-008: each malformed line is reported by its check."""
     _, fault = read_line(line)
     assert fault is not None and fault.check == check
 

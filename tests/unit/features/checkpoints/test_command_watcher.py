@@ -83,7 +83,7 @@ async def test_a_command_that_stages_and_commits_hides_nothing(project: Project,
 
 
 async def test_programs_of_a_repository_are_not_run(project: Project, git: Git, tmp_path: Path) -> None:
-    """Looking must not do what asking git for its status would: start what the repository's settings name."""
+    """The watcher must not start programs named in the repository's settings, as git status would."""
     file, trap = project.cwd / "a", tmp_path / "trap"
     (project.cwd / ".gitattributes").write_text("* filter=trap diff=trap\n")
     file.write_text("one\n")

@@ -68,7 +68,7 @@ async def test_one_session_alone_is_held_to_the_size(project: Project) -> None:
 
 
 async def test_the_first_cleaning_makes_room_for_every_content(project: Project) -> None:
-    """Beside the work: whoever keeps a content later finds its directory there."""
+    """The directory for each content exists before it is written."""
     await one_session(project, "a", "x")
     places = list(project.place.objects.root.iterdir())
     assert len(places) == 256 and {place.stat().st_mode & 0o777 for place in places} == {0o700}

@@ -84,7 +84,7 @@ async def login() -> AsyncGenerator[Login]:
 
 
 async def test_key_is_accepted_once_and_page_confirms(login: Login) -> None:
-    """engine-126: a key that is accepted is stored, and the page says so."""
+    """engine-126: an accepted key is stored, and the page confirms it."""
     shown = await login.open()
     assert shown.status == 200 and "Log in to OpenAI" in shown.body and "the account work" in shown.body
     done = await login.send(shown)
@@ -140,7 +140,7 @@ async def test_the_address_is_for_the_browser_that_opened_it_first(login: Login)
     ],
 )
 async def test_form_without_token_or_from_other_page_is_rejected(login: Login, changed: dict[str, str]) -> None:
-    """engine-127: a POST without the one-time token, or from another page, is refused; the login goes on."""
+    """engine-127: a POST without the one-time token, or from another page, is refused; the login continues."""
     shown = await login.open()
     cookie = changed.pop("cookie", None)
     assert (await login.send(shown, cookie=cookie, **changed)).status == 403
@@ -149,7 +149,7 @@ async def test_form_without_token_or_from_other_page_is_rejected(login: Login, c
 
 
 async def test_a_name_that_points_here_from_elsewhere_gets_no_form(login: Login) -> None:
-    """A page of a stranger whose name was made to resolve to this machine has another Host."""
+    """A foreign page whose name resolves to this machine has another Host."""
     answer = await login.ask("GET", login.target, Host=f"evil.example:{login.server.port}")
     assert answer.status == 403 and not answer.token
 
@@ -227,7 +227,7 @@ async def test_provider_row_is_escaped() -> None:
 
 
 async def test_a_page_that_is_closed_before_the_answer_stops_nothing(login: Login) -> None:
-    """Somebody who closes the page in mid-request leaves a login that goes on."""
+    """A page closed in mid-request leaves a login that continues."""
     _, writer = await asyncio.open_connection("127.0.0.1", login.server.port)
     writer.write(b"POST /apikey HTTP/1.1\r\nContent-Le")
     writer.close()

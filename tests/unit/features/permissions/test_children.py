@@ -60,7 +60,7 @@ async def test_a_child_cannot_get_a_wider_mode_than_the_run(tmp_path: Path, wide
 
 
 async def test_mode_narrowed_by_child_applies_to_parent(tmp_path: Path) -> None:
-    """They have one mode: nobody gets around a refusal by asking the other."""
+    """They share one mode: neither can circumvent a denial of the other."""
     with FakeModelServer(touch("one")) as server:
         limited = config(tmp_path, server.url, permission_mode="everything", permission_limit="everything")
         async with build(limited) as parent:

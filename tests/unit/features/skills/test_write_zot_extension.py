@@ -244,7 +244,7 @@ def test_example_manifest_has_its_own_name(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["hello-python", "hello-shell", "hello-typescript", "hello-go"])
 def test_the_example_shakes_hands_answers_its_command_and_leaves(examples: Path, name: str) -> None:
-    """iface-313: every example runs as it stands: it says hello, answers its command and ends."""
+    """iface-313: every example runs unchanged: it sends hello, answers its command and exits."""
     with running(examples / name) as host:
         frames = host.shake_hands()
         assert (frames[0]["type"], frames[0]["name"]) == ("hello", name)
@@ -302,7 +302,7 @@ def test_the_examples_leave_when_their_input_ends(examples: Path) -> None:
 def test_example_guard_blocks_dangerous_and_unparsable_calls(
     examples: Path, tool: str, args: dict[str, Any], blocked: bool
 ) -> None:
-    """iface-313: the example guard blocks what it should, and also what it cannot judge."""
+    """iface-313: the example guard blocks dangerous and unparsable calls."""
     with running(examples / "protect-env") as host:
         frames = host.shake_hands()
         assert "guard" in frames[0]["capabilities"] and frames[1]["intercept"] == ["tool_call"]
@@ -312,7 +312,7 @@ def test_example_guard_blocks_dangerous_and_unparsable_calls(
 
 
 def test_debugging_recipe_prints_documented_output(examples: Path) -> None:
-    """iface-313: the debugging recipe, run as it is written, prints what the page says."""
+    """iface-313: the debugging recipe, run unchanged, prints the documented output."""
     recipe = re.search(
         r"<!-- run in: (\S+) -->\n```sh\n(.*?)```.*?<!-- prints -->\n```json\n(.*?)```", skill_text(NAME), re.S
     )

@@ -112,7 +112,7 @@ def test_every_derived_key_stands_with_the_one_it_follows() -> None:
 
 @pytest.mark.parametrize("key", [*SYNTAX, *OTHER])
 def test_every_other_key_has_a_row(key: str) -> None:
-    """iface-314: every remaining key has a row of its own."""
+    """iface-314: every remaining key has its own row."""
     assert f"| `{key}` |" in TEXT
 
 
@@ -123,7 +123,7 @@ def test_every_json_example_parses() -> None:
 
 
 def test_the_example_theme_uses_only_keys_that_exist() -> None:
-    """iface-314: the example theme uses only keys that the loader knows."""
+    """iface-314: the example theme uses only known keys."""
     theme = msgspec.json.decode(example_files(NAME)["themes/harbour.json"], type=dict[str, Any])
     assert set(theme) <= {"name", "description", "colors", *OTHER}
     assert set(theme["colors"]) == {"dark", "light"}

@@ -141,7 +141,7 @@ async def test_many_unread_answers_pause_reading_and_resume_once() -> None:
 
 
 async def test_disconnected_reader_is_reported_once_without_waiting() -> None:
-    """OP-1: a reader that went away is reported once, and nobody waits for it."""
+    """OP-1: a disconnected reader is reported once, without waiting for it."""
     told: list[bool] = []
     async with writing() as (writer, pipe):
         writer.on_closed = lambda: told.append(True)
@@ -155,7 +155,7 @@ async def test_disconnected_reader_is_reported_once_without_waiting() -> None:
 
 
 async def test_unread_urgent_events_disconnect_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What extensions push has no other bound."""
+    """Pushed frames of extensions have no other limit."""
     monkeypatch.setattr(room, "GIVE_UP_ABOVE", 200_000)
     async with writing() as (writer, _):
         note = wire.ExtNotify(extension="x", level="info", message="y" * 1000)

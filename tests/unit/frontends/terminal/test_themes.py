@@ -52,7 +52,7 @@ def test_an_unknown_theme_means_detection_and_one_warning(tmp_path: Path) -> Non
 
 
 def test_broken_theme_keeps_detected_theme_and_shows_reason(tmp_path: Path) -> None:
-    """iface-225: choosing a malformed file keeps the detected theme and says why."""
+    """iface-225: choosing a malformed file leaves the detected theme and shows the reason."""
     write(tmp_path / "themes" / "broken.json", "{")
     loaded = Themes(tmp_path).load("broken", "dark", "256")
     assert loaded.theme.colours == built_in("dark").colours
@@ -117,7 +117,7 @@ def test_the_skill_lists_every_key_of_the_loader_and_no_other() -> None:
 
 
 def test_the_skills_palette_is_the_built_in_one() -> None:
-    """iface-314: the colours the skill quotes are those of the built-in palette."""
+    """iface-314: the colours quoted by the skill are the built-in palette."""
     text = SKILL.read_text(encoding="utf-8")
     for role in ROLES:
         if role.dark is not None:

@@ -41,7 +41,7 @@ def test_the_file_is_private_pretty_and_has_three_keys(tmp_path: Path) -> None:
 
 
 def test_a_save_replaces_the_file_as_a_whole(tmp_path: Path) -> None:
-    """engine-113: a reader who has the old file open still sees it whole, and no temporary file is left behind."""
+    """engine-113: a reader with the old file open still sees it whole, and no temporary file remains."""
     store = AuthStore(tmp_path)
     store.set_api_key("openai", "one")
     with (tmp_path / "auth.json").open() as old:

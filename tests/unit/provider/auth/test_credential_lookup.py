@@ -89,7 +89,7 @@ def test_expired_login_error_asks_for_login(tmp_path: Path) -> None:
 
 
 def test_an_expired_login_that_can_be_refreshed_is_a_credential(tmp_path: Path) -> None:
-    """Whoever sends a request with it refreshes it first; here nobody talks to the network."""
+    """The sender of a request refreshes it first; this lookup uses no network."""
     store, expiry = AuthStore(tmp_path), "2020-01-01T00:00:00Z"
     store.set_oauth("openai", OAuthToken(access_token="at", refresh_token="rt", expiry=expiry))
     assert find_credential(OPENAI, store, {}) == Credential("at", "oauth", "", "file", "default", expiry)

@@ -219,14 +219,14 @@ def test_is_error_is_there_only_when_true() -> None:
 
 @pytest.mark.parametrize("endpoint", [ENDPOINT, OAUTH], ids=["key", "login"])
 def test_tool_names_are_not_changed(endpoint: Endpoint) -> None:
-    """engine-035, engine-036: tools keep the names they were registered with, for a login as for a key."""
+    """engine-035, engine-036: tools have their registered names, for a login as for a key."""
     body = sent(*tool_round(), tools=TOOLS, endpoint=endpoint)
     assert [tool["name"] for tool in body["tools"]] == ["bash", "write"]
     assert body["messages"][1]["content"][0]["name"] == "bash"
 
 
 def test_max_tokens_is_model_limit_unless_requested() -> None:
-    """engine-037: `max_tokens` is the model's maximum output unless the request asks for less."""
+    """engine-037: `max_tokens` is the model's maximum output unless the request sets less."""
     assert sent()["max_tokens"] == 64000
     assert sent(max_tokens=100)["max_tokens"] == 100
 

@@ -104,7 +104,7 @@ def test_why_it_stopped(reason: str, stop: str) -> None:
 
 
 def test_a_refusal_is_an_error_with_its_explanation() -> None:
-    """engine-258: the words it said stay."""
+    """engine-258: its text is preserved."""
     refusal = {"stop_reason": "refusal", "stop_details": {"explanation": "too risky"}}
     end = finished(fed(decoder_of(DIALECT), said("I"), {"type": "message_delta", "delta": refusal}, STOP))
     assert end.stop == "error"
@@ -137,7 +137,7 @@ def test_an_error_in_another_vendors_shape_is_still_an_error() -> None:
 
 
 def test_text_and_calls_keep_their_order() -> None:
-    """engine-046: interleaved text and tool calls keep the order in which they first appeared."""
+    """engine-046: interleaved text and tool calls preserve the order in which they first appeared."""
     payloads = [opened(0, "text"), said("a"), *tool(1, "c1", '{"x":', "1}"), opened(2, "text"), said("b", 2)]
     end = finished(fed(decoder_of(DIALECT), *payloads, ending("tool_use"), STOP))
     assert end.message.content == (TextBlock("a"), ToolCallBlock("c1", "bash", '{"x":1}'), TextBlock("b"))

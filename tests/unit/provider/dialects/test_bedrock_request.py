@@ -122,7 +122,7 @@ def test_only_models_that_cache_get_cache_points(model: Model, marked: bool) -> 
 
 
 def test_cache_marks_are_at_newest_and_previous_newest_content() -> None:
-    """With those of the system prompt and of the tools these are the four a request may have."""
+    """With those of the system prompt and the tools these are the four a request may have."""
     turns = [*tool_round(), *tool_round()[1:], *tool_round()[1:]]
     marked = [POINT in message["content"] for message in messages(*turns, model=CLAUDE)]
     assert marked == [False, False, False, False, True, False, True]

@@ -109,7 +109,7 @@ def test_calls_and_results_are_paired_before_they_go_out(api: str) -> None:
 @every_dialect_with_ids
 @pytest.mark.parametrize("maker", DIALECTS)
 def test_conversation_continues_with_another_model(api: str, maker: str) -> None:
-    """A switch in the middle: the calls and their results stay, the maker's seals are nobody else's."""
+    """The calls and their results stay; signatures are sent only to their own model."""
     body = sent(api, user("hi"), answer(maker), results(result("id-one", "1"), result("id-two", "2")), user("go on"))
     assert body.count('"id-one"') == body.count('"id-two"') == 2
     sealed = api == maker and api != "openai"  # chat completions have no seals

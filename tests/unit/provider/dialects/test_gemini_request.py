@@ -138,7 +138,7 @@ def test_images_are_inside_results_for_new_models_only() -> None:
 
 
 def test_signatures_go_back_to_the_part_they_came_with() -> None:
-    """The half that sends; what it sends is what a stream made of it."""
+    """The sending half: the request contains what the stream produced."""
     decoder = decoder_of(DIALECT, NEW)
     streamed: list[dict[str, Any]] = [
         {"text": "plan", "thought": True},

@@ -54,7 +54,7 @@ def test_the_version_is_added_unless_the_base_has_one(base: str, url: str) -> No
 
 
 def test_request_asks_for_stream_with_usage() -> None:
-    """engine-060: the body asks for a stream and for usage in its last chunk."""
+    """engine-060: the body requests a stream and usage in its last chunk."""
     body = sent()
     assert (body["stream"], body["stream_options"]) == (True, {"include_usage": True})
 
@@ -119,7 +119,7 @@ def test_a_user_image_is_a_data_url() -> None:
 
 
 def test_each_result_is_a_separate_message() -> None:
-    """engine-066: every tool result becomes a `tool` message of its own."""
+    """engine-066: every tool result becomes a separate `tool` message."""
     calls = assistant(ToolCallBlock("c1", "bash"), ToolCallBlock("c2", "bash"))
     messages = sent(user("hi"), calls, results(result("c1", "one", "more"), result("c2")))["messages"]
     assert messages[2:] == [
@@ -169,7 +169,7 @@ def test_reasoning_of_others_stays_here(foreign: ReasoningBlock) -> None:
 
 
 def test_key_is_a_bearer_token_and_headers_identify_zot() -> None:
-    """engine-078: exactly these headers, for kimi as for everybody."""
+    """engine-078: exactly these headers, for kimi as for all others."""
     assert headers_of(DIALECT, msgspec.structs.replace(ENDPOINT, provider="kimi")) == {
         "content-type": "application/json",
         "accept": "text/event-stream",

@@ -88,7 +88,7 @@ def test_a_call_in_pieces_is_one_call() -> None:
 
 
 def test_parallel_calls_stay_apart() -> None:
-    """engine-073: two parallel tool calls whose deltas arrive interleaved are kept apart by their index."""
+    """engine-073: two parallel tool calls with interleaved deltas are separated by their index."""
     end = finished(
         fed(
             decoder_of(DIALECT),
@@ -177,7 +177,7 @@ def test_final_arguments_that_are_no_object_become_an_empty_one(arguments: str) 
 
 
 def test_a_call_cut_at_the_limit_keeps_its_broken_arguments() -> None:
-    """So that nobody takes it for a call without arguments."""
+    """It must not look like a call without arguments."""
     events = fed(decoder_of(DIALECT), called(call(0, "c1", "a", '{"n"')), chunk("length"), DONE)
     assert ToolEnded("c1") not in events
     assert finished(events).stop == "length"
@@ -200,7 +200,7 @@ def test_reasoning_is_streamed_and_stored_last(field: str) -> None:
 
 
 def test_a_refusal_reaches_the_user() -> None:
-    """engine-258: text in `delta.refusal` is shown and kept like any other text."""
+    """engine-258: text in `delta.refusal` is shown and stored like any other text."""
     events = fed(decoder_of(DIALECT), chunk(refusal="I can"), chunk(refusal="not."), chunk("stop"), DONE)
     assert events[:2] == [TextDelta("I can"), TextDelta("not.")]
     assert finished(events).message.text() == "I cannot."

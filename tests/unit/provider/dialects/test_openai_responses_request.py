@@ -57,7 +57,7 @@ def test_a_key_is_posted_to_v1_responses() -> None:
 
 
 def test_nothing_is_stored_and_reasoning_comes_sealed() -> None:
-    """engine-082: the body says `store: false`, allows parallel calls and asks for encrypted reasoning content."""
+    """engine-082: the body has `store: false`, allows parallel calls and requests encrypted reasoning content."""
     body = sent()
     assert (body["store"], body["stream"], body["parallel_tool_calls"]) == (False, True, True)
     assert body["include"] == ["reasoning.encrypted_content"]

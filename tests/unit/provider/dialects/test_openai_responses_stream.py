@@ -177,7 +177,7 @@ def test_cached_tokens_are_taken_out_of_the_input() -> None:
 
 
 def test_a_refusal_reaches_the_user() -> None:
-    """engine-258: refusal deltas are shown and kept like any other text."""
+    """engine-258: refusal deltas are shown and stored like any other text."""
     events = fed(decoder_of(DIALECT), added(0, "message"), piece("refusal", "I cannot."), ended())
     assert events[0] == TextDelta("I cannot.")
     assert finished(events).message.text() == "I cannot."

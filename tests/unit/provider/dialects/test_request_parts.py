@@ -57,7 +57,7 @@ def test_growing_transcript_equals_fresh_encoding(make: Callable[[], Dialect]) -
 
 @pytest.mark.parametrize("make", [AnthropicDialect, OpenAIChatDialect, GeminiDialect, BedrockDialect])
 def test_model_change_or_compaction_equals_fresh_encoding(make: Callable[[], Dialect]) -> None:
-    """Reasoning goes back to the model that made it, pictures to one that sees, whoever was asked before."""
+    """Reasoning is sent to its own model only, images to models that support them."""
     long_lived, messages = make(), conversation()
     blind = msgspec.structs.replace(THINKER, input=("text",))
     whole, tail = tuple(messages), (user("a summary"), *messages[-2:])
@@ -103,7 +103,7 @@ def test_a_query_of_the_base_and_one_of_the_path_are_joined() -> None:
 
 
 def test_key_is_sent_in_the_endpoint_header() -> None:
-    """Azure's header for a key, and a bearer for what is a token."""
+    """Azure's header for a key, and a bearer header for a token."""
     azure = Endpoint(provider="azure", base_url="http://host", api_key="k", key_header="api-key")
     assert headers_of(OpenAIChatDialect(), azure)["api-key"] == "k"
     assert "authorization" not in headers_of(OpenAIChatDialect(), azure)
@@ -216,7 +216,7 @@ _PIECES = st.sampled_from(
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.lists(_PIECES, max_size=5)), max_size=8))
 def test_repair_is_independent_of_earlier_requests(changes: list[tuple[int, list[Message]]]) -> None:
-    """Requests that follow each other grow, lose their end or begin anew; each is repaired as if it were the first."""
+    """Requests grow, lose their end or start over; each is repaired as if it were the first."""
     repair, messages = TranscriptRepair(), list[Message]()
     for dropped, added in changes:
         messages = [*messages[: max(len(messages) - dropped, 0)], *added]

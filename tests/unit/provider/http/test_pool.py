@@ -223,7 +223,7 @@ def test_property_chunks_cut_anywhere_give_the_same_body(payloads: list[bytes], 
 
 
 def test_chunk_headers_of_any_size_are_not_remembered() -> None:
-    """The attack: a thousand headers of 16 KB each, all different, were kept for good: 60 MB of them."""
+    """Attack: a thousand different headers of 16 KB each must not stay in memory."""
     tracemalloc.start()
     try:
         body = ChunkedBody()
@@ -255,7 +255,7 @@ async def test_a_connection_the_server_will_close_is_not_kept(pool: HttpPool, an
 
 @pytest.mark.parametrize("length", [b"2", b"12", b"0"])
 async def test_a_body_with_two_ends_is_the_last_on_its_connection(pool: HttpPool, length: bytes) -> None:
-    """The attack: chunks and a length that disagree, so that the rest is taken for the next answer."""
+    """Attack: chunks and a length that disagree, so that the rest looks like the next answer."""
     smuggled = OK + b"content-length: " + length + b"\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
     async with FakeHttpServer([smuggled, SHORT]) as server:
         for _ in range(2):
@@ -358,7 +358,7 @@ async def test_closing_the_pool_ends_a_read_in_progress(pool: HttpPool) -> None:
 
 
 async def test_connection_refused_is_named_and_retryable(pool: HttpPool) -> None:
-    """engine-015: a refused connection raises a fault that says so and may be retried."""
+    """engine-015: a refused connection raises a named fault and may be retried."""
     async with FakeHttpServer() as server:
         pass
     for host in ("127.0.0.1", "localhost"):

@@ -105,7 +105,7 @@ def test_an_endless_event_of_short_lines_is_a_protocol_error() -> None:
 
 @pytest.mark.parametrize("line", [b"data:\n", b"data\n", b"data: \r\n"])
 def test_an_event_of_endless_empty_lines_is_a_protocol_error(line: bytes) -> None:
-    """The attack: lines without bytes never reach a limit of bytes."""
+    """Attack: lines without bytes never reach a limit of bytes."""
     parser = SseParser()
     with pytest.raises(TransportFailed, match="more than 100,000 lines"):
         for _ in range(200):

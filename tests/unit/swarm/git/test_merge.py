@@ -224,8 +224,9 @@ async def test_a_check_that_hangs_is_ended_with_all_it_started(repo: Path, tmp_p
 
 
 async def test_ten_workers_on_same_files_are_merged_or_reported(tmp_path: Path) -> None:
-    """Ten workers that edit overlapping files: those that fit together are merged into a tree whose tests pass, the
-    others are told with their conflict, and the user's uncommitted change survives byte for byte."""
+    """Ten workers edit overlapping files: compatible ones are merged into a tree whose tests pass, the others are
+    reported with their conflict, and the user's uncommitted change survives byte for byte.
+    """
     code = "".join(f"def f{number}():\n    return {number}\n\n\n" for number in range(1, 11))
     test = "import code_\nfor n in range(1, 11):\n    assert getattr(code_, f'f{n}')() in (n, n * 10), n\n"
     repo = repository(tmp_path / "repo", {"code_.py": code, "test.py": test, "notes.txt": "notes\n"})

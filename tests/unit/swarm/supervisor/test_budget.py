@@ -309,7 +309,7 @@ for number in range(10**9):
 
 @pytest.mark.parametrize("least", (9, 60))
 def test_killed_at_any_moment_nothing_granted_is_forgotten(tmp_path: Path, least: int) -> None:
-    """Each call is 1 dollar, told with an x when it is granted; the journal is replaced every other moment."""
+    """Each call costs 1 dollar and writes an x when granted; the journal is replaced frequently."""
     path = tmp_path / "budgets.jsonl"
     child = subprocess.Popen([sys.executable, "-c", KILLED, str(path)], stdout=subprocess.PIPE)
     assert child.stdout is not None

@@ -60,7 +60,7 @@ def write(files: JailedFiles, path: Path) -> None:
 
 
 def test_paths_inside_are_opened_and_outside_are_not(files: JailedFiles, tmp_path: Path) -> None:
-    """engine-225: the jail refuses outside paths and `..`, and allows those inside."""
+    """engine-225: the jail denies outside paths and `..`, and allows inside paths."""
     project = tmp_path / "b"
     assert read(files, project / "a" / "file") == "inside"
     assert read(files, project / "a" / "deep" / ".." / "file") == "inside"

@@ -45,7 +45,7 @@ def test_nothing_installed_is_no_error(places: Places) -> None:
 
 
 def test_disabled_is_silent_if_discovered_reported_if_named(places: Places) -> None:
-    """ext-014: a disabled extension is skipped quietly, unless `--ext` names it: then one line says so."""
+    """ext-014: a disabled extension is skipped silently; one named by `--ext` prints one line."""
     named = places.explicit("x", enabled=False)
     places.own("y", enabled=False)
     found = places.discover(named)
@@ -116,7 +116,7 @@ def test_known_guard_in_unlistable_directory_is_found(places: Places) -> None:
 
 
 def test_unlistable_directory_may_contain_unknown_guard(places: Places) -> None:
-    """Beside what is remembered: the guard was put there since, and it was passed over in silence."""
+    """A guard installed since the last run is not in the registry."""
     directory = places.own("x", guard=True)
     directory.parent.chmod(0)
     with plain_user(places.home):
@@ -355,7 +355,7 @@ DISGUISES: dict[str, Callable[[Path], Any]] = {
 def test_a_trusted_guard_that_does_not_run_as_trusted_is_missing(
     places: Places, disguise: str, trust_project: bool
 ) -> None:
-    """Whatever is done to its files: tool calls are refused until a person decides."""
+    """Any change of its files denies tool calls until the user decides."""
     directory = places.project("watch", guard=True)
     DISGUISES[disguise](directory)
     [problem] = [problem for problem in places.discover(trust_project=trust_project).problems if problem.guard]
@@ -378,7 +378,7 @@ def test_trusted_guard_disabled_by_verb_is_not_missed(places: Places) -> None:
 
 
 def test_a_guard_by_hello_alone_is_presumed_to_be_one(places: Places) -> None:
-    """What its hello said is in no manifest; what was learned then stays."""
+    """Its hello is in no manifest; the registry remembers it."""
     own, named, project = places.own("a"), places.explicit("b"), places.project("c")
     remember(places.home, learned=["a"], paths=[project_key(named)])
     places.trust.record_guard(project, True)
@@ -434,7 +434,7 @@ def test_trusted_guard_name_cannot_be_taken(places: Places) -> None:
 
 
 def test_two_guards_of_one_name_refuse(places: Places) -> None:
-    """Only one of them could run, and nobody said which; the other one would be missing."""
+    """Only one of them could run; the other guard would be missing."""
     places.own("x", name="watch", guard=True)
     named = places.explicit("dev", name="watch", guard=True)
     [problem] = places.discover(named).problems

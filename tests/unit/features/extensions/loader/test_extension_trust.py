@@ -39,8 +39,7 @@ def test_trust_is_seen_by_the_next_process_and_stored_privately(places: Places, 
 
 
 def test_running_it_does_not_end_the_trust(places: Places, trusted: Path) -> None:
-    """ext-138: bytecode may appear, and what git keeps; an extension's own data does not appear here, but in the copy
-    that runs."""
+    """ext-138: bytecode and git's files may appear; an extension's data is in the running copy."""
     (trusted / "__pycache__").mkdir()
     (trusted / "__pycache__" / "main.cpython-313.pyc").write_bytes(b"\0")
     (trusted / ".git").mkdir()
@@ -91,7 +90,7 @@ def test_a_new_file_that_could_run_ends_the_trust(
 
 @pytest.mark.parametrize("name", ["notes.txt", "data/x.json", "plain", "GNUmakefile", "__pycache__/main.sh"])
 def test_any_new_file_ends_trust(places: Places, trusted: Path, name: str) -> None:
-    """ext-150: nobody can say of a file that nothing will ever run it: ``make`` prefers a GNUmakefile."""
+    """ext-150: any new file may be executed later: ``make`` prefers a GNUmakefile."""
     (trusted / name).parent.mkdir(exist_ok=True)
     (trusted / name).write_text("data")
     assert places.trust.changed(trusted) == [f"{name} is new"]
@@ -110,7 +109,7 @@ def test_code_reached_through_a_link_inside_the_project_counts(places: Places) -
 
 
 def test_link_to_outside_file_counts_by_path_and_content(places: Places, tmp_path: Path) -> None:
-    """An interpreter, say: it is kept as a link, and what it leads to must stay the same."""
+    """For example an interpreter: it stays a link, and its target must not change."""
     program, other = tmp_path / "program", tmp_path / "other"
     program.write_text("1")
     other.write_text("1")
@@ -180,7 +179,7 @@ def test_too_many_files_are_rejected(places: Places, monkeypatch: pytest.MonkeyP
     ],
 )
 def test_a_command_that_leads_into_the_project_cannot_be_trusted(places: Places, command: list[str]) -> None:
-    """What lies there is not copied, and could be changed at any time."""
+    """Its files are not copied, and could be changed at any time."""
     exec_, *args = [word.format(project=places.cwd) for word in command]
     directory = places.project("x", trusted=False, exec=exec_, args=args)
     with pytest.raises(ExtensionError, match="outside its directory"):
@@ -232,7 +231,7 @@ def test_only_newest_copy_remains_and_none_after_untrust(places: Places, trusted
 
 
 def test_trust_applies_to_content_shown(places: Places) -> None:
-    """Files that are swapped while the question is open are not what the answer was about."""
+    """Files swapped while the question is open are not covered by the answer."""
     directory = places.project("x", trusted=False)
     [asked] = untrusted_extensions(places.cwd, places.trust)
     (directory / "main.py").write_text("evil")
@@ -245,7 +244,7 @@ def test_trust_applies_to_content_shown(places: Places) -> None:
 
 
 def test_file_swapped_during_read_does_not_run(places: Places, monkeypatch: Any) -> None:
-    """The bytes that are hashed are the bytes that are kept."""
+    """The hashed bytes are the copied bytes."""
     directory = places.project("x", trusted=False)
     (directory / "z.bin").write_bytes(b"0" * 3_000_000)
     read = os.read
@@ -263,7 +262,7 @@ def test_file_swapped_during_read_does_not_run(places: Places, monkeypatch: Any)
 
 
 def test_link_to_extension_counts_by_its_target(places: Places, tmp_path: Path) -> None:
-    """The copy is of what lay there; a link turned elsewhere, or a changed target, is not what was trusted."""
+    """The copy contains the target; a changed link or target is not trusted."""
     first, second = extension(places.cwd / "tools" / "x"), extension(tmp_path / "two", name="two")
     (places.cwd / ".zot" / "extensions").mkdir(parents=True)
     link = places.cwd / ".zot" / "extensions" / "x"
@@ -302,7 +301,7 @@ def test_untrust_forgets(places: Places, trusted: Path) -> None:
 
 
 def test_while_editing_accepts_every_edit_in_this_run_only(places: Places, trusted: Path) -> None:
-    """ext-139: nothing is stored, and the next run asks."""
+    """ext-139: nothing is stored, and the next run needs trust again."""
     store = places.trust
     before = store.path.read_bytes()
     (trusted / "main.py").write_text("edited")
@@ -315,7 +314,7 @@ def test_while_editing_accepts_every_edit_in_this_run_only(places: Places, trust
 
 
 def test_question_lists_each_undecided_entry_once_with_files(places: Places, trusted: Path) -> None:
-    """ext-139: what a screen asks about."""
+    """ext-139: the content of the trust dialog."""
     (trusted / "main.py").write_text("edited")
     places.project("new", trusted=False, guard=True)
     places.project("off", trusted=False, enabled=False)

@@ -54,7 +54,7 @@ def test_a_missing_exec_without_theme_or_skills_is_an_error(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("value", "enabled"), [(None, True), (True, True), (False, False)])
 def test_enabled_defaults_to_yes(tmp_path: Path, value: bool | None, enabled: bool) -> None:
-    """ext-014, ext-015: an extension is enabled unless its manifest says `false`."""
+    """ext-014, ext-015: an extension is enabled unless its manifest contains `false`."""
     assert read_manifest(extension(tmp_path / "x", enabled=value)).enabled is enabled
 
 

@@ -60,7 +60,7 @@ async def test_a_dialog_moves_stops_at_the_ends_and_ends_with_the_row() -> None:
 
 
 async def test_rows_are_cut_by_cells_and_list_shows_remaining_count() -> None:
-    """iface-279: rows of a list are cut by cells, and the list says how many more there are."""
+    """iface-279: rows of a list are cut by cells, and the list shows how many more there are."""
     picker = Picker("p", [Choice(str(n), f"日本語のタイトル👩‍👩‍👧 {n}" * 3) for n in range(30)])
     lines = picker.lines(THEME, 21, 12)
     assert all(cells(line) <= 21 for line in lines)

@@ -46,7 +46,7 @@ async def test_directories_come_first_sorted_without_ignored_files(tree: Path) -
 
 
 async def test_slow_listing_is_shown_when_ready(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The attack: an ignore file that takes seconds to read held the keys for as long."""
+    """Attack: an ignore file that takes seconds to read must not block the keys."""
     monkeypatch.setattr("zot.frontends.terminal.editor.file_picker._MOMENT_S", 0.0)
     desk = Desk(tree)
     board = Keyboard(desk).type("@a.M")
@@ -95,7 +95,7 @@ async def test_chosen_directory_is_sent_as_absolute_path(tree: Path) -> None:
 
 
 async def test_choosing_a_file_loses_no_paste(tree: Path) -> None:
-    """iface-152: choosing a file keeps an earlier paste that was collapsed."""
+    """iface-152: choosing a file preserves an earlier collapsed paste."""
     board = Keyboard(Desk(tree)).paste("x" * 2000).type(" @b.t").press("enter")
     assert board.send() == f"{'x' * 2000} {tree}/b.txt "
 

@@ -35,7 +35,7 @@ def names(board: Keyboard) -> list[str]:
 
 
 def test_slash_lists_builtins_then_extensions_by_name() -> None:
-    """iface-153: `/` lists the built-in commands in their order, then those of extensions by name."""
+    """iface-153: `/` lists the built-in commands in order, then commands of extensions by name."""
     assert names(board().type("/")) == [
         *("/help", "/login", "/logout", "/sessions", "/session", "/exit"),
         *("──", "/apple", "/zebra"),
@@ -75,7 +75,7 @@ def test_escape_empties_the_editor() -> None:
 
 
 def test_a_path_opens_nothing() -> None:
-    """iface-156: text that begins like a path opens no popup and is sent as it is."""
+    """iface-156: text that begins like a path opens no popup and is sent unchanged."""
     fingers = board().type("/usr/bin is what")
     assert fingers.popup == [] and fingers.send() == "/usr/bin is what"
 
@@ -102,7 +102,7 @@ def test_enter_sends_arguments_as_typed_unless_one_was_chosen() -> None:
 
 
 def test_arguments_keep_their_case() -> None:
-    """iface-288: the argument of a command keeps its case."""
+    """iface-288: the argument of a command preserves its case."""
     assert board().type("/logout GPT-x").send() == "/logout GPT-x"
 
 

@@ -53,7 +53,7 @@ def row_after(*said: AgentEvent, seconds: float = 12, width: int = 100, begin: s
     ],
 )
 def test_activity_row_names_running_work_and_time(said: list[AgentEvent], shown: str) -> None:
-    """iface-117: the spinner's row names what runs and how long that has taken."""
+    """iface-117: the spinner's row names the running work and its duration."""
     assert row_after(*said) == f"{shown} · esc stops · ctrl+s steers"
 
 

@@ -45,7 +45,7 @@ def test_call_line_names_path_range_command_or_pattern(name: str, args: dict[str
 
 
 def test_a_long_path_keeps_its_end_and_its_range() -> None:
-    """iface-105: a path that does not fit keeps its end and the range of lines."""
+    """iface-105: a path that does not fit shows its end and the range of lines."""
     view = ToolView("1", "read", '{"path": "' + "deep/" * 40 + 'file.py", "offset": 3}')
     view.ends(ToolResultEvent("1", False, (TextBlock("x"),)))
     [row] = view.lines(PAINTER, 60)

@@ -55,7 +55,7 @@ def returning(server: OAuthServer) -> Visit:
 
 
 async def test_a_login_with_pkce_and_an_id_token(server: OAuthServer) -> None:
-    """engine-129: the PKCE verifier has 43 characters and the challenge is its S256; the server checks it, too."""
+    """engine-129: the PKCE verifier has 43 characters and the challenge is its S256; the server also checks it."""
     settings = server.settings(scopes=("openid", "offline_access"), audience="gateway", resource="https://gw.example")
     login = Login(settings, returning(server))
     token = await login.task
@@ -83,7 +83,7 @@ async def test_a_login_with_pkce_and_an_id_token(server: OAuthServer) -> None:
 
 
 async def test_state_and_verifier_are_independent(server: OAuthServer) -> None:
-    """engine-130: state and PKCE verifier are independent random values, for every login anew."""
+    """engine-130: state and PKCE verifier are independent random values, new for every login."""
     seen: set[str] = set()
     for _ in range(3):
         login = Login(server.settings(), returning(server))
@@ -98,7 +98,7 @@ async def test_state_and_verifier_are_independent(server: OAuthServer) -> None:
 
 
 def test_redirects_and_ports_of_the_table() -> None:
-    """engine-131: redirect addresses and ports are those of the table unless the configured client names others."""
+    """engine-131: redirect URLs and ports are those of the table unless the configured client names others."""
     rows = {name: builtin_providers()[name].oauth for name in ("anthropic", "openai", "kimi")}
     assert all(row is not None and not row.client_id for row in rows.values()), "zot ships nobody's client id"
     anthropic, openai, kimi = rows["anthropic"], rows["openai"], rows["kimi"]
@@ -115,7 +115,7 @@ def test_redirects_and_ports_of_the_table() -> None:
 
 
 async def test_callback_with_wrong_state_is_400_and_changes_nothing(server: OAuthServer) -> None:
-    """engine-132: a callback with a wrong state is answered 400 and stores nothing; the login goes on."""
+    """engine-132: a callback with a wrong state is answered 400 and stores nothing; the login continues."""
 
     def visit(step: LoginStep) -> list[int]:
         good = server.agree(step.url)
@@ -386,7 +386,7 @@ async def test_id_token_for_another_audience_is_rejected(
 
 
 async def test_a_wrong_clock_does_not_matter(server: OAuthServer) -> None:
-    """The server's own clock judges what it says, ours what we wait for."""
+    """Tokens are judged by the server's clock, waits by the local one."""
     server.knobs(claims={"exp": 4_000}, date="Thu, 01 Jan 1970 01:00:00 GMT")
     token = await logged_in(server)
     assert not token.expired(time.time() + 3000)

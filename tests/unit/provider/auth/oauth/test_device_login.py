@@ -47,7 +47,7 @@ async def test_a_login_by_device(server: OAuthServer) -> None:
 
 
 async def test_slow_down_adds_five_seconds_for_good(server: OAuthServer) -> None:
-    """engine-137: polling slows down when the server says `slow_down`, by five seconds each time."""
+    """engine-137: polling slows down after each `slow_down`, by five seconds."""
     server.knobs(slow_downs=2)
     clock = Clock(server, {5: {"approve_device": True}})
     await logged_in(server, clock, [])
@@ -64,7 +64,7 @@ async def test_denial_ends_the_login(server: OAuthServer) -> None:
 
 
 async def test_expiry_ends_the_login(server: OAuthServer) -> None:
-    """engine-136: polling stops when the server says that the code has expired."""
+    """engine-136: polling stops when the server reports an expired code."""
     clock = Clock(server, {2: {"device_expired": True}})
     with pytest.raises(LoginFailed, match="expired") as raised:
         await logged_in(server, clock, [])
@@ -73,7 +73,7 @@ async def test_expiry_ends_the_login(server: OAuthServer) -> None:
 
 
 async def test_polling_stops_when_code_expires(server: OAuthServer) -> None:
-    """engine-136: polling stops at the deadline the server gave, even when it never says so."""
+    """engine-136: polling stops at the server's deadline, even without an error from it."""
     server.knobs(device={"expires_in": 20, "interval": 5})
     clock = Clock(server)
     with pytest.raises(LoginFailed, match="expired"):

@@ -78,7 +78,7 @@ async def test_a_token_is_refreshed_before_it_ends_and_not_earlier(server: OAuth
 
 
 async def test_refresh_preserves_omitted_fields(server: OAuthServer, tmp_path: Path) -> None:
-    """engine-122: a refresh keeps the old refresh token, account id and id token when the answer omits them."""
+    """engine-122: a refresh preserves the old refresh token, account id and id token when the answer omits them."""
     store = log_in(server, tmp_path, account_id="acc-7")
     before = stored(store)
     server.knobs(rotates=False, token={"id_token": None, "scope": None})
@@ -173,7 +173,7 @@ def changed(store: AuthStore, before: OAuthToken) -> OAuthToken:
 
 
 def test_a_rotation_survives_kill_9_between_answer_and_write(server: OAuthServer, tmp_path: Path) -> None:
-    """The old token is spent, the new one on its way, and the zot that asked is killed: it is written all the same."""
+    """The process is killed after the old token is spent: the new one is still written."""
     store = log_in(server, tmp_path)
     before = stored(store)
     server.knobs(hold=True)
@@ -194,7 +194,7 @@ def test_a_rotation_survives_kill_9_between_answer_and_write(server: OAuthServer
 
 
 def test_twenty_processes_half_killed_share_one_login(server: OAuthServer, tmp_path: Path) -> None:
-    """Whoever holds the lock is among the killed; no token is used twice, and the login lives on."""
+    """The lock holder is among the killed; no token is used twice, and the login stays valid."""
     store = log_in(server, tmp_path)
     server.knobs(hold=True)
     racers = [racer(tmp_path, provider(server)) for _ in range(20)]
@@ -217,7 +217,7 @@ def test_twenty_processes_half_killed_share_one_login(server: OAuthServer, tmp_p
 
 @pytest.mark.parametrize("kills", [6, pytest.param(200, marks=[pytest.mark.torture, pytest.mark.timeout(1800)])])
 def test_kills_at_any_moment(server: OAuthServer, tmp_path: Path, kills: int) -> None:
-    """The whole process group, too, as when a terminal is closed: the login lives on, and no token is used twice."""
+    """Includes the process group, as when a terminal closes: the login stays valid, and no token is used twice."""
     chance = random.Random(kills)
     store = log_in(server, tmp_path)
     server.knobs(expires_in=1)  # whoever comes must refresh

@@ -198,7 +198,7 @@ def _environment(pid: int) -> dict[str, str]:
 
 
 async def test_no_session_arrives_before_the_files_it_speaks_of(home: Path) -> None:
-    """Its child has written down what it did, and nobody has heard a word of it yet."""
+    """The child has recorded its work, but no subscriber has received it yet."""
     with FakeModelServer([steps], repeat=True) as server:
         async with engine_at() as engine:
             job = await job_of(home, server)
