@@ -32,7 +32,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 
 
 def _import_share(number: int, of: int) -> None:
-    """A module that cannot be imported is told by the collection itself."""
+    """A module that cannot be imported is reported by the collection itself."""
     for path in sorted(HERE.rglob("test_*.py"))[number::of]:
         with suppress(Exception, pytest.skip.Exception):
             importlib.import_module(".".join(path.relative_to(HERE.parent).with_suffix("").parts))

@@ -107,7 +107,7 @@ def order(repo: Path, nodes: FakeNodes, number: int, **more: Any) -> WorkerSpec:
 
 
 async def ends(swarm: SupervisorClient, ids: set[str], seconds: float = 1600.0) -> dict[str, list[WorkerInfo]]:
-    """Every end that is told of these workers."""
+    """Every reported end of these workers."""
     found: dict[str, list[WorkerInfo]] = {}
     for info in await swarm.list(all=True):
         if info.id in ids and info.status in ("done", "failed", "stopped", "lost"):

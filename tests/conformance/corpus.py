@@ -35,7 +35,7 @@ def python(body: str, **fields: object) -> dict[str, str | bytes]:
 
 
 def bent(body: str, **fields: object) -> dict[str, str | bytes]:
-    """The sound extension with some methods of its own."""
+    """The sound extension with some methods replaced."""
     lines = "".join(f"    {line}\n" for line in body.splitlines())
     return python(
         f"import json, os, sys, time\nfrom good import *\nclass Broken(Good):\n{lines}Broken().run()\n", **fields

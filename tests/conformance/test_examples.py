@@ -36,7 +36,7 @@ class Example:
         self.environment = {**os.environ, **toolchains.environment()}
 
     def play(self, *frames: Frame) -> list[Frame]:
-        """What it answers to these frames and goodbye. It must end well and say nothing else."""
+        """The answers to these frames and goodbye; it must exit cleanly without other output."""
         manifest = read_manifest(self.directory)
         ack = {"type": "hello_ack", "protocol_version": 1, "data_dir": str(self.directory), "cwd": "/"}
         lines = [json.dumps(frame, separators=(",", ":")) for frame in (ack, *frames, {"type": "shutdown"})]

@@ -62,7 +62,7 @@ def test_failing_system_call_is_reported_without_data_loss(name: str, plan: Plan
 
 
 def aimed(scratch: Path) -> Iterator[tuple[Scene, Plan]]:
-    """Plans for all scenes by their share, with some to spare for those that are not met."""
+    """Plans for all scenes by their share, with spares for faults that do not occur."""
     share = WANTED * 1.08 / sum(scene.share for scene in SCENES)
     for scene in SCENES:
         stage, ended, wrong = perform(scene, scratch / f"watched-{scene.name}")

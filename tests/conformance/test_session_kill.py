@@ -92,7 +92,7 @@ def result(name: str) -> Message:
 
 
 def kill_after(pid: int, reading: int, moment: float, *, early: bool) -> list[str]:
-    """Kill it ``moment`` seconds after its first record, or after its start; returns what it acknowledged."""
+    """Kills it ``moment`` seconds after its first record or its start; returns the acknowledged records."""
     if not early:
         assert select.select([reading], [], [], 60)[0], "the writer wrote nothing"
     os.set_blocking(reading, False)

@@ -200,7 +200,7 @@ def test_shared_operation_works_through_each_front_end() -> None:
 
 
 def look(number: int) -> list[Turn]:
-    """A turn whose command says what it was told, and the answer to it."""
+    """A turn whose command prints its environment, and its answer."""
     return [CallTools([("bash", {"command": ENVIRONMENT})]), Say(f"answer {number}")]
 
 
@@ -261,7 +261,7 @@ def run_extension_command(front_end: Any) -> None:
 
 
 class Scenario(NamedTuple):
-    """``told``: the last thing a command was told in its environment."""
+    """``told``: the last environment of a command."""
 
     run: Callable[[Any], None]
     turns: list[Turn]

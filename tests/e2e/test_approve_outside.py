@@ -59,7 +59,7 @@ def bash(command: str) -> CallTools:
 
 
 def results(server: FakeModelServer) -> str:
-    """All that the model was told by tools."""
+    """All tool results sent to the model."""
     return json.dumps([message for message in server.requests[-1].json["messages"] if message["role"] == "user"])
 
 
@@ -85,7 +85,7 @@ asyncio.run(main())
 
 
 def decided(zot: Zot, answer: str, *calls: tuple[str, dict[str, Any]]) -> tuple[list[str], list[str]]:
-    """What was asked, and what the model was told, by a program that always gives this answer."""
+    """The questions and tool results, with a program that always gives this answer."""
     turns = [{"tool_calls": [{"name": name, "args": args}]} for name, args in calls]
     argv = [sys.executable, "-c", PROGRAM, answer, json.dumps({"turns": [*turns, {"text": "done"}]})]
     done = subprocess.run(argv, cwd=zot.project, env=zot.env(), capture_output=True, text=True, timeout=60)

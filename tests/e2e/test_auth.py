@@ -292,7 +292,7 @@ def test_leaving_stores_nothing(auth: Zot, key: str, code: int) -> None:
 
 
 def opener(zot: Zot) -> Path:
-    """A browser that only writes down what it was asked to open, and what it was given."""
+    """A browser that only records the URL and environment it was started with."""
     told = zot.home / "opened"
     os.mkfifo(told)
     folder = zot.home / "bin"

@@ -78,7 +78,7 @@ class Canaries:
         (self.home / name).chmod(0o600)
 
     def told(self) -> str:
-        """Everything that was said, and every file that was written."""
+        """All output and every written file."""
         written = [
             path
             for root in (self.home, self.zot.project)
@@ -93,7 +93,7 @@ class Canaries:
 
 
 def echo(request: SeenRequest) -> Refuse:
-    """A provider that says what it was sent."""
+    """A provider that repeats the request."""
     return Refuse(401, {"error": {"message": f"refused: {json.dumps(request.headers)} {request.path}"}})
 
 

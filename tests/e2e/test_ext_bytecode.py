@@ -13,7 +13,7 @@ from tests.fakes.model_server import Say
 
 
 def loaded(zot: Zot, serve, *flags: str, name: str = "words") -> set[str]:
-    """The SDK's modules that the next start takes from bytecode; Python tells on stderr, which is the log."""
+    """SDK modules loaded from bytecode at the next start, from Python's verbose stderr in the log."""
     log = zot.home / "zot" / "logs" / f"ext-{name}.log"
     log.unlink(missing_ok=True)
     zot.environment["PYTHONVERBOSE"] = "1"

@@ -30,7 +30,7 @@ for frame in frames():
 
 
 def start(zot: Zot, serve, *flags: str) -> str:
-    """What was said on stderr by a run."""
+    """The stderr of a run."""
     serve([Say("ok")])
     ran = zot("-p", "go", *flags)
     zot.url = ""

@@ -34,7 +34,7 @@ for line in sys.stdin.buffer:
 
 
 class Dev:
-    """A running loop and what it has said."""
+    """A running `zot ext dev` and its output."""
 
     def __init__(self, zot: Zot, *words: str) -> None:
         self.process = zot.start("ext", "dev", *words, stdin=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -44,7 +44,7 @@ class Dev:
         self._read_to = 0
 
     def until(self, text: str) -> str:
-        """What was said since the last time, up to and with ``text``."""
+        """New output up to and including ``text``."""
         assert self.process.stdout
         deadline = time.monotonic() + 90
         with selectors.DefaultSelector() as selector:

@@ -42,7 +42,7 @@ def section(ran: Ran, name: str) -> list[str]:
 
 
 def snapshot(zot: Zot) -> dict[str, bytes]:
-    """Every file but the logs and what the extensions of this test write themselves."""
+    """Every file except the logs and the files written by this test's extensions."""
     files = [path for root in (zot.home, zot.project) for path in root.rglob("*") if path.is_file()]
     return {str(path): path.read_bytes() for path in files if "logs" not in path.parts and path.name != "started"}
 

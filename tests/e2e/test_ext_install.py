@@ -172,7 +172,7 @@ def test_a_url_that_begins_with_a_dash_is_never_an_option_of_git(zot: Zot, tmp_p
 
 
 def git_words(zot: Zot, tmp_path: Path, *words: str) -> list[str]:
-    """What a git that only writes down its arguments was told."""
+    """Arguments recorded by a fake git."""
     fake = tmp_path / "bin" / "git"
     fake.parent.mkdir()
     fake.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/words\nexit 1\n')

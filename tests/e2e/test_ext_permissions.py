@@ -50,7 +50,7 @@ USERS = [pytest.param(True, id="an ordinary user"), pytest.param(False, id="root
 
 @pytest.fixture(params=USERS if os.geteuid() == 0 else [False])
 def whoever(request: pytest.FixtureRequest, zot: Zot) -> Iterator[None]:
-    """An ordinary user has a place of their own: what pytest makes for root is root's alone."""
+    """An ordinary user needs a separate directory: pytest's belongs to root."""
     with tempfile.TemporaryDirectory(prefix="zot-plain-user-") as base:
         if request.param:
             os.chmod(base, 0o755)

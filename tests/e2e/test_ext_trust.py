@@ -47,7 +47,7 @@ def project(zot: Zot) -> Path:
 
 
 def answer(zot: Zot, serve, *flags: str) -> tuple[str, str]:
-    """What the project's tool said to the model, or nothing, and what zot said on stderr."""
+    """The project tool's result, or nothing, and zot's stderr."""
     server = serve([CallTools([("project_tool", {})]), Say("done")])
     ran = zot("-p", *flags, "go")
     assert ran.code == 0

@@ -95,7 +95,7 @@ def test_allowing_guard_permits_everything_in_terminal(zot: Zot, tmp_path: Path)
 
 
 def done_in_the_terminal(zot: Zot, tmp_path: Path, guard: str) -> list[str]:
-    """One after the other, as a person would."""
+    """One after the other in the terminal."""
     turns = [calling("by-model"), {"text": "answered the prompt"}, {"text": "answered the command"}]
     turns += [calling("by-side-chat"), {"text": "answered on the side"}]
     argv = zot.argv(prepared(zot, tmp_path, guard, turns))
@@ -125,7 +125,7 @@ def prepared(zot: Zot, tmp_path: Path, guard: str, turns: list[dict[str, object]
 
 
 def done_with(zot: Zot, tmp_path: Path, guard: str) -> dict[str, list[str]]:
-    """What was done by each way, all at once, each in a project of its own: the slowest is all that is waited for."""
+    """Side effects by each way, run concurrently in separate projects."""
     model = prepared(zot, tmp_path, guard, [calling("by-model"), {"text": "done"}])
     script = model[3]
     ways = {

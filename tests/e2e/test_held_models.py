@@ -136,7 +136,7 @@ def calls_of(server: Any) -> list[Any]:
 
 
 def tools_of(request: Any) -> set[str]:
-    """What a request offers: by its ``tools``, or by the actions its prompt tells of."""
+    """Offered tools: from ``tools``, or from the actions in the prompt."""
     if "tools" in request.json:
         return {tool["function"]["name"] for tool in request.json["tools"]}
     system = request.json["messages"][0]["content"].partition("Example:")[0]

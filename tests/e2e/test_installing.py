@@ -71,7 +71,7 @@ def answers(zot: Installed) -> Ran:
 
 
 def is_contributor_page(path: str) -> bool:
-    """The README of a package is for contributors; those of the starters are for users."""
+    """READMEs of packages are for contributors; those of the starters are for users."""
     return path.endswith("/README.md") and "/starters/" not in path
 
 

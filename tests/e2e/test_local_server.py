@@ -69,7 +69,7 @@ def wait_for(look: Callable[[], T], what: str) -> T:
 
 
 def is_gone(pid: int) -> bool:
-    """Also when nobody has asked for its exit code."""
+    """True also for a zombie."""
     try:
         return ") Z " in Path(f"/proc/{pid}/stat").read_text() if os.path.isdir("/proc/self") else not _signalled(pid)
     except OSError:

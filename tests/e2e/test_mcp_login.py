@@ -21,7 +21,7 @@ def running() -> Iterator[OAuthServer]:
 
 
 def guarded(server: FakeMcpHttp, issuer: str) -> None:
-    """Says where to log in, and answers whoever brings any token."""
+    """Returns the login URL, and accepts any token."""
 
     def before(seen: Seen) -> bytes | None:
         place = f"{server.origin}/.well-known/oauth-protected-resource/mcp"

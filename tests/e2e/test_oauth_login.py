@@ -45,7 +45,7 @@ def gateway(zot: Zot, serve: Any, login: OAuthServer) -> FakeModelServer:
 
 
 class Login:
-    """`zot auth login gateway …` as a process; ``address`` is the one it asks to open."""
+    """`zot auth login gateway …` as a process; ``address`` is the URL to open."""
 
     def __init__(self, zot: Zot, *words: str, stdin: int = subprocess.DEVNULL) -> None:
         argv = [sys.executable, "-m", "zot", "auth", "login", "gateway", *words]

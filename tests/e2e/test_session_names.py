@@ -13,7 +13,7 @@ from tests.fakes.model_server import Say
 
 @pytest.fixture
 def two(zot: Zot, serve) -> list[Path]:
-    """Two sessions, the older first; the server goes on answering."""
+    """Two sessions, the older first; the server continues to answer."""
     serve([Say("one"), Say("two"), Say("three")])
     assert zot("-p", "the older one").code == 0
     (older,) = zot.sessions

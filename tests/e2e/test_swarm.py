@@ -20,14 +20,14 @@ BASH = {"command": "sleep 300 & setsid sleep 301 & echo started; sleep 302"}
 
 
 def said_to(request: SeenRequest) -> str:
-    """The last thing a person said in it."""
+    """The last user message of a request."""
     users = [message for message in request.json["messages"] if message["role"] == "user"]
     content = users[-1]["content"] if users else ""
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
 def answer(request: SeenRequest) -> Turn:
-    """By what was said: ``hang`` is never answered, ``bash`` runs something long, anything else is repeated."""
+    """By prompt: ``hang`` is never answered, ``bash`` runs something long, anything else is repeated."""
     text = said_to(request)
     if text.startswith("hang"):
         return Silent(Say("never"), 0)

@@ -118,7 +118,7 @@ def kill_supervisor(home: SwarmHome) -> None:
 async def survive(
     home: SwarmHome, model: FakeModelServer, workers: int, kills: int, max_cost: float, seed: int = 0
 ) -> list[str]:
-    """Workers at work, told more meanwhile, their supervisor killed again and again; checked when all have ended."""
+    """Workers run and receive messages while their supervisor is killed repeatedly; checked at the end."""
     chance = random.Random(seed)
     acknowledged: list[tuple[str, str]] = []
     async with client.connect_or_start(home.home) as swarm:

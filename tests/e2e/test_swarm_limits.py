@@ -60,7 +60,7 @@ def make_repository(project: Path) -> None:
 
 
 def check_limits(home: SwarmHome, vendor: FakeModelServer, private: FakeModelServer, limit: str) -> None:
-    """The only worker asked the private server with the private key, had one tool, and recorded no key."""
+    """The only worker used the private server and key, had one tool, and recorded no key."""
     (request,) = of_agents(private)
     assert request.headers["authorization"] == f"Bearer {OWN_KEY}"
     assert tools_of(request) == {"read"} and request.json["temperature"] == 0.5
@@ -315,7 +315,7 @@ def test_check_runs_in_the_jail(home: SwarmHome, tmp_path: Path) -> None:
 
 
 def acting(request: SeenRequest) -> Turn:
-    """``spawn`` starts an agent; an agent runs one command and says what became of it."""
+    """``spawn`` starts an agent; an agent runs one command and returns its result."""
     said = texts(request)
     if said[-1] == "spawn":
         return CallTools([("swarm_spawn", {"task": "agent one", "mode": "worktree"})])

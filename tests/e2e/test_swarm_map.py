@@ -25,7 +25,7 @@ SCHEMA = {"type": "object", "properties": {"words": {"type": "integer"}}, "requi
 
 
 class Model:
-    """Answers ``tell ITEM``; what an item means stands in ``answer``."""
+    """Answers ``tell ITEM``; ``answer`` defines the items."""
 
     def __init__(self) -> None:
         self.asked: Counter[str] = Counter()

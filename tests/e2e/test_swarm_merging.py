@@ -29,7 +29,7 @@ echo over
 
 
 def answer(request: SeenRequest) -> Turn:
-    """A task is ``FILE: text``: the file is written. ``hang`` is never answered; a conflict is mended."""
+    """A task is ``FILE: text``: the file is written. ``hang`` is never answered; a conflict is resolved."""
     messages = request.json["messages"]
     if messages[-1]["role"] != "user" and "half.txt" in json.dumps(messages):
         return Refuse(400, {"error": {"message": "no more"}})

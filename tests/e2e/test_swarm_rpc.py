@@ -48,7 +48,7 @@ def data(client: FakeRpcClient, command: str, **fields: Any) -> Any:
 
 
 def heard(client: FakeRpcClient, worker: str, wanted: Callable[[dict[str, Any]], bool]) -> None:
-    """Wait until the worker has said this, or has said it already."""
+    """Waits until the worker has sent this text."""
 
     def is_it(line: dict[str, Any]) -> bool:
         return line["type"] == "swarm_event" and line["id"] == worker and wanted(line["event"])

@@ -16,7 +16,7 @@ TASKS = ("agent one", "agent two")
 
 
 def texts(request: SeenRequest) -> list[str]:
-    """What was said and returned, oldest first."""
+    """Messages and tool results, oldest first."""
     found: list[str] = []
     for message in request.json["messages"]:
         content = message.get("content") or ""

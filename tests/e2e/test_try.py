@@ -94,7 +94,7 @@ def test_in_a_terminal_another_try_is_offered(tmp_path: Path, environment: dict[
 
 
 def read_until(terminal: int, words: str) -> str:
-    """What stands there then, without styles and with single spaces: a line may be broken anywhere."""
+    """The screen text without styles and with single spaces: a line may wrap anywhere."""
     seen, end = b"", time.monotonic() + 100
     while words not in (text := " ".join(re.sub(r"\x1b\[[0-9;]*[mK]", "", seen.decode(errors="replace")).split())):
         ready, _, _ = select.select([terminal], [], [], max(0.0, end - time.monotonic()))

@@ -37,7 +37,7 @@ def test_orphan_left_by_command_is_reaped(tmp_path: Path) -> None:
 
 
 def children(pid: int) -> list[str]:
-    """The names of its children, those included that are over and were not waited for."""
+    """Names of its children, including zombies."""
     found: list[str] = []
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
         with suppress(FileNotFoundError):

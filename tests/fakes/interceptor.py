@@ -13,7 +13,7 @@ ALLOWED_CALL = ToolVerdict()
 
 
 class FakeInterceptor(Interceptor):
-    """Allows everything unless told otherwise; ``tool`` and ``text`` may be functions of what they judge."""
+    """Allows everything by default; ``tool`` and ``text`` may be functions."""
 
     def __init__(
         self,

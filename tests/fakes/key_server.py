@@ -10,7 +10,7 @@ GOOD = "sk-good-0123456789"
 
 
 class FakeKeyServer:
-    """Use as a context manager. ``keys`` are those it was asked about; ``refusal`` is the status of a refusal."""
+    """Use as a context manager. ``keys`` are the tested keys; ``refusal`` is the status of a rejection."""
 
     def __init__(self, *good: str) -> None:
         self.good = frozenset(good)

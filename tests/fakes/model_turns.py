@@ -112,7 +112,7 @@ class Slow:
 
 @dataclass(frozen=True)
 class Held:
-    """A pause before each event that has one of these texts: so long, or until the test says ``server.go_on()``."""
+    """A pause before each event that contains one of these texts: for a time, or until ``server.go_on()``."""
 
     turn: Turn
     before: tuple[bytes, ...]

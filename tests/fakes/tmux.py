@@ -100,7 +100,7 @@ class FakeTmux:
             time.sleep(0.03)
 
     def wait_stable(self, timeout: float = TIMEOUT) -> None:
-        """Until two looks are the same, further apart than zot waits for a window to keep its size."""
+        """Waits until two captures are equal, further apart than zot's resize delay."""
         deadline, last = time.monotonic() + timeout, ""
         while (now := self.screen) != last and time.monotonic() < deadline:
             last = now

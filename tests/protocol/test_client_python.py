@@ -83,7 +83,7 @@ async def read(stream: Any) -> list[Event]:
 
 
 def speaking(program: str) -> list[str]:
-    """A stand-in for zot: a program that reads commands with ``lines`` and answers with ``say``."""
+    """A fake zot: a program that reads commands with ``lines`` and answers with ``say``."""
     head = (
         "import json, sys, time, os\n"
         "lines = (json.loads(line) for line in sys.stdin)\n"

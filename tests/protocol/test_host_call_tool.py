@@ -17,7 +17,7 @@ from zot.wire import limits
 
 
 def asking(*frames: dict[str, Any], body: str = "serve()") -> str:
-    """Asks for tools as soon as a file ``go`` is there, since an agent must be joined first."""
+    """Calls tools once a file ``go`` exists, since an agent must be joined first."""
     return f"""
 hello("call_tool"); ready()
 while not os.path.exists(HERE + "/go"): time.sleep(0.002)

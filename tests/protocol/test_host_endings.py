@@ -22,7 +22,7 @@ SLEEPER = (
 
 
 def gone(pid: int) -> bool:
-    """Ended, or a zombie somebody else has to reap."""
+    """Exited, or a zombie of another parent."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):

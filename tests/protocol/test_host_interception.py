@@ -30,7 +30,7 @@ serve(event_intercept=ask)
 
 
 async def call(kit: Kit, args: Any = None) -> tuple[FakeTool, bool, str]:
-    """One call of ``bash``; the tool, and what the model was told."""
+    """One call of ``bash``; the tool, and the model's result."""
     tool = FakeTool("bash")
     agent, _ = kit.agent(calls(("bash", {"command": "ls"} if args is None else args)), says("ok"), tools=[tool])
     await agent.prompt("go")

@@ -19,7 +19,7 @@ Rpc = Callable[..., FakeRpcClient]
 
 @pytest.fixture
 def session(zot: Zot, serve: Any) -> Path:
-    """A session that was left a moment ago; the server of the test comes after it."""
+    """A recently closed session; the server of the test comes after it."""
     serve([Say("before")])
     assert zot("-p", "first").code == 0
     return zot.sessions[0]

@@ -45,7 +45,7 @@ def said(request: SeenRequest) -> list[tuple[str, str]]:
 
 
 def user_texts(request: SeenRequest) -> list[str]:
-    """What the user said so far, as the model was shown it."""
+    """The user's messages in a request."""
     return [text for role, text in said(request) if role == "user"]
 
 

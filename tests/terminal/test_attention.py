@@ -22,7 +22,7 @@ def titles(terminal: FakeTerminal) -> list[str]:
 
 
 def bells(terminal: FakeTerminal) -> int:
-    """Those that do not end a sequence."""
+    """Bells that do not end a sequence."""
     return re.sub(rb"\x1b\][^\x07\x1b]*\x07", b"", terminal.raw).count(b"\x07")
 
 

@@ -138,7 +138,7 @@ def test_many_reads_are_counted(serve: Any, open_zot: OpenZot, project: Path) ->
 
 
 def in_pieces(name: str, pieces: list[str], held: tuple[bytes, ...]) -> Held:
-    """Anthropic's events of one call whose arguments come in pieces, some of them when the test says so."""
+    """Anthropic's events of one call with arguments in pieces, some of them released by the test."""
 
     def event(kind: str, **fields: Any) -> bytes:
         return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n".encode()

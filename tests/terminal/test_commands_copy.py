@@ -15,7 +15,7 @@ ANSWER = "Two ways:\n\n```python\nprint(1)\n```\n\nor\n\n```sh\nmake test\nmake 
 
 
 def copied(terminal: FakeTerminal) -> list[str]:
-    """What the terminal was asked to take into its clipboard."""
+    """Text copied through the terminal's clipboard sequence."""
     return [b64decode(found).decode() for found in re.findall(rb"\x1b\]52;c;([^\x07]*)\x07", terminal.raw)]
 
 

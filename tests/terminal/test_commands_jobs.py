@@ -13,7 +13,7 @@ RUNS = "still running in the background"
 
 
 def gone(pid: Path) -> bool:
-    """Ended, even if nobody has asked for its status yet."""
+    """Exited, possibly a zombie."""
     try:
         return Path(f"/proc/{pid.read_text().strip()}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -21,7 +21,7 @@ def gone(pid: Path) -> bool:
 
 
 def start(terminal: FakeTerminal, name: str, project: Path) -> Path:
-    """Something that says hello and stays; the file with its number."""
+    """A command that prints hello and stays; returns the file with its process id."""
     place = project / f"{name}.pid"
     told = f"echo $$ > {place}.new; mv {place}.new {place}\n"
     (project / f"{name}.sh").write_text(f"{told}echo hello from {name}\nsleep 1000\n")

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux
 
 
 class Tmux:
-    """One window of a tmux server of its own."""
+    """One window of a separate tmux server."""
 
     def __init__(self, socket: Path, zot: Zot, argv: list[str]) -> None:
         self._tmux = ["tmux", "-S", str(socket), "-f", "/dev/null"]

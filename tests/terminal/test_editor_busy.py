@@ -18,7 +18,7 @@ ENDLESS = Slow(Say("never finished"), 30)
 
 @pytest.fixture(autouse=True)
 def model(serve: Any) -> None:
-    """Somebody to talk to, so that nobody is asked to log in."""
+    """A model, so that no login dialog opens."""
     serve([])
 
 

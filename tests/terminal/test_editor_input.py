@@ -18,7 +18,7 @@ from tests.terminal.scripts import user_texts
 
 @pytest.fixture(autouse=True)
 def model(serve: Any) -> None:
-    """Somebody to talk to, so that nobody is asked to log in."""
+    """A model, so that no login dialog opens."""
     serve([])
 
 

@@ -16,14 +16,14 @@ from tests.terminal.scripts import configure, user_texts
 
 
 def prompt_row(terminal: FakeTerminal) -> str:
-    """What stands behind the prompt mark."""
+    """The text after the prompt mark."""
     rows = [row for row in terminal.screen.splitlines() if row.startswith("▌")]
     return rows[-1][2:]
 
 
 @pytest.fixture(autouse=True)
 def model(serve: Any) -> None:
-    """Somebody to talk to, so that nobody is asked to log in."""
+    """A model, so that no login dialog opens."""
     serve([])
 
 

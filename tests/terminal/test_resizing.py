@@ -29,7 +29,7 @@ STREAMED = "\n\n".join(f"S{i:02} " + "and more words " * (i % 4) for i in range(
 
 
 class Window(Protocol):
-    """What the emulator and tmux have in common."""
+    """Common interface of the emulator and tmux."""
 
     @property
     def everything(self) -> str: ...
@@ -65,7 +65,7 @@ def open_window(request: pytest.FixtureRequest, open_zot: OpenZot, open_tmux: Ca
 
 
 def dwell(window: Window, seconds: float) -> None:
-    """The hand rests: this is how people resize, and synchronises nothing."""
+    """Pauses as a user does while resizing; synchronises nothing."""
     ends = time.monotonic() + seconds
     while (left := ends - time.monotonic()) > 0:
         if isinstance(window, FakeTerminal):
@@ -81,7 +81,7 @@ def drag(window: Window, *, hurry: bool) -> None:
 
 
 def soon_whole(window: Window, marks: list[str], *, bars: int = 1) -> None:
-    """Once zot has heard of the last size: a ghost or a missing row never goes away."""
+    """Waits until zot has drawn the last size: a remnant or a missing row would stay."""
     deadline = time.monotonic() + 10
     while wrong := what_is_wrong(window.everything, marks, bars):
         assert time.monotonic() < deadline, f"{wrong}\n{window.everything}"

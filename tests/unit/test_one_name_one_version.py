@@ -23,14 +23,14 @@ _FOREIGN = re.compile(r"""(?:^|[\s"'=])zot(?:\[[\w,]*\])?(?=$|[\s"'`),;=<>~!@])"
 
 
 def foreign_installs(text: str) -> list[str]:
-    """Lines that have somebody install the package called plainly ``zot``, which is not ours."""
+    """Lines that install the package named only ``zot``, which is not ours."""
     lines = [line for line in text.splitlines() if "zot" in line]
     found = [line.strip() for line in lines for match in _INSTALL.finditer(line) if _foreign(match["rest"])]
     return found + [line for line in lines if _EXTRA.search(line)]
 
 
 def _foreign(rest: str) -> bool:
-    """What comes after a comment sign or `&&` is another command."""
+    """Text after a comment sign or `&&` is another command."""
     return bool(_FOREIGN.search(re.split(r"#|&&|;|\|", rest)[0]))
 
 

@@ -77,7 +77,7 @@ class Client:
         return True
 
     async def log_in(self) -> bool:
-        """As a person would: once more when the server asks for more, and not for ever."""
+        """Logs in again if the server asks for more scopes, a limited number of times."""
         self.logins += 1
         if self.logins > MOST_LOGINS:
             return False

@@ -22,7 +22,7 @@ def text(words: str) -> Content:
 
 
 class SdkSuite:
-    """Subclasses say how to start the extension that uses every verb, and the starter of their language."""
+    """Subclasses start the extension that uses every verb, and the starter of their language."""
 
     @pytest.fixture
     def everything(self) -> tuple[list[str], Path]:

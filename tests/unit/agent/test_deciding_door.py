@@ -69,7 +69,7 @@ def sources() -> dict[str, str]:
 
 
 def modules(*words: str) -> Iterator[tuple[str, ast.Module]]:
-    """Those that hold one of the words at all: without it there is no call by that name, and parsing takes seconds."""
+    """Modules that contain one of the words, because parsing all takes seconds."""
     held = re.compile(rf"\b(?:{'|'.join(words)})\b")
     return ((name, parsed(name)) for name, text in sources().items() if held.search(text))
 
@@ -84,7 +84,7 @@ def called(node: ast.Call) -> str:
 
 
 def dotted(node: ast.expr) -> str:
-    """``a.b.c`` as it is written; what is neither a name nor an attribute is nothing, ``f(x).c`` is ``.c``."""
+    """``a.b.c`` as written; other expressions are empty, ``f(x).c`` is ``.c``."""
     if isinstance(node, ast.Attribute):
         return f"{dotted(node.value)}.{node.attr}"
     return node.id if isinstance(node, ast.Name) else ""
@@ -130,7 +130,7 @@ def _prints(node: ast.Call) -> bool:
 
 
 def _fixed(node: ast.expr) -> bool:
-    """A literal, a constant of the module, the version, and what is made of these."""
+    """A literal, a constant of the module, the version, or a combination of these."""
     if isinstance(node, ast.JoinedStr):
         return all(_fixed(value) for value in node.values)
     if isinstance(node, ast.FormattedValue):

@@ -11,7 +11,7 @@ from benchmarks.row import Row
 
 
 def figures(monkeypatch: pytest.MonkeyPatch, *attempts: tuple[float, float, float]) -> list[float]:
-    """What counts of attempts that saw these (P, milliseconds, events lost)."""
+    """The resulting figures of attempts with these values (P, milliseconds, events lost)."""
     seen = iter(attempts)
     now: list[tuple[float, float, float]] = []
 

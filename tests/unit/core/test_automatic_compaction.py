@@ -33,7 +33,7 @@ NEARLY = Usage(input_tokens=84_999)
 
 
 def summarised(requests: list[Request]) -> list[bool]:
-    """For each request, whether it asked for a summary."""
+    """For each request, whether it was a compaction."""
     return [request.max_tokens == 4096 for request in requests]
 
 

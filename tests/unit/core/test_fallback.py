@@ -22,7 +22,7 @@ DOWN = Overloaded("fake: http 529: overloaded")
 
 
 def with_fallback(agent: Agent, *answers: Any, once: bool = True) -> tuple[FakeClient, list[Exception]]:
-    """A client that takes over, and the failures it was asked about."""
+    """A client that takes over, and the failures it received."""
     client, asked = FakeClient(*answers), list[Exception]()
 
     async def take_over(error: Exception) -> bool:

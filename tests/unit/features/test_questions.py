@@ -28,7 +28,7 @@ def approval(name: str) -> Approval:
 
 
 class Presenter:
-    """Shows what it gets until the test answers."""
+    """Shows questions until the test answers."""
 
     def __init__(self) -> None:
         self.shown: list[Question[Any]] = []

@@ -15,7 +15,7 @@ from zot.provider.http.pool import HttpPool
 
 
 class FakeFeed:
-    """A release feed on loopback; remembers what was asked."""
+    """A release feed on loopback that records its requests."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []

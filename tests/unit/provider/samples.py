@@ -58,7 +58,7 @@ def decoder_of(dialect: Dialect, model: Model = MODEL, endpoint: Endpoint = ENDP
 
 
 def fed(decoder: Decoder, *payloads: dict[str, Any] | bytes) -> list[StreamEvent]:
-    """What the decoder says to each payload, in one list."""
+    """Events of the decoder for all payloads, in one list."""
     return [event for payload in payloads for event in decoder.feed(SseEvent("", _data(payload)))]
 
 

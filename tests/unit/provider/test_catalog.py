@@ -415,7 +415,7 @@ def test_catalogue_cannot_change_base_urls(tmp_path: Path) -> None:
 
 
 class Address:
-    """A server on loopback that answers with what it was given."""
+    """A server on loopback that answers with the given content."""
 
     def __init__(self, body: str, status: int = 200) -> None:
         self.body, self.status, self.asked = body, status, 0

@@ -24,7 +24,7 @@ Answer = Callable[[str, dict[str, str]], "tuple[int, Any]"]
 
 
 class ModelListServer:
-    """Answers GET with what ``answer`` says for the target and headers; a None body never answers."""
+    """Answers GET with the result of ``answer`` for the target and headers; a None body never answers."""
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, dict[str, str]]] = []

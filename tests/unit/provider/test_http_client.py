@@ -79,7 +79,7 @@ async def pool() -> AsyncIterator[HttpPool]:
 
 
 def client(url: str, pool: HttpPool, dialect: Dialect | None = None, **fields: Any) -> HttpClient:
-    """With two retries and short waits, unless a test says otherwise."""
+    """Two retries and short waits by default."""
     patience = {"retries": 2, "retry_wait_s": 0.001}
     endpoint = Endpoint(provider="fake", base_url=url, api_key="sk-secret-key", **(patience | fields))
     return HttpClient("fake", dialect or AnthropicDialect(), endpoint, pool)

@@ -36,7 +36,7 @@ async def pool() -> AsyncIterator[HttpPool]:
 
 
 async def told(url: str, pool: HttpPool, dialect: Dialect | None = None) -> str:
-    """Everything an attempt says: notices, the error, what it came from."""
+    """All output of an attempt: notices, the error and its cause."""
     endpoint = Endpoint(provider="fake", base_url=url, api_key=KEY, silence_s=5, retries=2, retry_wait_s=0.001)
     client = HttpClient("fake", dialect or AnthropicDialect(), endpoint, pool)
     said: list[str] = []

@@ -48,7 +48,7 @@ async def test_fifty_steps_take_at_least_95_percent_from_the_cache(serve: Serve,
 
 
 def pays_once(counted: list[Counted]) -> None:
-    """What a request sent is read by the next one: nothing of it is paid for in full again."""
+    """Content of a request is read from the cache by the next one and never paid in full again."""
     for before, after in pairwise(counted):
         assert after.read == before.read + before.written, "a part of the last request was not found again"
         assert after.plain == 0

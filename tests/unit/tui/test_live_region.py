@@ -117,7 +117,7 @@ def test_leaving_ends_on_a_fresh_row_with_the_cursor_shown() -> None:
 
 
 class Reflowing:
-    """A terminal that breaks rows anew at every width, as tall as it needs to be. A row knows whether it goes on."""
+    """A terminal that reflows rows at every width, as tall as needed. A row knows whether it continues."""
 
     def __init__(self, columns: int) -> None:
         self.columns = columns
@@ -172,7 +172,7 @@ class Reflowing:
         self.x += 1
 
     def resize(self, columns: int) -> None:
-        """Break every line anew; the cursor stays on its character."""
+        """Reflows every line; the cursor stays on its character."""
         lines: list[str] = [""]
         at = (0, 0)
         for number, (text, goes_on) in enumerate(self.rows):
@@ -192,7 +192,7 @@ class Reflowing:
 
     @property
     def lines(self) -> list[str]:
-        """What was written, whatever the width: rows that were broken are whole again."""
+        """The written lines, independent of the width: wrapped rows are joined."""
         found = [""]
         for text, goes_on in self.rows:
             found[-1] += text

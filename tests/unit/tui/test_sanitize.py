@@ -64,7 +64,7 @@ def test_one_line_folds_newlines_and_drops_colours() -> None:
 
 
 def _acts(text: str) -> bool:
-    """Whether anything but SGR, tab and line ends is left that a terminal would obey."""
+    """Whether anything but SGR, tab and line ends remains that a terminal would execute."""
     rest = re.sub(r"\x1b\[[0-9;:]*m", "", text).replace("\r\n", "")
     return bool(re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", rest))
 

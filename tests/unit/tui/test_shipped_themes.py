@@ -35,7 +35,7 @@ def test_every_key_and_value_is_understood(path: Path, ground: Background) -> No
 
 
 def shades(theme: Theme, role: str) -> list[Rgb]:
-    """As terminals with millions of colours and with 256 show it; none for what the terminal decides."""
+    """As shown with true colour and with 256 colours; none if the terminal decides."""
     colour = theme.colour_of(role)
     rgb = colour.approximate() if colour is not None else None
     if colour is None or rgb is None:

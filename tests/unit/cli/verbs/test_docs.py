@@ -58,7 +58,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def from_wheel(wheel: Path, code: str) -> subprocess.CompletedProcess[str]:
-    """Run code against the unpacked wheel, in an empty directory; -S keeps the checkout out of the path."""
+    """Runs code against the unpacked wheel, in an empty directory; -S excludes the checkout."""
     import msgspec
 
     places = [str(wheel), str(Path(msgspec.__file__).parents[1])]

@@ -224,7 +224,7 @@ class TestDiskFull:
 
 
 class TestNameLost:
-    """Somebody else deletes or replaces the file while it is written."""
+    """Another process deletes or replaces the file while it is written."""
 
     @pytest.fixture
     def told(self) -> list[tuple[str, bool]]:

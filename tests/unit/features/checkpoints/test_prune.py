@@ -15,7 +15,7 @@ def kept(project: Project) -> list[bytes]:
 
 
 async def one_session(project: Project, name: str, content: str) -> Path:
-    """A file written in a session of its own; its ledger."""
+    """A file written in a separate session; its ledger."""
     project.session = project.store.create("p", "m")
     project.again()
     project.prompt()

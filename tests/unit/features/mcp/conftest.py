@@ -17,7 +17,7 @@ from zot.provider.messages import TextBlock, ToolCallBlock
 
 
 class Stage:
-    """``hosts`` made here share a home: what one remembers the next one knows."""
+    """``hosts`` created here share a home and its caches."""
 
     def __init__(self, tmp_path: Path) -> None:
         self.home = tmp_path / "home"

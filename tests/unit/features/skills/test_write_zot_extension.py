@@ -152,7 +152,7 @@ class Host:
 
 @contextmanager
 def running(directory: Path) -> Generator[Host]:
-    """Start the example the way its own manifest says."""
+    """Starts the example with its manifest's command."""
     manifest = msgspec.json.decode((directory / "extension.json").read_bytes(), type=dict[str, Any])
     command: list[str] = [manifest["exec"], *manifest["args"]]
     if not any(os.access(f"{place}/{command[0]}", os.X_OK) for place in os.environ["PATH"].split(os.pathsep)):

@@ -23,7 +23,7 @@ class Pipe:
         os.set_blocking(self.read_end, False)
 
     def lines(self) -> list[dict[str, Any]]:
-        """What can be read now."""
+        """Lines that can be read now."""
         data = b""
         try:
             while piece := os.read(self.read_end, 1 << 20):

@@ -51,7 +51,7 @@ def wire_of(api: str) -> bytes:
 
 
 def read(api: str, *pieces: bytes) -> list[StreamEvent]:
-    """What the dialect makes of bytes that arrive in these pieces and then end."""
+    """Events of the dialect for bytes in these pieces and an end."""
     dialect = dialect_for(api)
     request = Request(model=model_of(api), messages=(user("hi"),))
     decoder, frames = dialect.decoder(request, Endpoint(provider=api, base_url="")), dialect.frames()

@@ -41,7 +41,7 @@ def repo(tmp_path: Path) -> Path:
 
 
 def users(repo: Path) -> dict[str, object]:
-    """What nobody may touch: the user's files and index, and where the branch is."""
+    """State that must not change: the user's files, index and branch."""
     names = ("mine.txt", "staged.txt", "new of mine.txt", ".git/index", ".git/HEAD", ".git/refs/heads/main")
     return {name: ((repo / name).read_bytes(), (repo / name).stat().st_mode) for name in names}
 

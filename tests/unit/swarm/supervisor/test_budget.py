@@ -18,7 +18,7 @@ from zot.swarm.worker_records import WorkerLimits
 
 
 class Asker:
-    """Asks for calls and remembers the answers: "" is yes."""
+    """Requests calls and records the answers: "" is yes."""
 
     def __init__(self, journal: Path) -> None:
         self.budget = SharedBudget(journal, 0.0)

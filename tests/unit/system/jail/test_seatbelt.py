@@ -20,7 +20,7 @@ POLICY = Policy(root="/Users/me/project", read=("/opt/data",), write=("/Users/me
 
 
 def rules(text: str) -> list[Any]:
-    """The profile read as what it is: lists in parentheses."""
+    """The profile parsed as lists in parentheses."""
     stack: list[list[Any]] = [[]]
     for word in re.findall(r'"(?:[^"\\]|\\.)*"|[()]|[^\s()"]+', text):
         if word == "(":
@@ -35,7 +35,7 @@ def rules(text: str) -> list[Any]:
 
 
 def verdict(found: list[Any], operation: str, path: str) -> str:
-    """What the sandbox would decide: the last rule that fits."""
+    """The sandbox's decision: the last matching rule."""
     answer = "deny"
     for rule in found[2:]:
         operations = [word for word in rule[1:] if isinstance(word, str)]

@@ -13,7 +13,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine a small directory may take longer than a key waits; what comes late has its own test."""
+    """On a busy machine a small directory may take longer than a key waits; late results have their own test."""
     monkeypatch.setattr("zot.frontends.terminal.editor.file_picker._MOMENT_S", 20.0)
 
 

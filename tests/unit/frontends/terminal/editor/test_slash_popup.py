@@ -28,7 +28,7 @@ def board() -> Keyboard:
 
 
 def names(board: Keyboard) -> list[str]:
-    """What is listed; the last row says the keys."""
+    """The listed names; the last row shows the keys."""
     *listed, hint = board.popup
     assert "tab" in hint and "esc clears" in hint
     return [row.split()[0] for row in listed]

@@ -26,7 +26,7 @@ Visit = Callable[[LoginStep], Any]
 
 
 class Login:
-    """A login that runs beside the test. ``visit`` is what the user's browser does, in a thread."""
+    """A login that runs beside the test. ``visit`` plays the user's browser, in a thread."""
 
     def __init__(self, settings: OAuthSettings, visit: Visit | None = None, **options: Any) -> None:
         self.steps: list[LoginStep] = []
@@ -246,7 +246,7 @@ async def test_a_second_login_ends_the_first_and_gets_its_port(server: OAuthServ
 
 
 def pasting(exhausted: asyncio.Event, *texts: str) -> Callable[[], Any]:
-    """Each paste in turn; then nobody pastes any more."""
+    """Each paste in turn, then none."""
     waiting = list(texts)
 
     async def pasted() -> str:

@@ -235,7 +235,7 @@ def test_kills_at_any_moment(server: OAuthServer, tmp_path: Path, kills: int) ->
 
 
 def holders() -> set[int]:
-    """Who started an exchange that is under way."""
+    """Processes with an exchange in progress."""
     found: set[int] = set()
     for place in Path("/proc").glob("[0-9]*"):
         try:

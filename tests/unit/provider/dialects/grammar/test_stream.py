@@ -18,7 +18,7 @@ REQUEST = Request(model=MODEL, messages=(user("hi"),), tools=tuple(BUILT_IN.valu
 
 
 def heard(text: str, finish: str = "stop", size: int = 3, *, done: bool = True) -> list[StreamEvent]:
-    """What the decoder makes of a text that comes in pieces of this size."""
+    """Events of the decoder for a text in pieces of this size."""
     decoder = dialect_for("grammar").decoder(REQUEST, ENDPOINT)
     chunks = [{"choices": [{"delta": {"content": None}}]}]
     chunks += [{"choices": [{"delta": {"content": text[at : at + size]}}]} for at in range(0, len(text), size)]

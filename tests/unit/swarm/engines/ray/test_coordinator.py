@@ -20,7 +20,7 @@ from zot.swarm.supervisor.budget import RemainingBudget
 
 
 class FakeHost:
-    """Says what it is told to say, in order; ``heard`` is what it was sent."""
+    """Plays scripted frames in order; ``heard`` are the frames it received."""
 
     def __init__(self, worker: str) -> None:
         self.worker, self.attempt = worker, 0
