@@ -47,7 +47,7 @@ def test_broken_extension_fails_exactly_its_expected_checks(name: str, reports: 
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.script])
-def test_its_report_begins_with_the_cause(name: str, reports: dict[str, ConformanceReport]) -> None:
+def test_report_begins_with_the_cause(name: str, reports: dict[str, ConformanceReport]) -> None:
     begins_with_the_cause(CASES[name], reports[CASES[name].script])
 
 

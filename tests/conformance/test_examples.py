@@ -128,7 +128,7 @@ def test_no_build_artefacts_are_kept() -> None:
 
 
 @of("hello")
-def test_hello_greets_by_itself_and_summons_through_the_model(example: Example) -> None:
+def test_hello_greets_directly_and_summons_through_the_model(example: Example) -> None:
     assert example.answer(command("hello", "Ada"))["display"] == "Hello, Ada!"
     summoned = example.answer(command("summon", "Ada Lovelace"))
     assert summoned["action"] == "prompt"

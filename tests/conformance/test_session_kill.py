@@ -218,7 +218,7 @@ def test_second_process_on_a_session_is_reported_first_continues(store: SessionS
     assert len(store.open(session.path).messages) == 2
 
 
-def test_the_lock_goes_with_the_process_that_held_it(store: SessionStore) -> None:
+def test_lock_ends_with_its_process(store: SessionStore) -> None:
     session = store.create("p", "m")
     session.appended(user_message("first"))
     session.close()

@@ -12,7 +12,7 @@ ROWS = every_row()
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.quick], ids=name_of)
-def test_it_is_refused(row: Attack) -> None:
+def test_attack_is_denied(row: Attack) -> None:
     assert run_row(row).happened == ""
 
 

@@ -227,7 +227,7 @@ def test_auth_test_probes_provider_and_sets_exit_code(auth: Zot, server: FakeKey
     )
 
 
-def test_a_broken_file_is_one_line_and_stays_as_it_is(auth: Zot) -> None:
+def test_broken_file_is_one_line_and_unchanged(auth: Zot) -> None:
     path = auth.home / "zot" / "auth.json"
     path.write_text('{"openai": {"api_key": "s3cret"')
     for typed in (("list",), ("login", "openai", "--key-stdin"), ("logout", "all"), ("test", "openai")):
@@ -323,7 +323,7 @@ def test_a_browser_that_never_comes_ends_with_a_sentence(auth: Zot) -> None:
     assert ran.err.endswith("zot: login timed out after 1 s; no credential was saved\n")
 
 
-def test_the_terminal_is_as_it_was_after_a_kill(auth: Zot) -> None:
+def test_terminal_is_restored_after_a_kill(auth: Zot) -> None:
     auth.environment = {"ZOT_NO_BROWSER": "1"}
     script = f"{' '.join(auth.argv(['auth', 'login', 'mine']))}; echo over; stty -a"
     with PatientTerminal(["/bin/sh", "-c", script], cwd=auth.project, env=auth.env(), columns=140) as terminal:

@@ -32,7 +32,7 @@ def run(zot: Zot, *args: str) -> Any:
         ("azure-responses", {"AZURE_OPENAI_API_KEY": "az-key"}, "api-key", "az-key"),
     ],
 )
-def test_each_key_goes_where_its_provider_reads_it(
+def test_key_is_sent_in_the_providers_header(
     zot: Zot, serve: Any, provider: str, environment: dict[str, str], header: str, value: str
 ) -> None:
     server = serve([Say("hi there")])

@@ -27,7 +27,7 @@ def tool_names(server) -> list[str]:
 
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])
-def test_help_goes_to_stdout_names_extensions_and_exits_0(zot: Zot, flag: str) -> None:
+def test_help_is_on_stdout_names_extensions_and_exits_0(zot: Zot, flag: str) -> None:
     """iface-001, iface-012, iface-280, iface-312: both spellings of help print to stdout, name `zot ext install` and
     `--ext PATH`, and exit 0.
     """
@@ -142,7 +142,7 @@ def test_empty_system_prompt_removes_identity_keeps_agents_md(zot: Zot, serve) -
 
 
 @pytest.mark.parametrize("flag", ["--no-context-files", "-nc"])
-def test_context_files_can_be_left_out(zot: Zot, serve, flag: str) -> None:
+def test_context_files_can_be_disabled(zot: Zot, serve, flag: str) -> None:
     """iface-286, engine-241: `--no-context-files` and its short form leave AGENTS.md out of the prompt."""
     (zot.project / "AGENTS.md").write_text("HOUSE RULES")
     server = serve([Say("ok")])
@@ -159,7 +159,7 @@ def test_flags_kept_for_users_of_the_reference_change_nothing(zot: Zot, serve, f
     assert server.requests[0].json == server.requests[1].json
 
 
-def test_an_unknown_provider_typed_by_hand_lists_the_providers(zot: Zot) -> None:
+def test_unknown_provider_flag_lists_the_providers(zot: Zot) -> None:
     """iface-015: an unknown provider exits 1 and lists the known providers."""
     ran = zot("-p", "x", "--provider", "nope")
     assert ran.code == 1
@@ -299,7 +299,7 @@ def test_first_argument_that_is_not_a_verb_is_a_prompt(zot: Zot, prompt: str) ->
     assert events[-1] == {"type": "done", "reason": "end_turn", "exit_code": 0}
 
 
-def test_a_bad_models_json_is_reported_and_left_alone(zot: Zot, serve) -> None:
+def test_bad_models_json_is_reported_and_unchanged(zot: Zot, serve) -> None:
     """engine-100: a malformed models.json is reported and left unchanged, and the run succeeds."""
     serve([Say("ok")])
     path = zot.home / "zot" / "models.json"
@@ -310,7 +310,7 @@ def test_a_bad_models_json_is_reported_and_left_alone(zot: Zot, serve) -> None:
     assert str(path) in ran.err and path.read_text() == "{broken"
 
 
-def test_a_bad_config_json_is_reported_and_left_alone(zot: Zot, serve) -> None:
+def test_bad_config_json_is_reported_and_unchanged(zot: Zot, serve) -> None:
     """iface-273: a malformed config.json is reported and left unchanged, and the run succeeds."""
     serve([Say("ok")])
     path = zot.home / "zot" / "config.json"

@@ -33,7 +33,7 @@ def states(zot: Zot) -> dict[str, str]:
     return {item["name"]: item["state"] for item in json.loads(zot("doctor", "--json").out)["extensions"]}
 
 
-def test_a_sound_extension_is_named_and_nothing_is_wrong(zot: Zot) -> None:
+def test_doctor_names_sound_extension_without_problems(zot: Zot) -> None:
     directory = script(installed(zot, "sound"), SOUND)
     ran = zot("doctor")
     assert (ran.code, ran.err) == (0, "")

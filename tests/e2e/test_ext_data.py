@@ -90,7 +90,7 @@ def test_legacy_data_beside_program_survives_replacement(zot: Zot, source: Path)
     assert counts(zot) == ("41", "41")
 
 
-def test_without_yes_removing_asks_about_the_data(zot: Zot, serve, source: Path) -> None:
+def test_remove_without_yes_asks_about_data(zot: Zot, serve, source: Path) -> None:
     zot("ext", "install", "x")
     start(zot, serve)
     ran = zot("ext", "remove", "x", stdin="y\ny\n")

@@ -69,7 +69,7 @@ def test_a_manifest_that_cannot_be_used_is_rolled_back(zot: Zot) -> None:
     assert left(zot) == []
 
 
-def test_a_copy_that_breaks_half_way_leaves_nothing_behind(zot: Zot) -> None:
+def test_failed_copy_leaves_no_files(zot: Zot) -> None:
     """ext-102: a copy that fails half-way leaves nothing behind."""
     source = extension(zot.project / "x")
     (source / "big").write_bytes(b"x" * 3_000_000)
@@ -158,7 +158,7 @@ def test_a_git_url_is_cloned_and_a_plain_path_copied(zot: Zot, form: str, tmp_pa
 
 
 @pytest.mark.parametrize("url", ["ssh://host/a/tool.git", "http://host/tool", "git@host:a/tool.git", "tool.git"])
-def test_every_form_of_a_url_goes_to_git_behind_two_dashes(zot: Zot, url: str, tmp_path: Path) -> None:
+def test_url_is_passed_to_git_after_two_dashes(zot: Zot, url: str, tmp_path: Path) -> None:
     """ext-142, iface-305: every form of URL is passed to git behind `--`."""
     assert git_words(zot, tmp_path, url)[:-1] == ["clone", "--depth", "1", "--quiet", "--", url]
     assert left(zot) == []

@@ -11,7 +11,7 @@ from tests.e2e.extension_places import extension, in_project, installed, on_a_te
 
 
 @pytest.mark.parametrize("words", [(), ("help",), ("-h",), ("--help",)])
-def test_help_goes_to_stderr_and_succeeds(zot: Zot, words: tuple[str, ...]) -> None:
+def test_help_is_on_stderr_and_exits_0(zot: Zot, words: tuple[str, ...]) -> None:
     """iface-061: `zot ext` and `zot ext help` list every verb and exit 0."""
     ran = zot("ext", *words)
     assert (ran.code, ran.out) == (0, "")

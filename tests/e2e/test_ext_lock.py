@@ -89,7 +89,7 @@ def test_a_lock_file_that_cannot_be_read_refuses(zot: Zot, source: Path) -> None
     assert not (own(zot) / "started").exists()
 
 
-def test_data_written_later_and_a_new_time_are_no_change(zot: Zot, source: Path) -> None:
+def test_later_data_and_new_mtime_do_not_break_the_lock(zot: Zot, source: Path) -> None:
     (own(zot) / "notes.txt").write_text("mine")
     os.utime(own(zot) / "main.py")
     assert zot("ext", "doctor").code == 0
@@ -146,7 +146,7 @@ def test_an_update_that_asks_for_more_is_not_taken_unasked(zot: Zot, tmp_path: P
     assert " confined " in zot("ext", "list").out
 
 
-def test_a_removed_extension_is_forgotten(zot: Zot, source: Path) -> None:
+def test_removed_extension_is_removed_from_the_lock(zot: Zot, source: Path) -> None:
     assert zot("ext", "remove", "tool", "--yes").code == 0
     extension(own(zot))
     assert zot("ext", "doctor").code == 0

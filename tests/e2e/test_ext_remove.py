@@ -10,7 +10,7 @@ from tests.e2e.conftest import Zot
 from tests.e2e.extension_places import extension, in_project, installed, left
 
 
-def test_without_a_yes_nothing_is_removed(zot: Zot) -> None:
+def test_remove_without_yes_removes_nothing(zot: Zot) -> None:
     """ext-104, iface-067: any answer but a plain y removes nothing and exits 0."""
     directory = installed(zot, "x")
     for answer in ("", "n\n", "yes\n", "\n"):
@@ -42,7 +42,7 @@ def test_the_flag_asks_nothing(zot: Zot) -> None:
     assert left(zot) == []
 
 
-def test_of_a_linked_extension_only_the_link_goes(zot: Zot) -> None:
+def test_remove_of_linked_extension_removes_only_the_link(zot: Zot) -> None:
     target = extension(zot.project / "real")
     place = zot.home / "zot" / "extensions"
     place.mkdir(parents=True)
@@ -53,7 +53,7 @@ def test_of_a_linked_extension_only_the_link_goes(zot: Zot) -> None:
 
 @pytest.mark.parametrize("verb", ["remove", "enable", "disable", "logs"])
 @pytest.mark.parametrize("name", ["../x", "a/b", "..", "."])
-def test_names_that_lead_elsewhere_are_refused(zot: Zot, verb: str, name: str) -> None:
+def test_names_outside_the_directory_are_rejected(zot: Zot, verb: str, name: str) -> None:
     """iface-068: a name that leads out of the extensions' directory is refused."""
     directory = extension(zot.home / "zot" / "x")
     ran = zot("ext", verb, name)

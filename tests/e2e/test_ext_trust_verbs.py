@@ -44,7 +44,7 @@ def test_nothing_to_trust_is_an_error(zot: Zot) -> None:
         assert str(zot.project) in ran.err
 
 
-def test_a_directory_that_is_gone_can_be_forgotten(zot: Zot) -> None:
+def test_trust_of_missing_directory_can_be_removed(zot: Zot) -> None:
     directory = in_project(zot, "x")
     zot("ext", "trust")
     shutil.rmtree(directory)

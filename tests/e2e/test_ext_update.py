@@ -165,7 +165,7 @@ def test_failed_update_leaves_old_version_and_others_continue(zot: Zot) -> None:
     assert zot("ext", "update", "d").code == 1
 
 
-def test_an_update_ended_half_way_changes_nothing(zot: Zot, repository: Path, tmp_path: Path) -> None:
+def test_interrupted_update_changes_nothing(zot: Zot, repository: Path, tmp_path: Path) -> None:
     zot("ext", "install", f"file://{repository}")
     fake = tmp_path / "bin" / "git"
     fake.parent.mkdir()
@@ -227,7 +227,7 @@ def test_a_built_program_is_not_taken_for_the_new_one(zot: Zot) -> None:
     assert "cannot start until it is built" in zot("ext", "update").err
 
 
-def test_links_and_the_projects_own_are_left_alone(zot: Zot) -> None:
+def test_update_skips_links_and_project_extensions(zot: Zot) -> None:
     target = extension(zot.project / "real", version="1")
     own(zot).parent.mkdir(parents=True)
     own(zot, "real").symlink_to(target)

@@ -60,7 +60,7 @@ def script(zot: Zot) -> list[Any]:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_guard_that_fails_lets_nothing_happen(zot: Zot, serve: Any, fault: str) -> None:
+def test_failing_guard_denies_everything(zot: Zot, serve: Any, fault: str) -> None:
     """ext-079, ext-080: a guard that fails in any way denies every tool and reports it; the run continues."""
     server = serve(script(zot))
     options = {"exec": "./missing"} if fault == "cannot be started" else {}

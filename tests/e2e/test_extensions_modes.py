@@ -74,7 +74,7 @@ def test_deferred_tool_is_added_without_changing_system_prompt(zot: Zot, serve: 
         (("--tools", "read"), ["read"]),
     ],
 )
-def test_tool_flags_hold_for_extensions(
+def test_tool_flags_apply_to_extensions(
     zot: Zot, serve: Any, tmp_path: Path, flags: tuple[str, ...], tools: list[str]
 ) -> None:
     """iface-019 (OP-11): `--tools` and `--no-tools` hold for the tools of extensions too."""
@@ -225,7 +225,7 @@ def test_a_run_without_extensions_does_not_load_the_host(zot: Zot, serve: Any) -
     assert "zot.agent.build" in ran.err and "zot.features.extensions" not in ran.err
 
 
-def test_events_come_from_the_real_run(zot: Zot, serve: Any, tmp_path: Path) -> None:
+def test_real_run_sends_events_in_order(zot: Zot, serve: Any, tmp_path: Path) -> None:
     """ext-067, ext-069, ext-132: a real run delivers the events in order, from `session_start` to `session_end`."""
     serve([CallTools([("bash", {"command": "true"})], text="a"), Say("b")])
     events = ["session_start", "turn_start", "assistant_message", "tool_call", "turn_end", "session_end"]

@@ -94,7 +94,7 @@ def test_fallback_equal_to_model_has_all_retries(zot: Zot, serve: Any) -> None:
     assert ran.out == "hello\n" and len(models(server)) == 6
 
 
-def test_it_is_tried_once(zot: Zot, serve: Any) -> None:
+def test_fallback_is_tried_once(zot: Zot, serve: Any) -> None:
     server = serve([WRONG_KEY, WRONG_KEY, Say("never")])
     ran = zot("--json", "--fallback-model", "claude-haiku-4-5", "hi")
     assert ran.code == 1 and ran.events[-1]["reason"] == "error" and ran.types.count("done") == 1

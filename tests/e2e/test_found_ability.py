@@ -58,7 +58,7 @@ def test_model_with_tool_calls_is_not_constrained(zot: Zot, server: FakeLlamaSer
 
 
 @pytest.mark.parametrize("what", ["knows no grammars", "answers with errors", "is another server", "has its say"])
-def test_where_nothing_is_found_out_the_model_is_used_as_it_is(zot: Zot, server: FakeLlamaServer, what: str) -> None:
+def test_failed_probe_leaves_the_model_unconstrained(zot: Zot, server: FakeLlamaServer, what: str) -> None:
     if what == "knows no grammars":
         server.grammars = False
     elif what == "answers with errors":

@@ -69,7 +69,7 @@ ALLOWS = "hello(); subscribe(intercept=['tool_call']); ready()\nserve(event_inte
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_guard_that_fails_lets_nothing_happen(zot: Zot, tmp_path: Path, kind: str) -> None:
+def test_failing_guard_denies_everything(zot: Zot, tmp_path: Path, kind: str) -> None:
     """By the model's call in every mode, by a program that embeds zot, by a child conversation, by an extension's own
     call, by its command."""
     assert done_with(zot, tmp_path, KINDS[kind]) == {"print": [], "json": [], "rpc": [], "sdk": [], "child": []}
@@ -82,7 +82,7 @@ def test_allowing_guard_permits_everything(zot: Zot, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_guard_that_fails_lets_nothing_happen_in_the_terminal(zot: Zot, tmp_path: Path, kind: str) -> None:
+def test_failing_guard_denies_everything_in_terminal(zot: Zot, tmp_path: Path, kind: str) -> None:
     """Covers the model's call, an extension's call and command, and the side chat of `/btw`. Guards do not apply to
     commands the user types after an exclamation mark.
     """

@@ -369,7 +369,7 @@ def test_stream_mode_puts_text_on_stdout_and_tools_on_stderr(zot: Zot, serve) ->
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_thoughts_are_events_of_their_own(zot: Zot, serve, dialect: str) -> None:
+def test_thoughts_are_separate_events(zot: Zot, serve, dialect: str) -> None:
     serve([Say("Done.", reasoning="First this, then that.")])
     ran = zot("--json", "go", *DIALECTS[dialect])
     lines = [json.loads(line) for line in ran.out.splitlines()]

@@ -124,7 +124,7 @@ def test_a_matcher_leaves_other_tools_alone(zot: Zot, serve: Any, matcher: str) 
     assert (zot.project / "made").exists()
 
 
-def test_it_may_change_the_input(zot: Zot, serve: Any) -> None:
+def test_hook_may_change_the_input(zot: Zot, serve: Any) -> None:
     changed = specific("PreToolUse", permissionDecision="allow", updatedInput={"command": "echo other > made"})
     own(zot, PreToolUse=[entry(changed, "Bash")])
     run(zot, serve, BASH)
@@ -186,7 +186,7 @@ def test_strict_setting_applies_to_all_hooks(zot: Zot, serve: Any) -> None:
     assert not (zot.project / "made").exists()
 
 
-def test_fifty_megabytes_and_a_fork_hold_nothing_up(zot: Zot, serve: Any) -> None:
+def test_huge_output_and_a_fork_do_not_block_hooks(zot: Zot, serve: Any) -> None:
     flood = "head -c 50000000 /dev/zero | tr '\\0' x; (sleep 300 & echo $! > child); exit 0"
     own(zot, PreToolUse=[entry(flood)])
     started = time.monotonic()
@@ -208,7 +208,7 @@ def test_a_condition_saves_the_process_where_it_does_not_fit(zot: Zot, serve: An
     assert (zot.project / "echo-seen").exists() and not (zot.project / "git-seen").exists()
 
 
-def test_with_arguments_no_shell_is_between(zot: Zot, serve: Any) -> None:
+def test_hook_with_arguments_uses_no_shell(zot: Zot, serve: Any) -> None:
     args = [
         "-c",
         "import sys; open(sys.argv[1], 'w').write(sys.argv[2])",
@@ -313,7 +313,7 @@ def test_a_stop_hook_that_never_has_enough_is_stopped(zot: Zot, serve: Any) -> N
 # --- trust
 
 
-def test_a_projects_hooks_run_only_when_trusted_and_as_they_were(zot: Zot, serve: Any) -> None:
+def test_project_hooks_run_only_trusted_and_unchanged(zot: Zot, serve: Any) -> None:
     script = zot.project / ".claude" / "guard.sh"
     project(zot, PreToolUse=[entry('"$CLAUDE_PROJECT_DIR"/.claude/guard.sh', "Bash")])
     script.write_text("#!/bin/sh\necho guarded >&2; exit 2\n")
@@ -402,7 +402,7 @@ async def test_an_agent_beside_and_an_extensions_own_call_are_bound(zot: Zot, se
     assert (zot.project / "side-stopped").exists()
 
 
-def test_they_bind_over_rpc_and_an_abort_ends_the_wait(zot: Zot, serve: Any) -> None:
+def test_hooks_apply_over_rpc_and_abort_ends_the_wait(zot: Zot, serve: Any) -> None:
     own(zot, UserPromptSubmit=[entry("touch waiting; grep -q slow && sleep 300; exit 0")])
     server = serve([Say("answered")])
     client = FakeRpcClient(zot.argv(["rpc", *zot.endpoint(True)]), zot.env(), zot.project)
@@ -469,7 +469,7 @@ def test_session_start_exports_reach_commands(zot: Zot, serve: Any) -> None:
     assert "it is dark red" in last_result(server.requests[1])
 
 
-def test_no_words_are_no_decision(zot: Zot, serve: Any) -> None:
+def test_hook_without_output_makes_no_decision(zot: Zot, serve: Any) -> None:
     silent = {"decision": None, "reason": None, "systemMessage": None, "hookSpecificOutput": None}
     own(zot, PreToolUse=[entry(say_json(silent), strict=True)])
     run(zot, serve, BASH)
@@ -477,7 +477,7 @@ def test_no_words_are_no_decision(zot: Zot, serve: Any) -> None:
 
 
 @pytest.mark.skipif(detect_support(find_program).level != "full", reason="needs a jail")
-def test_with_the_jail_they_run_in_it(zot: Zot, serve: Any) -> None:
+def test_jailed_run_jails_its_hooks(zot: Zot, serve: Any) -> None:
     own(zot, PreToolUse=[entry(f"cat > seen; touch {zot.home}/outside; exit 0")])
     run(zot, serve, BASH, args=("--jail",))
     assert json.loads((zot.project / "seen").read_text())["tool_name"] == "Bash"

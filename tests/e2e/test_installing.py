@@ -96,7 +96,7 @@ def test_sdist_contains_files_packagers_need(built: dict[str, Path]) -> None:
     assert not [name for name in names if name.startswith(("tests/", "examples/", ".cache/", ".venv/"))]
 
 
-def test_the_wheel_holds_every_page_and_no_picture(built: dict[str, Path]) -> None:
+def test_wheel_contains_every_page_and_no_picture(built: dict[str, Path]) -> None:
     pages = {
         str(path.relative_to(ROOT)) for end in ("md", "json", "jsonl") for path in (ROOT / "docs").rglob(f"*.{end}")
     }

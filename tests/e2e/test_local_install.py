@@ -37,7 +37,7 @@ def weights(zot: Zot, *sources: object, **more: object) -> Path:
     return zot.home / ".cache" / "zot" / "models" / "small.gguf"
 
 
-def test_weights_come_from_the_publisher_through_its_redirect(zot: Zot, source: Publisher) -> None:
+def test_weights_are_downloaded_through_a_redirect(zot: Zot, source: Publisher) -> None:
     place = weights(zot, source.source)
     ran = zot("local", "install", "small")
     assert (ran.code, ran.out) == (0, f"small is installed: {place}\n"), ran.err
@@ -210,7 +210,7 @@ def test_two_at_once_do_not_write_the_same_file(zot: Zot, source: Publisher) -> 
     assert first.wait(60) == 0
 
 
-def test_a_file_of_ones_own_is_installed_by_its_path(zot: Zot, source: Publisher) -> None:
+def test_local_file_is_installed_by_path(zot: Zot, source: Publisher) -> None:
     place = weights(zot, source.source)
     (zot.project / "My Model.gguf").write_bytes(gguf("llama", 10_000))
     (zot.project / "the-same.gguf").write_bytes(DATA)
@@ -299,7 +299,7 @@ def test_progress_on_terminal_shows_rate_and_time_left(zot: Zot, source: Publish
     assert place.read_bytes() == DATA
 
 
-def test_without_a_name_memory_decides(zot: Zot, source: Publisher) -> None:
+def test_install_without_name_selects_by_memory(zot: Zot, source: Publisher) -> None:
     place = weights(zot, source.source)
     path = Path(zot.environment["ZOT_LOCAL_WEIGHTS"])
     (small,) = json.loads(path.read_text())

@@ -239,9 +239,7 @@ async def test_the_prefix_stays_warm_between_turns(tmp_path: Path, monkeypatch: 
     assert read[0] < 10 < 20 < read[1]
 
 
-async def test_a_program_that_closes_its_runtime_lets_the_server_go(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_closed_runtime_releases_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("ZOT_HOME", str(tmp_path / "home"))
     room = room_for(ModelFile("", MODEL))
@@ -288,7 +286,7 @@ def test_cancel_during_load_leaves_no_second_server(tmp_path: Path, monkeypatch:
     asyncio.run(use())
 
 
-def test_too_little_memory_is_refused_with_the_numbers(zot: Zot) -> None:
+def test_too_little_memory_is_an_error_with_numbers(zot: Zot) -> None:
     limit = 450_000_000
     done = subprocess.run(
         zot.argv(["-p", "hi", *LOCAL]),

@@ -69,7 +69,7 @@ def happens(zot: Zot, mode: str = "print") -> bool:
     return happened
 
 
-def test_the_refusal_names_the_file_and_both_ways_out(zot: Zot, guard: Path) -> None:
+def test_denial_names_the_file_and_both_fixes(zot: Zot, guard: Path) -> None:
     guard.write_text("")
     events = zot("--json", "go").events
     [refused] = [event for event in events if event["type"] == "tool_result"]
@@ -80,7 +80,7 @@ def test_the_refusal_names_the_file_and_both_ways_out(zot: Zot, guard: Path) -> 
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_guard_whose_manifest_is_damaged_lets_nothing_happen(zot: Zot, guard: Path, damage: str) -> None:
+def test_guard_with_damaged_manifest_denies_everything(zot: Zot, guard: Path, damage: str) -> None:
     """ext-080: a guard whose manifest is damaged denies every tool, in print, JSON and RPC mode."""
     DAMAGES[damage](guard)
     for mode in MODES:
@@ -103,7 +103,7 @@ def test_repaired_guard_is_called_again(zot: Zot, guard: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["is empty", "is gone", "is gone with its directory", "is gone with all extensions"])
-def test_removing_it_is_a_way_out(zot: Zot, guard: Path, damage: str) -> None:
+def test_removing_the_guard_is_a_fix(zot: Zot, guard: Path, damage: str) -> None:
     DAMAGES[damage](guard)
     ran = zot("ext", "remove", "g", "--yes", model=False)
     assert ran.code == 0 and "g" in ran.err
@@ -126,7 +126,7 @@ def test_manual_edit_that_removes_guard_is_accepted(zot: Zot, guard: Path, edit:
     assert happens(zot)
 
 
-def test_without_extensions_there_are_no_guards_to_miss(zot: Zot, guard: Path) -> None:
+def test_no_ext_flag_ignores_known_guards(zot: Zot, guard: Path) -> None:
     guard.unlink()
     assert zot("-p", "go", "--no-ext").code == 0
     assert (zot.project / "side-effect").exists()

@@ -120,7 +120,7 @@ def test_a_file_for_one_run_and_none_of_mine(zot: Zot, serve: Any, tmp_path: Pat
     assert zot("-p", "--mcp-config", "none.json", "hi").code == 2
 
 
-def test_the_gate_stands_before_a_servers_tools(zot: Zot, serve: Any) -> None:
+def test_gate_applies_to_server_tools(zot: Zot, serve: Any) -> None:
     mine(zot)
     server = serve([FIND, Say("no")])
     ran = zot("-p", "--no-yolo", "hi")
@@ -362,7 +362,7 @@ def test_two_names_that_are_one_after_cleaning_stay_two_servers(zot: Zot, serve:
     assert '"one"' in answer and '"two"' in answer and "is called a_b_2" in ran.err, (answer, ran.err)
 
 
-def test_a_hook_and_an_extension_stand_before_a_servers_tool(zot: Zot, serve: Any, tmp_path: Path) -> None:
+def test_hook_and_extension_apply_to_server_tools(zot: Zot, serve: Any, tmp_path: Path) -> None:
     mine(zot)
     guard = {"matcher": "mcp__fake__.*", "hooks": [{"type": "command", "command": "echo hooked >&2; exit 2"}]}
     hooks = zot.home / "zot" / "hooks.json"

@@ -92,7 +92,7 @@ def assert_all_answered(server: Any) -> None:
     assert "buy milk" in answers and "notes.txt" in answers and "T21:00:00+09:00" in answers
 
 
-def test_they_are_listed(real: Zot) -> None:
+def test_real_servers_are_listed(real: Zot) -> None:
     for name, tools in (("files", "read_text_file"), ("git", "git_status"), ("time", "convert_time")):
         tried = real("mcp", "test", name, model=False)
         assert tried.code == 0 and f"  {tools}: " in tried.out, tried.err
@@ -133,7 +133,7 @@ def test_rpc_restarts_killed_server_and_abort_ends_call(real: Zot, serve: Any) -
     eventually(lambda: not running(real), "all servers to be gone")
 
 
-def test_in_the_terminal(real: Zot, serve: Any, open_zot: OpenZot) -> None:
+def test_real_servers_work_in_the_terminal(real: Zot, serve: Any, open_zot: OpenZot) -> None:
     server = serve(all_calls(real))
     terminal = open_zot(rows=40, columns=120)
     terminal.submit("hi")

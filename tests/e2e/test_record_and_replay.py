@@ -61,7 +61,7 @@ def changed(sample: Path, before: str, after: str) -> None:
 # --- what is recorded
 
 
-def test_a_recording_holds_the_whole_run_in_order(recording: Path) -> None:
+def test_recording_contains_the_whole_run_in_order(recording: Path) -> None:
     kinds = [record["type"] for record in records(recording)]
     assert kinds[0] == "header" and kinds[-1] == "end"
     assert {"frame", "request", "stream", "event"} <= set(kinds)
@@ -207,7 +207,7 @@ def test_a_recording_of_others_names_whom_it_has(zot: Zot, recording: Path, tmp_
     assert zot("ext", "replay", "--extension", "second", str(recording), str(other), model=False).code == 0
 
 
-def test_a_file_that_is_no_recording_is_refused_by_line(zot: Zot, sample: Path, tmp_path: Path) -> None:
+def test_invalid_recording_is_rejected_with_its_line(zot: Zot, sample: Path, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello\n")
     ran = zot("ext", "replay", str(tmp_path / "notes.txt"), str(sample), model=False)
     assert ran.code == 1 and "line 1" in ran.err and len(ran.err.splitlines()) == 1
@@ -253,7 +253,7 @@ def test_live_trace_replays_typed_input(zot: Zot, sample: Path) -> None:
     assert "write /command args" in ran.err
 
 
-def test_following_shows_frames_as_they_are_written(zot: Zot, recording: Path, tmp_path: Path) -> None:
+def test_follow_shows_frames_as_they_are_written(zot: Zot, recording: Path, tmp_path: Path) -> None:
     lines = recording.with_name("trace.jsonl").read_bytes().splitlines(keepends=True)
     growing = tmp_path / "growing.jsonl"
     follower = zot.start("ext", "trace", "sample", "--follow", str(growing))
@@ -270,13 +270,13 @@ def test_following_shows_frames_as_they_are_written(zot: Zot, recording: Path, t
         assert follower.wait(20) == 130
 
 
-def test_a_line_that_is_no_frame_is_traced_as_text(zot: Zot, tmp_path: Path) -> None:
+def test_line_that_is_not_a_frame_is_traced_as_text(zot: Zot, tmp_path: Path) -> None:
     noisy = install(BROKEN / "banner.py", tmp_path / "noisy")
     ran = zot("ext", "trace", str(noisy), stdin="", model=False)
     assert "← NOT A FRAME 'sample 1.0 starting'" in ran.out
 
 
-def test_a_recording_in_the_project_is_no_change_of_a_command(zot: Zot, serve: Any) -> None:
+def test_recording_in_project_is_not_a_change_of_a_command(zot: Zot, serve: Any) -> None:
     """It grows while a command runs; going back would take it away."""
     commands = [CallTools([("bash", {"command": f"echo {n} > {n}.txt"})]) for n in range(3)]
     serve([*commands, Say("ok")])

@@ -47,7 +47,7 @@ def written(path: Path, *records: dict[str, Any]) -> Path:
 # --- as it was
 
 
-def test_it_looks_like_the_transcript_in_plain_text(zot: Zot, recorded: Path) -> None:
+def test_replay_shows_the_transcript_as_plain_text(zot: Zot, recorded: Path) -> None:
     ran = replay(zot, "--fast", str(recorded))
     assert ran.code == 0 and "\x1b" not in ran.out
     rows = [row for row in ran.out.splitlines() if row]
@@ -65,7 +65,7 @@ def test_nothing_that_was_recorded_drives_the_terminal(zot: Zot, recorded: Path)
         assert "what is there?" in terminal.everything and "before red after" in terminal.everything
 
 
-def test_it_takes_the_time_it_took_or_a_part_of_it(zot: Zot, tmp_path: Path) -> None:
+def test_replay_takes_original_or_scaled_time(zot: Zot, tmp_path: Path) -> None:
     path = written(
         tmp_path / "slow.zotrec",
         {"type": "header", "t": 0, "format": 2, "zot": "1"},
@@ -240,7 +240,7 @@ def test_a_script_is_never_written_over_a_file(zot: Zot, recorded: Path, tmp_pat
     assert ran.code == 1 and (tmp_path / "mine").read_text() == "mine"
 
 
-def test_a_changed_recording_is_no_script(zot: Zot, recorded: Path, tmp_path: Path) -> None:
+def test_changed_recording_is_rejected_as_script(zot: Zot, recorded: Path, tmp_path: Path) -> None:
     path = tmp_path / "changed.zotrec"
     path.write_bytes(recorded.read_bytes().replace(b"Let me", b"Let us"))
     ran = zot("-p", "--provider", "script", "--script", str(path), "go", model=False)
@@ -295,7 +295,7 @@ def test_stepping_on_terminal_shows_how_to_continue(zot: Zot, recorded: Path) ->
 # --- reports
 
 
-def test_a_report_holds_the_last_session_redacted(zot: Zot, serve: Any, tmp_path: Path) -> None:
+def test_report_contains_the_last_session_redacted(zot: Zot, serve: Any, tmp_path: Path) -> None:
     secret = "sk-ant-0123456789abcdef0123"
     serve([CallTools([("bash", {"command": "echo token=hunter2hunter2"})]), Say("It is in /home/somebody.")])
     zot.environment["ANTHROPIC_API_KEY"] = secret

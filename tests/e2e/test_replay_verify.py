@@ -132,14 +132,14 @@ def test_guard_tools_and_aborted_turns_verify_offline(recorded: Path, verified: 
         assert same(verified(recorded))
 
 
-def test_it_verifies_twenty_times_out_of_twenty(recorded: Path, tmp_path: Path) -> None:
+def test_replay_verifies_twenty_times(recorded: Path, tmp_path: Path) -> None:
     recording = read_recording(recorded)
     outcomes = [asyncio.run(verify(recording, tmp_path / str(n), Live())) for n in range(20)]
     assert [outcome.difference for outcome in outcomes] == [None] * 20
     assert {outcome.compared for outcome in outcomes} == {len(recording.lines) - 2}
 
 
-def test_one_changed_byte_is_found_and_its_line_named(recorded: Path, verified: Callable[..., Ran]) -> None:
+def test_changed_byte_is_found_with_its_line(recorded: Path, verified: Callable[..., Ran]) -> None:
     data = recorded.read_bytes()
     starts = [0, *(n + 1 for n, byte in enumerate(data[:-1]) if byte == 0x0A)]
     changed = recorded.with_name("one-byte.zotrec")
@@ -577,9 +577,7 @@ def test_call_cancelled_by_extension_does_not_abort_run(
     assert same(verified(path))
 
 
-def test_a_small_model_that_is_held_by_a_grammar(
-    zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]
-) -> None:
+def test_grammar_model_run_is_verified(zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]) -> None:
     """Its brief prompt names files that are not there when it is verified."""
     serve([Say('{"tool": "write", "path": "a.py"}\n```python\nx = 1\n```'), Say('{"tool": "final"}\nDone.')])
     models = {"baseUrl": "http://127.0.0.1:9/v1", "auth": "none", "tool_calls": "grammar", "models": [{"id": "tiny"}]}

@@ -67,7 +67,7 @@ def environment_of(zot: Zot, **more: str) -> dict[str, str]:
     return {**zot.env(), "PATH": path, **more}
 
 
-def test_a_prompt_with_a_tool_is_shown_as_it_happens(serve: Serve, start: Callable[..., Any]) -> None:
+def test_prompt_with_a_tool_is_shown_live(serve: Serve, start: Callable[..., Any]) -> None:
     """rpc-063: hello and prompt without waiting, read until ``done``, close stdin, expect the exit."""
     serve([CallTools([("bash", {"command": "echo one"})], "Let me look. "), Say("It says “one”.")])
     out, err = (process := start("look")).communicate(timeout=30)

@@ -63,7 +63,7 @@ def test_an_ambiguous_beginning_names_all_it_could_mean(zot: Zot, two: list[Path
     assert "2 sessions" in ran.err and "(the older one)" in ran.err and "(the newer one)" in ran.err
 
 
-def test_too_few_characters_are_refused(zot: Zot, two: list[Path]) -> None:
+def test_too_short_session_id_is_rejected(zot: Zot, two: list[Path]) -> None:
     ran = zot("-p", "x", "--session", "abc")
     assert ran.code == 1 and "too short" in ran.err
 

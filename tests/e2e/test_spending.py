@@ -45,7 +45,7 @@ def test_run_limit_ends_run_before_exceeding_request(zot: Zot, serve: Any) -> No
     )
 
 
-def test_input_that_alone_goes_beyond_is_not_sent(zot: Zot, serve: Any) -> None:
+def test_input_exceeding_the_limit_is_not_sent(zot: Zot, serve: Any) -> None:
     server = serve([Say("hi")])
     ran = zot("--json", "--max-cost", "0.1", stdin=HUGE)
     assert ran.code == 1 and asked(server) == 0
@@ -117,7 +117,7 @@ def test_reservation_of_killed_run_is_released(zot: Zot, serve: Any) -> None:
 
 
 @pytest.mark.parametrize("written", ['{"max_cost_day": "five"}', '{"max_cost_day": 5,'], ids=["no number", "no json"])
-def test_a_limit_that_cannot_be_read_lets_nothing_through(zot: Zot, serve: Any, written: str) -> None:
+def test_unreadable_limit_denies_every_request(zot: Zot, serve: Any, written: str) -> None:
     server = serve([Say("hi")])
     configure(zot)
     (zot.home / "zot" / "config.json").write_text(written)
@@ -125,7 +125,7 @@ def test_a_limit_that_cannot_be_read_lets_nothing_through(zot: Zot, serve: Any, 
     assert ran.code == 1 and asked(server) == 0 and "max_cost_day: expected an amount" in ran.err
 
 
-def test_a_ledger_that_cannot_be_used_lets_nothing_through(zot: Zot, serve: Any) -> None:
+def test_unusable_ledger_denies_every_request(zot: Zot, serve: Any) -> None:
     server = serve([Say("hi"), Say("hi")])
     configure(zot, max_cost_day=5)
     (zot.home / "zot" / "spend").write_text("in the way")
@@ -141,7 +141,7 @@ def test_a_ledger_that_cannot_be_used_lets_nothing_through(zot: Zot, serve: Any)
     assert (ran.code, ran.out) == (0, "hi\n") and "cannot write the cost ledger" in ran.err
 
 
-def test_a_torn_row_and_an_old_day_are_no_trouble(zot: Zot, serve: Any) -> None:
+def test_torn_row_and_old_day_are_harmless(zot: Zot, serve: Any) -> None:
     serve([Say("fine", usage=DEAR)], repeat=True)
     configure(zot, max_cost_day=0.5)
     spend = zot.home / "zot" / "spend"

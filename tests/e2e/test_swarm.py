@@ -243,7 +243,7 @@ def test_key_is_in_no_argv_environment_or_file(swarm: SwarmHome, model: FakeMode
         assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
 
 
-def test_in_a_repository_a_worker_has_a_tree_and_is_jailed_to_it(swarm: SwarmHome, zot: Zot) -> None:
+def test_worker_in_repository_has_a_tree_and_is_jailed(swarm: SwarmHome, zot: Zot) -> None:
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "first", "--allow-empty"]):
         (zot.project / "a.txt").write_text("as it was\n")
         subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=zot.project, check=True)

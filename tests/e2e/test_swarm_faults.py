@@ -155,7 +155,7 @@ async def test_the_supervisor_is_killed_and_every_task_ends_once(swarm: SwarmHom
     assert {swarm.status(id) for id in ids} == {"done"}
 
 
-async def test_a_budget_holds_for_all_workers_together(swarm: SwarmHome, model: FakeModelServer) -> None:
+async def test_budget_applies_to_all_workers_together(swarm: SwarmHome, model: FakeModelServer) -> None:
     async with client.connect_or_start(swarm.home) as connection:
         await connection.request(SwarmBudget(swarm="s", max_cost=5 * PRICE, max_agents=4))
         ids = [await begin(connection, swarm, number) for number in range(4)]
@@ -262,7 +262,7 @@ def check_each_worker(home: SwarmHome, ids: list[str], told: list[tuple[str, str
         assert sorted(set(lines)) == [f"{line:02}" for line in range(LINES)] and sorted(lines) == lines, (id, lines)
 
 
-async def test_one_rate_limit_is_everybodys(swarm: SwarmHome) -> None:
+async def test_rate_limit_applies_to_all_workers(swarm: SwarmHome) -> None:
     """The first request is rate-limited for two seconds; no worker sends a request meanwhile, and none fails."""
     seen: list[float] = []
     loop = asyncio.get_running_loop()

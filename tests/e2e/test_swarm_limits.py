@@ -191,7 +191,7 @@ def test_client_cannot_reach_worker_of_another_run(
         home("stop", "--all")
 
 
-def test_flag_lets_client_reach_every_worker(home: SwarmHome, vendor: FakeModelServer) -> None:
+def test_flag_allows_client_to_reach_every_worker(home: SwarmHome, vendor: FakeModelServer) -> None:
     worker = home.start("agent one", "--shared")
     home.until(worker, "idle")
     client = rpc(home, "--all-workers")

@@ -106,7 +106,7 @@ def test_worker_commits_in_own_repository_and_cannot_break_yours(swarm: SwarmHom
     assert "mine" in git(repo, "log", "--format=%s").splitlines()
 
 
-def test_a_conflict_exits_with_3_and_its_worker_mends_it(swarm: SwarmHome, zot: Zot) -> None:
+def test_conflict_exits_3_and_its_worker_resolves_it(swarm: SwarmHome, zot: Zot) -> None:
     """iface-263: `merge` with conflicts leaves the target untouched and exits 3."""
     repo = zot.project
     id = worker(swarm, "a.txt: by the worker\n")
@@ -131,7 +131,7 @@ def test_a_conflict_exits_with_3_and_its_worker_mends_it(swarm: SwarmHome, zot: 
     assert swarm.record(id)["merged"] == "main"
 
 
-def test_uncommitted_changes_in_the_way_are_named(swarm: SwarmHome, zot: Zot) -> None:
+def test_merge_names_conflicting_uncommitted_changes(swarm: SwarmHome, zot: Zot) -> None:
     """iface-264: `merge` into a dirty overlapping tree is refused."""
     id = worker(swarm, "mine.txt: by the worker\n")
     before = everything(zot.project)
@@ -177,7 +177,7 @@ def test_stopped_worker_is_merged_only_by_name(swarm: SwarmHome, zot: Zot) -> No
     assert swarm("merge", "halved").code == 0 and (zot.project / "slow.txt").is_file()
 
 
-def test_other_ways_to_merge(swarm: SwarmHome, zot: Zot) -> None:
+def test_merge_options(swarm: SwarmHome, zot: Zot) -> None:
     repo = zot.project
     id = worker(swarm, "new.txt: new\n", "--name", "maker")
     ran = swarm("merge", "maker", "--patch")

@@ -122,7 +122,7 @@ def test_disabling_auto_swarm_removes_tools_from_next_request(home: SwarmHome, s
     assert "swarm_spawn" not in tools_of(asked(server)[-1])
 
 
-def test_over_rpc_the_model_waits_itself(home: SwarmHome, server: FakeModelServer) -> None:
+def test_model_waits_for_workers_over_rpc(home: SwarmHome, server: FakeModelServer) -> None:
     client = FakeRpcClient(home.zot.argv(["rpc", "--tools", "swarm"]), home.zot.env(), home.zot.project)
     try:
         events = client.prompt("wait")

@@ -52,7 +52,7 @@ def test_piped_text_follows_template_arguments(zot: Zot, serve: Any) -> None:
     assert user_texts(server.requests[0]) == ["Sum up:\nbriefly\na long text"]
 
 
-def test_its_model_answers_this_prompt_alone(zot: Zot, serve: Any) -> None:
+def test_template_model_answers_this_prompt_only(zot: Zot, serve: Any) -> None:
     write(zot.project / ".zot", "cheap.md", "---\nmodel: haiku\n---\nDo it")
     write(zot.project / ".zot", "odd.md", "---\nmodel: gpt-nobody\n---\nDo it")
     server = serve([Say("one"), Say("two"), Say("three")])

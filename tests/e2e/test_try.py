@@ -79,7 +79,7 @@ def test_try_fails_if_model_only_claims_success(tmp_path: Path, environment: dic
     assert "not mended: the tests still fail" in ran.stdout and "Try again: make try" in ran.stdout
 
 
-def test_in_a_terminal_another_try_is_offered(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_terminal_offers_another_try(tmp_path: Path, environment: dict[str, str]) -> None:
     with FakeModelServer([Say("Done."), CallTools([("edit", FIX)]), Say("Done.")]) as server:
         ours, theirs = pty.openpty()
         line = argv(*serve(tmp_path, server))

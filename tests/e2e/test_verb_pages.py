@@ -61,7 +61,7 @@ def test_help_shows_the_page_of_the_verb(zot: Zot, verb: Verb) -> None:
     assert not (zot.home / "zot").exists()
 
 
-def test_help_may_stand_anywhere_and_may_be_a_word(zot: Zot) -> None:
+def test_help_may_be_anywhere_and_may_be_text(zot: Zot) -> None:
     page = zot("sessions", "fork", "--help").out
     assert zot("sessions", "help", "fork").out == page
     assert zot("sessions", "fork", "3", "--at", "2", "-h").out == page
@@ -81,7 +81,7 @@ def test_a_wrong_flag_points_to_the_page_of_the_verb(zot: Zot) -> None:
 
 
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if " " in verb.path], ids=lambda verb: verb.path)
-def test_a_switch_that_is_no_row_of_the_table_is_refused(zot: Zot, verb: Verb) -> None:
+def test_unknown_switch_is_rejected(zot: Zot, verb: Verb) -> None:
     ran = zot(*verb.path.split(), "--no-such-switch")
     assert ran.code == 1 and 'unknown flag "--no-such-switch"' in ran.err
 

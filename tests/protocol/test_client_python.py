@@ -125,7 +125,7 @@ async def test_commands_answered_at_once(serve: Serve, drive: Callable[..., Clie
         assert ((await zot.state()).model, await zot.messages()) == ("claude-haiku-4-5", ())
 
 
-async def test_a_stream_that_is_held_ends_with_its_loop(serve: Serve, drive: Callable[..., Client]) -> None:
+async def test_retained_stream_ends_with_its_loop(serve: Serve, drive: Callable[..., Client]) -> None:
     serve([ENDLESS, Say("after")])
     async with drive() as zot:
         stream = zot.prompt("hi")
@@ -240,7 +240,7 @@ async def test_extension_commands_run_and_their_notes_arrive(
     assert "Say hello to Ada" in server.requests[0].body.decode()
 
 
-async def test_a_token_opens_the_door(serve: Serve, drive: Callable[..., Client]) -> None:
+async def test_right_token_opens_the_session(serve: Serve, drive: Callable[..., Client]) -> None:
     """rpc-016, through the client: the right token opens the session."""
     serve([Say("hi")])
     async with drive(token="a shared secret") as zot:
@@ -270,7 +270,7 @@ async def test_killed_process_ends_stream_with_error_and_next_restarts(
         assert zot.starts == 2
 
 
-async def test_without_restart_a_dead_process_stays_dead(serve: Serve, drive: Callable[..., Client]) -> None:
+async def test_dead_process_without_restart_stays_dead(serve: Serve, drive: Callable[..., Client]) -> None:
     serve([Say("hi")])
     async with drive(restart=False) as zot:
         assert zot.pid
@@ -303,7 +303,7 @@ async def test_a_stopped_process_is_noticed_and_ended(serve: Serve, drive: Calla
         assert await zot.ask("again") == "alive"
 
 
-async def test_a_long_silence_of_the_model_is_no_reason_to_end(serve: Serve, drive: Callable[..., Client]) -> None:
+async def test_long_silence_of_the_model_does_not_end_the_process(serve: Serve, drive: Callable[..., Client]) -> None:
     serve([Slow(Say("late"), 0.3)])
     async with drive(silence=0.05) as zot:
         assert await zot.ask("hi") == "late"
@@ -338,7 +338,7 @@ async def test_a_program_that_is_not_zot_is_ended() -> None:
             pass
 
 
-async def test_noise_unknown_events_and_very_long_lines_do_no_harm() -> None:
+async def test_noise_unknown_events_and_long_lines_are_harmless() -> None:
     program = (
         "hello()\nprompt = next(lines)\n"
         "say(type='response', id=prompt['id'], command='prompt', success=True, data={'started': True})\n"

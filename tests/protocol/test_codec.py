@@ -98,7 +98,7 @@ def test_any_line_end_is_accepted(end: bytes) -> None:
         (b'{"type":"tool_result","id":"1","structured_content":' + b"[" * 64 + b"]" * 64 + b"}", "deeper than 64"),
     ],
 )
-def test_a_spoiled_frame_names_its_reason(line: bytes, reason: str) -> None:
+def test_invalid_frame_error_has_its_reason(line: bytes, reason: str) -> None:
     """ext-006, ext-008: a line that is not JSON or has a numeric id is refused with a reason."""
     with pytest.raises(BadFrame, match=reason):
         extension_codec.decode_child(line)

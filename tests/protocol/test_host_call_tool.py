@@ -268,7 +268,7 @@ async def test_only_a_string_of_reasonable_size_replaces_the_prompt(
     assert [(note[0], note[1]) for note in notes] == [("a", "warn")] * warned
 
 
-async def test_it_runs_again_after_clear_a_model_change_and_a_reload(kit: Kit) -> None:
+async def test_rewrite_runs_after_clear_model_change_and_reload(kit: Kit) -> None:
     """ext-128: always from the base prompt"""
     directory = kit.add("a", rewriting('answer(f, system_prompt=f["system_prompt"] + "!")'))
     await kit.start()

@@ -52,7 +52,7 @@ async def test_args_are_trimmed_and_absent_when_empty(kit: Kit) -> None:
         ("", Noop("x")),
     ],
 )
-async def test_each_action_comes_back_as_a_value_and_nothing_is_done(kit: Kit, answer: str, meant: Any) -> None:
+async def test_action_is_returned_as_a_value_without_effect(kit: Kit, answer: str, meant: Any) -> None:
     """ext-050, ext-052, ext-053: `prompt`, `insert` and `display` reach the mode, without other effects."""
     kit.add("x", commanding(f"respond({answer})"))
     host = await kit.start()
@@ -71,7 +71,7 @@ async def test_each_action_comes_back_as_a_value_and_nothing_is_done(kit: Kit, a
         ),
     ],
 )
-async def test_an_error_and_an_unknown_action_come_back_and_do_nothing(kit: Kit, answer: str, error: str) -> None:
+async def test_error_and_unknown_action_have_no_effect(kit: Kit, answer: str, error: str) -> None:
     """ext-054, ext-055: an error or an unknown action comes back to the caller, and no action is taken."""
     kit.add("x", commanding(f"respond({answer})"))
     host = await kit.start()

@@ -45,7 +45,7 @@ open(HERE + "/eof", "w"); send(type="shutdown_ack"); send(type="notify", message
     assert kit.surface.calls == [] and kit.surface.faults == []
 
 
-async def test_a_hello_that_comes_while_the_host_ends_is_no_fault(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_hello_during_shutdown_is_not_a_fault(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     """A slow starter in a short run: frames after the decision to end are ignored."""
     monkeypatch.setattr(limits, "READY_GRACE", 0.05)
     kit.add("late", "sys.stdin.read(); hello(); tool('t'); raw(b'no frame\\n'); ready()")
@@ -266,7 +266,7 @@ async def test_statuses_contain_what_doctor_reports(kit: Kit) -> None:
     assert two.log_path == kit.home / "logs" / "ext-two.log" and "hidden" in two.faults[0]
 
 
-async def test_a_trace_sees_every_line_both_ways(kit: Kit) -> None:
+async def test_trace_has_every_line_of_both_directions(kit: Kit) -> None:
     """For --ext-trace and --record."""
     lines: list[tuple[str, str, bytes]] = []
     kit.add("t", "hello(); ready(); serve()")

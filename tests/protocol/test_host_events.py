@@ -282,7 +282,7 @@ async def test_write_blocked_for_five_seconds_disconnects(kit: Kit, monkeypatch:
     await until(lambda: "did not read its stdin for 0.2 s" in "".join(kit.surface.faults))
 
 
-async def test_events_of_a_pausing_model_are_not_held_back(kit: Kit) -> None:
+async def test_events_of_a_pausing_model_are_not_delayed(kit: Kit) -> None:
     """Delivery does not wait for the turn's end."""
     directory = await watched(kit, ("turn_start",))
     pause, silent = falls_silent()

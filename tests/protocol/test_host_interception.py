@@ -73,7 +73,7 @@ async def test_rewritten_arguments_reach_only_the_tool(kit: Kit) -> None:
 
 
 @pytest.mark.parametrize("value", ["None", "[1]", '"rm"', "5", "True"])
-async def test_rewritten_arguments_that_are_no_object_are_ignored(kit: Kit, value: str) -> None:
+async def test_rewritten_arguments_that_are_not_an_object_are_ignored(kit: Kit, value: str) -> None:
     """ext-076, engine-146: rewritten arguments that are not a JSON object are ignored and reported as a fault."""
     kit.add("g", intercepting("tool_call", f"answer(f, modified_args={value})"))
     await kit.start()
@@ -206,7 +206,7 @@ async def test_a_guard_sees_tools_called_on_every_path(kit: Kit) -> None:
     assert result.is_error and result.content[0].text == "by other" and tool.ran == []  # pyright: ignore
 
 
-async def test_while_reloading_a_guard_is_missing_and_blocks(kit: Kit) -> None:
+async def test_guard_is_missing_and_blocks_during_reload(kit: Kit) -> None:
     """§15: calls that arrive meanwhile are refused"""
     kit.add("g", intercepting("tool_call", "answer(f)"), guard=True)
     await kit.start()
@@ -297,7 +297,7 @@ async def test_an_abort_ends_the_wait_for_an_answer(kit: Kit) -> None:
         assert (await run).stop == "aborted" and time.monotonic() - began < 1
 
 
-async def test_a_project_extension_cannot_stand_in_for_a_global_guard(tmp_path: Path) -> None:
+async def test_project_extension_cannot_replace_a_global_guard(tmp_path: Path) -> None:
     """Blueprint 12: the user's guard is called."""
     async with hosting(tmp_path, explicit=(), scan=True, trust_project=True) as kit:
         own = write_extension(

@@ -138,7 +138,7 @@ async def test_panel_does_not_open_without_a_user(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("frame", [{"type": "open_panel"}, {"type": "panel_close", "panel_id": "zz"}])
-async def test_a_panel_frame_about_nothing_is_ignored(kit: Kit, frame: dict[str, Any]) -> None:
+async def test_frame_of_unknown_panel_is_ignored(kit: Kit, frame: dict[str, Any]) -> None:
     kit.add("x", f'hello(); ready(); send(**{frame!r}); send(type="notify", message="."); serve()')
     await kit.start()
     await until(lambda: kit.surface.of("notify"))

@@ -120,7 +120,7 @@ def _pid(kit: Kit) -> int:
     return next(iter(kit.host._children))._process.tree.pid  # pyright: ignore  # the test kills the child by its number
 
 
-async def test_the_ack_comes_first_and_once_with_all_its_keys(kit: Kit) -> None:
+async def test_ack_is_first_and_once_with_all_keys(kit: Kit) -> None:
     """ext-029, ext-030, ext-110: `hello_ack` is the first frame, arrives once and has all its keys."""
     directory = kit.add("ack", 'hello("call_tool"); subscribe(["session_start"]); ready(); serve()')
     await kit.start()

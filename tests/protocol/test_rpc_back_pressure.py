@@ -104,7 +104,7 @@ def test_abort_works_while_client_does_not_read(rpc, serve) -> None:
     assert client.ask("get_state")["data"]["busy"] is False
 
 
-def test_a_client_that_only_writes_is_no_longer_listened_to(rpc, serve) -> None:
+def test_client_that_never_reads_is_no_longer_read(rpc, serve) -> None:
     """rpc-004 with back-pressure: unread answers are bounded, and none is lost"""
     serve([])
     client = rpc()

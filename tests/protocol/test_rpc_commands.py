@@ -98,7 +98,7 @@ def test_early_ping_before_hello_with_token_is_not_answered(rpc, serve) -> None:
 # --- answers
 
 
-def test_the_id_comes_back_verbatim_and_is_absent_without_one(rpc, serve) -> None:
+def test_id_is_returned_verbatim_and_absent_without_one(rpc, serve) -> None:
     """rpc-021, iface-044, iface-045: an id comes back verbatim, and a request without one gets an answer
     without one.
     """
@@ -153,7 +153,7 @@ def test_response_has_data_or_error_only_if_present(rpc, serve) -> None:
         b'{"id":"1","type":7}',
     ],
 )
-def test_malformed_input_gets_one_failure_and_harms_nothing(rpc, serve, line: bytes) -> None:
+def test_malformed_input_gets_one_failure_and_is_harmless(rpc, serve, line: bytes) -> None:
     """rpc-023, rpc-024, iface-046: malformed input gets one failure with an empty command, and the next
     command works.
     """

@@ -127,7 +127,7 @@ def test_a_flood_of_notes_reaches_a_client_that_reads(rpc, serve, add: Add) -> N
 # --- interception
 
 
-def test_a_blocked_turn_is_no_error(rpc, serve, add: Add) -> None:
+def test_blocked_turn_is_not_an_error(rpc, serve, add: Add) -> None:
     """rpc-059: a blocked turn ends in `turn_end` with the reason and `done`, without an `error` event."""
     server = serve([Say("never")])
     body = 'hello(); subscribe(intercept=["turn_start"]); ready()\n'

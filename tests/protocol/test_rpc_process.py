@@ -130,7 +130,7 @@ def test_too_long_line_ends_process_after_running_work(rpc, serve) -> None:
     assert client.exit_code() == 1
 
 
-def test_the_end_of_input_lets_the_prompt_finish(zot: Zot, serve) -> None:
+def test_prompt_finishes_after_end_of_input(zot: Zot, serve) -> None:
     """rpc-008, iface-058: also when the last line has no line feed"""
     serve([Slow(Say("a long answer indeed"), 0.02)])
     ran = zot("rpc", stdin='{"type":"prompt","message":"hi"}')
@@ -139,7 +139,7 @@ def test_the_end_of_input_lets_the_prompt_finish(zot: Zot, serve) -> None:
     assert ran.types.count("text_delta") == 4
 
 
-def test_the_end_of_input_lets_queued_prompts_run(zot: Zot, serve) -> None:
+def test_queued_prompts_run_after_end_of_input(zot: Zot, serve) -> None:
     """rpc-009: prompts that are still queued when the input ends all run before the exit."""
     serve([Say("one"), Say("two"), Say("three")])
     ran = zot("rpc", stdin=b"".join(b'{"type":"prompt","message":"%d"}\n' % n for n in range(3)))
@@ -184,7 +184,7 @@ def test_sockets_serve_as_stdin_and_stdout(zot: Zot, serve) -> None:
         assert process.wait(20) == 0
 
 
-def test_without_a_credential_it_exits_and_stdout_stays_empty(zot: Zot) -> None:
+def test_missing_credential_exits_with_empty_stdout(zot: Zot) -> None:
     """rpc-011: without a credential it exits 1, prints the reason on stderr and leaves stdout empty."""
     ran = zot("rpc", stdin='{"type":"prompt","message":"hi"}\n', model=False)
     assert (ran.code, ran.out) == (1, "")
@@ -224,7 +224,7 @@ def test_early_pings_are_answered_before_other_commands(rpc, serve) -> None:
     assert [client.next()["id"] for _ in range(200)] == wanted
 
 
-def test_a_ping_cut_in_two_by_the_early_door_is_still_one(rpc, serve) -> None:
+def test_split_early_ping_is_answered_once(rpc, serve) -> None:
     """rpc-021: a half line is neither lost nor answered twice"""
     serve([])
     client = rpc()
@@ -353,7 +353,7 @@ def test_the_token_does_not_reach_the_environment_of_tools(rpc, serve) -> None:
     assert "\n0\n" in result["content"][0]["text"]
 
 
-def test_stdout_is_given_back_as_it_was(zot: Zot, serve) -> None:
+def test_stdout_flags_are_restored(zot: Zot, serve) -> None:
     """rpc-003: processes sharing stdout must not find it non-blocking afterwards."""
     serve([])
     ours, theirs = os.pipe()
@@ -390,7 +390,7 @@ def test_closed_or_empty_streams_end_it_at_once(zot: Zot, serve, closed: str) ->
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
 
 
-def test_words_and_resume_have_no_effect(zot: Zot, serve) -> None:
+def test_prompt_arguments_and_resume_have_no_effect(zot: Zot, serve) -> None:
     """rpc-001: stdin belongs to the protocol"""
     server = serve([Say("never")])
     ran = zot("rpc", "--resume", "some", "words", stdin='{"type":"get_messages"}\n')

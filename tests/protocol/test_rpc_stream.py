@@ -23,7 +23,7 @@ def places(lines: list[dict[str, Any]], *types: str) -> list[int]:
     return [next(n for n, line in enumerate(lines) if line["type"] == type) for type in types]
 
 
-def test_the_answer_comes_first_and_done_last_and_once(rpc, serve) -> None:
+def test_response_is_first_and_done_is_last_and_once(rpc, serve) -> None:
     """rpc-034, rpc-035, rpc-039, rpc-040, iface-051: the response comes first, `user_message` before the first turn,
     and one `done` last.
     """

@@ -54,7 +54,7 @@ def test_title_is_unchanged_when_disabled(serve: Any, open_zot: OpenZot, zot: Zo
 @pytest.mark.parametrize(
     ("bell", "rings", "notifies"), [("on", True, True), ("quiet", False, True), ("off", False, False)]
 )
-def test_the_bell_is_as_loud_as_it_should_be(
+def test_bell_follows_its_setting(
     serve: Any, open_zot: OpenZot, zot: Zot, bell: str, rings: bool, notifies: bool
 ) -> None:
     configure(zot, bell=bell, notify_after_s=0.001)

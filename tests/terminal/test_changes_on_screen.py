@@ -88,7 +88,7 @@ def test_a_diff_is_folded_near_forty_rows(serve: Any, open_zot: OpenZot, project
     terminal.wait_for("+ 60 row 60")
 
 
-def test_changed_words_stand_on_a_stronger_tint(serve: Any, open_zot: OpenZot, project: Path) -> None:
+def test_changed_words_have_a_stronger_tint(serve: Any, open_zot: OpenZot, project: Path) -> None:
     (project / "f.txt").write_text("the price is 10 for all of them\n")
     edits = [{"oldText": "10", "newText": "12"}]
     serve([CallTools([("edit", {"path": "f.txt", "edits": edits})]), Say("all done")])

@@ -212,7 +212,7 @@ def test_a_shell_escape_is_refused_while_a_turn_runs(serve: Any, open_zot: OpenZ
     terminal.wait_for("a turn is running")
 
 
-def test_in_the_jail_nothing_from_outside_is_attached(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_jailed_run_attaches_nothing_from_outside(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     """engine-225: a link of the project that leads out, through `!@` and as a picture that is dropped."""
     server = serve([Say("seen")])
     (zot.project.parent / "private.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(40))
@@ -319,7 +319,7 @@ def test_doctor_command_equals_zot_doctor(serve: Any, open_zot: OpenZot) -> None
     terminal.wait_gone("nothing is wrong")
 
 
-def test_a_full_context_is_compacted_by_itself_and_marked(serve: Any, open_zot: OpenZot) -> None:
+def test_full_context_is_compacted_automatically_and_marked(serve: Any, open_zot: OpenZot) -> None:
     """iface-170: at 85 % the context is compacted by itself and marked `(auto)`."""
     full = Say("three", usage=(171_000, 5))
     server = serve([Say("one"), Say("two"), full, Slow(Say("the summary"), 0.3), Say("went on")])

@@ -47,7 +47,7 @@ def test_an_alias_is_offered_while_it_is_typed_and_leaves(serve: Any, open_zot: 
     assert terminal.wait_exit() == 0
 
 
-def test_init_has_the_agent_write_or_mend_the_file(serve: Any, open_zot: OpenZot, project: Path) -> None:
+def test_init_asks_the_agent_to_write_or_update_the_file(serve: Any, open_zot: OpenZot, project: Path) -> None:
     server = serve([Say("written"), Say("mended")])
     terminal = open_zot()
     terminal.submit("/init the tests are slow")

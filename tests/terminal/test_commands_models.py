@@ -91,7 +91,7 @@ def test_an_unknown_model_is_an_error_and_changes_nothing(serve: Any, open_zot: 
     terminal.wait_for("model: beta-one (beta)")
 
 
-def test_a_name_of_ones_own_and_a_part_of_an_id_choose_a_model(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_alias_and_part_of_an_id_select_a_model(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     """`/model` accepts aliases and parts of ids, and suggests the nearest ids for unknown names."""
     server = serve([Say("quick")])
     two_providers(zot, server.url)

@@ -151,7 +151,7 @@ def test_hints_fade_once_they_were_followed(serve: Any, open_zot: OpenZot) -> No
     again.wait_for("▌ ask anything · @ for files\n")
 
 
-def test_the_editor_stands_between_rules_and_the_bar_below(serve: Any, open_zot: OpenZot) -> None:
+def test_editor_is_between_rules_above_the_bar(serve: Any, open_zot: OpenZot) -> None:
     serve([Say("hello")])
     terminal = open_zot(columns=70)
     terminal.type("draft")
@@ -164,7 +164,7 @@ def test_the_editor_stands_between_rules_and_the_bar_below(serve: Any, open_zot:
 
 
 @pytest.mark.skipif(not Path("/usr/bin/tmux").exists(), reason="tmux is not installed")
-def test_another_editor_leaves_no_ghost_of_the_welcome(serve: Any, zot: Zot) -> None:
+def test_other_editor_leaves_no_remnant_of_the_welcome(serve: Any, zot: Zot) -> None:
     """tmux treats erasing from its first cell as clearing the screen, and stores the old rows in its history."""
     serve([Say("hello")])
     configure(zot)

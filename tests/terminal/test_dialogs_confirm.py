@@ -76,7 +76,7 @@ def test_always_everything_ends_the_questions(serve: Any, open_zot: OpenZot, pro
     assert "asks first" not in terminal.screen and "runs everything" in terminal.screen
 
 
-def test_the_tag_in_the_status_bar_goes_with_yolo(serve: Any, open_zot: OpenZot) -> None:
+def test_status_bar_tag_disappears_with_yolo(serve: Any, open_zot: OpenZot) -> None:
     """iface-115: the tag in the status bar disappears with `/yolo`."""
     serve([])
     terminal = open_zot("--no-yolo")
@@ -130,7 +130,7 @@ def test_confirm_dialog_escapes_control_sequences(serve: Any, open_zot: OpenZot)
     terminal.wait_for("finished")
 
 
-def test_a_confirmation_stands_above_an_open_dialog(serve: Any, open_zot: OpenZot, project: Path) -> None:
+def test_confirmation_is_above_an_open_dialog(serve: Any, open_zot: OpenZot, project: Path) -> None:
     """iface-200: a question that arrives while a dialog is open is drawn above it and has the focus."""
     serve([Slow(CallTools([touch("one")]), 0.2), Say("finished")])
     terminal = open_zot("--no-yolo", rows=40)
@@ -218,7 +218,7 @@ def test_typed_ahead_keys_do_not_answer_a_question(serve: Any, open_zot: OpenZot
     assert "run 2 tests and 3 more" in terminal.screen  # the draft is untouched
 
 
-def test_words_that_begin_with_an_answer_are_words(serve: Any, open_zot: OpenZot, project: Path) -> None:
+def test_text_beginning_with_an_answer_key_is_text(serve: Any, open_zot: OpenZot, project: Path) -> None:
     """Two letters in a row are text for the editor, not an answer."""
     serve([CallTools([touch("one")]), Say("finished")])
     terminal = open_zot("--no-yolo")

@@ -110,7 +110,7 @@ def test_login_to_custom_provider_selects_its_first_model(open_zot: OpenZot, zot
         terminal.wait_for("from alpha")
 
 
-def test_a_refused_key_can_be_mended_or_replaced_where_one_is(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_rejected_key_can_be_corrected_or_replaced(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     serve([])
     answers = {"/v1/models": (401, "no")}
     with FakeWeb(answers) as server:
@@ -214,7 +214,7 @@ def test_another_account_is_added_and_switched_back_from(serve: Any, open_zot: O
     terminal.wait_for("logged out of beta work; beta is still stored")
 
 
-def test_a_key_may_come_from_the_page_while_the_dialog_is_open(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_key_from_the_page_works_while_dialog_is_open(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     """interfaces §4.7: the page on loopback is opened in the browser; its key is tried, stored and used."""
     server = serve([Say("hello from beta")])
     two_providers(zot, server.url, auth="key")

@@ -72,7 +72,7 @@ def test_session_answer_allows_later_calls(serve: Any, open_zot: OpenZot, out: P
     assert told(server).count("s3cr3t") == 2
 
 
-def test_typing_ahead_is_no_answer(serve: Any, open_zot: OpenZot, out: Path) -> None:
+def test_typed_ahead_keys_are_not_an_answer(serve: Any, open_zot: OpenZot, out: Path) -> None:
     server = serve([Slow(cat(out), 0.2), Say("finished")])
     terminal = open_zot("--approve", "outside", columns=160)
     terminal.submit("go")

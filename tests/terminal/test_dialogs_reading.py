@@ -83,7 +83,7 @@ def test_skills_dialog_reports_disabled_skills(serve: Any, open_zot: OpenZot) ->
     terminal.wait_for("skills are disabled")
 
 
-def test_a_skill_is_loaded_by_hand(serve: Any, open_zot: OpenZot, project: Path) -> None:
+def test_skill_is_loaded_by_the_user(serve: Any, open_zot: OpenZot, project: Path) -> None:
     server = serve([Say("cooked")])
     skill(project, "cooking", "the words")
     terminal = open_zot()

@@ -139,7 +139,7 @@ def test_failing_replacement_prompt_is_replaced(serve: Any, open_zot: OpenZot) -
     assert user_texts(server.requests[-1]) == ["one two three"]
 
 
-def test_an_error_stands_there_once_in_the_provider_s_words(serve: Any, open_zot: OpenZot) -> None:
+def test_error_is_shown_once_with_provider_message(serve: Any, open_zot: OpenZot) -> None:
     serve([Refuse(401, {"type": "error", "error": {"type": "authentication_error", "message": "no such key"}})])
     terminal = open_zot(columns=120)
     terminal.submit("my prompt")

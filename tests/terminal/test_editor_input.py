@@ -271,7 +271,7 @@ def test_draft_opens_in_external_editor_with_normal_terminal(
     assert user_texts(server.requests[0]) == ["draftmore!"]
 
 
-def test_an_image_comes_from_the_clipboard(serve: Any, open_zot: OpenZot, tmp_path: Path) -> None:
+def test_image_is_pasted_from_the_clipboard(serve: Any, open_zot: OpenZot, tmp_path: Path) -> None:
     server = serve([Say("answer")])
     (tmp_path / "picture").write_bytes(PNG)
     tools = tmp_path / "bin"

@@ -99,7 +99,7 @@ def test_an_unknown_sequence_types_nothing(open_zot: OpenZot, sequence: str) -> 
     assert prompt_row(terminal) == "ab"
 
 
-def test_bytes_that_are_no_text_cost_no_other_key(open_zot: OpenZot) -> None:
+def test_invalid_bytes_do_not_swallow_other_keys(open_zot: OpenZot) -> None:
     """iface-134: bytes that are no text do not swallow the keys around them."""
     terminal = open_zot()
     os.write(terminal._fd, b"a\xff\xc3b\xe6\xbc\xa2c")  # pyright: ignore[reportPrivateUsage] - bytes, not text

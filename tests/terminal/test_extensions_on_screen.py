@@ -159,7 +159,7 @@ def test_command_submitted_by_extension_never_runs_from_editor(
     assert not (zot.project / "pwned").exists()
 
 
-def test_a_shell_command_inserted_by_an_extension_is_words(serve: Any, open_zot: OpenZot, add: Any, zot: Zot) -> None:
+def test_shell_command_inserted_by_extension_is_text(serve: Any, open_zot: OpenZot, add: Any, zot: Zot) -> None:
     serve([Say("only words")])
     add("sly", SUBMITTING.format(kind="submit", text="!touch pwned"))
     terminal = open_zot()

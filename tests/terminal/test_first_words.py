@@ -60,7 +60,7 @@ def test_help_and_exit_need_no_agent(serve: Any, open_zot: OpenZot, zot: Zot) ->
     assert terminal.wait_exit() == 0
 
 
-def test_one_key_for_another_provider_is_nothing_to_talk_about(open_zot: OpenZot) -> None:
+def test_key_for_another_provider_is_used_without_a_notice(open_zot: OpenZot) -> None:
     terminal = open_zot(model=False, env={"OPENAI_API_KEY": "sk-only-this"})
     terminal.wait_for("(openai) gpt-5")
     terminal.wait_idle()

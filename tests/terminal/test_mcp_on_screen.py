@@ -108,7 +108,7 @@ def test_a_server_asks_and_the_answer_reaches_it(zot: Zot, serve: Any, open_zot:
         terminal.wait_exit()
 
 
-def test_a_question_that_is_closed_is_no_answer(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+def test_closed_question_is_not_an_answer(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
     mine(zot)
     server = serve([LOOK, ASK, Say("done")])
     terminal = open_zot(rows=40, columns=120)
@@ -161,7 +161,7 @@ def test_at_sign_lists_known_resources_without_starting_servers(zot: Zot, serve:
     assert "remember the milk" in "\n".join(user_texts(server.requests[0]))
 
 
-def test_settings_pin_a_server_and_hold_at_once(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+def test_settings_pin_a_server_at_once(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
     mine(zot)
     zot("mcp", "test", "fake", model=False)
     server = serve([Say("one"), Say("two")])

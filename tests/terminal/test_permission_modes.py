@@ -16,7 +16,7 @@ from tests.terminal.test_dialogs_confirm import listening, touch
 WRITE = ("write", {"path": "w.txt", "content": "x"})
 
 
-def test_shift_tab_goes_through_the_modes_and_the_bar_shows_them(serve: Any, open_zot: OpenZot) -> None:
+def test_shift_tab_cycles_modes_and_bar_shows_them(serve: Any, open_zot: OpenZot) -> None:
     serve([])
     terminal = open_zot()
     terminal.wait_for("runs everything")
@@ -137,7 +137,7 @@ def test_project_answer_is_stored_and_can_be_removed(serve: Any, open_zot: OpenZ
     assert not json.loads(file.read_text())["projects"]
 
 
-def test_the_limit_of_the_launcher_holds_for_the_keyboard(serve: Any, open_zot: OpenZot) -> None:
+def test_launcher_limit_applies_to_the_keyboard(serve: Any, open_zot: OpenZot) -> None:
     serve([])
     terminal = open_zot("--permission-mode", "ask", "--permission-limit", "accept-edits", columns=120)
     for shown in ("asks first", "accepts edits", "plans only", "asks first"):

@@ -128,7 +128,7 @@ def test_resize_before_first_prompt(open_window: Any, serve: Any) -> None:
 
 
 @pytest.mark.parametrize("hurry", [False, True], ids=["slowly", "in a hurry"])
-def test_while_a_tool_runs(serve: Any, open_window: Any, zot: Zot, hurry: bool) -> None:
+def test_resize_while_a_tool_runs(serve: Any, open_window: Any, zot: Zot, hurry: bool) -> None:
     wait = "echo started; while [ ! -e go ]; do sleep 0.05; done; echo tool-output"
     serve([Say(ANSWER), CallTools([("bash", {"command": wait})], text="T00 Let me run it."), Say("E00 all done")])
     window = open_window()
@@ -146,7 +146,7 @@ def test_while_a_tool_runs(serve: Any, open_window: Any, zot: Zot, hurry: bool) 
 
 
 @pytest.mark.parametrize("hurry", [False, True], ids=["slowly", "in a hurry"])
-def test_while_an_answer_streams(serve: Any, open_window: Any, hurry: bool) -> None:
+def test_resize_while_an_answer_streams(serve: Any, open_window: Any, hurry: bool) -> None:
     serve([Say(ANSWER), Slow(Say(STREAMED), 0.02)])
     window = open_window()
     window.submit("first prompt")

@@ -377,7 +377,7 @@ def test_failed_start_restores_terminal_and_prints_reason(serve: Any, open_zot: 
     assert not terminal.cursor_hidden
 
 
-def test_a_terminal_that_stops_reading_holds_up_nothing(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+def test_terminal_that_stops_reading_blocks_nothing(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
     serve([CallTools([("bash", {"command": "seq 20000; touch ran"})], text=LONG), Say(LONG), Say("over")])
     terminal = open_zot()
     terminal.submit("go")

@@ -42,7 +42,7 @@ def test_unsaved_session_is_reported_at_once_and_after_exit(serve: Any, open_zot
     assert "recordsofsession" in shown and "couldnotbesavedandarelost" in shown and "tocontinue" not in shown
 
 
-def test_where_saving_works_again_nothing_is_lost(serve: Any, open_zot: OpenZot, zot: Zot, in_the_way: Path) -> None:
+def test_recovered_saving_loses_nothing(serve: Any, open_zot: OpenZot, zot: Zot, in_the_way: Path) -> None:
     serve([Say("first answer"), Say("second answer")])
     terminal = open_zot(columns=120)
     terminal.submit("hello")

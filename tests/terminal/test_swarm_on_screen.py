@@ -235,7 +235,7 @@ def test_ended_worker_must_be_resumed_before_a_message(swarm: SwarmHome, open_zo
     assert texts_said_to(swarm, id) == ["say one", "two\nand three"]
 
 
-def test_it_works_while_a_turn_runs(swarm: SwarmHome, open_zot: OpenZot) -> None:
+def test_swarm_works_while_a_turn_runs(swarm: SwarmHome, open_zot: OpenZot) -> None:
     terminal = opened(open_zot)
     terminal.submit("hang, you too")
     terminal.wait_for("waiting for the model")

@@ -30,6 +30,6 @@ def test_every_flag_and_verb_is_on_the_page_without_warnings() -> None:
     assert all(switch.label in text for verb in VERBS for switch in verb.switches)
 
 
-def test_it_begins_as_tools_that_index_pages_expect() -> None:
+def test_page_begins_in_indexable_format() -> None:
     lines = PAGE.read_text("ascii").splitlines()
     assert lines[1].startswith(".TH ZOT 1 ") and lines[2:4] == [".SH NAME", r"zot \- a coding agent for the terminal"]

@@ -146,7 +146,7 @@ class SdkSuite:
             b'{"type":"shutdown_ack"}\n',
         ]
 
-    def test_what_an_extension_says_on_its_own_goes_out_in_order(self, host: PipeHost) -> None:
+    def test_unsolicited_frames_are_sent_in_order(self, host: PipeHost) -> None:
         host.send(extension_frames.CommandInvoked(id="1", name="say", args="note"))
         said = [
             extension_frames.Notify(level="info", message="note"),
@@ -220,7 +220,7 @@ class SdkSuite:
         )
         assert extension_codec.encode(extension_frames.ShutdownAck()) == host.rest()[-1]
 
-    def test_a_waiting_tool_does_not_hold_up_others(self, host: PipeHost) -> None:
+    def test_waiting_tool_does_not_delay_others(self, host: PipeHost) -> None:
         """The child's half of line 57: answers come in any order, matched by id."""
         host.send(
             extension_frames.ToolCall(id="t1", name="slow", args={}),

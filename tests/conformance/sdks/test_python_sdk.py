@@ -264,7 +264,7 @@ def test_tool_call_gets_exactly_one_answer(odd: PipeHost, tool: str, result: byt
     assert ack == extension_codec.encode(extension_frames.ShutdownAck())
 
 
-def test_a_decision_that_is_none_blocks(odd: PipeHost) -> None:
+def test_invalid_decision_blocks(odd: PipeHost) -> None:
     """ext-147: a wrong return value is a crash, and a crash is a no."""
     odd.send(extension_frames.EventIntercept(id="1", event="tool_call", tool_name="x"))
     assert odd.frame().block is True

@@ -69,7 +69,7 @@ async def test_cached_input_counts_at_its_cached_price(talk: Open) -> None:
         assert (await conversation.prompt("word " * 80_000)).error is None
 
 
-async def test_a_model_without_a_price_is_refused_with_the_way_out(talk: Open, tmp_path: Path) -> None:
+async def test_model_without_price_is_an_error_with_a_fix(talk: Open, tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     models = {"far": {"baseUrl": "http://model.invalid/v1", "auth": "none", "models": [{"id": "m"}]}}
     (tmp_path / "home" / "models.json").write_text(json.dumps({"providers": models}))
@@ -102,7 +102,7 @@ async def test_the_second_model_is_refused_by_the_same_limit(talk: Open) -> None
     assert any("continuing with anthropic/claude-haiku-4-5" in text for text in said)
 
 
-async def test_a_limit_set_in_the_settings_holds_at_once(talk: Open) -> None:
+async def test_limit_of_settings_applies_at_once(talk: Open) -> None:
     async with talk(Say("one", usage=DEAR)) as (conversation, server):
         await conversation.prompt("hi")
         conversation.settings.save(max_cost_session=0.4)

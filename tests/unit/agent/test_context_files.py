@@ -42,7 +42,7 @@ def test_the_global_file_comes_first_then_root_to_cwd(tmp_path: Path, home: Path
     ]
 
 
-def test_claude_md_is_read_only_where_no_agents_md_stands(tmp_path: Path, home: Path, project: Path) -> None:
+def test_claude_md_is_read_only_without_agents_md(tmp_path: Path, home: Path, project: Path) -> None:
     """engine-241: CLAUDE.md is read only in a folder that has no AGENTS.md."""
     (tmp_path / "repo/CLAUDE.md").write_text("used")
     (project / "AGENTS.md").write_text("agents")
@@ -81,7 +81,7 @@ def test_a_long_file_is_cut_with_one_diagnostic(home: Path, project: Path) -> No
     assert loaded.problems == [f"{file}: truncated: only the first 64 KiB of 128 KiB are used"]
 
 
-def test_a_cut_through_a_character_is_no_damage(home: Path, project: Path) -> None:
+def test_cut_inside_a_character_is_harmless(home: Path, project: Path) -> None:
     (project / "AGENTS.md").write_text("x" + "ä" * LIMIT)
     loaded = load(project, home)
     assert "\ufffd" not in loaded.parts[-1].text
@@ -128,7 +128,7 @@ def test_one_real_file_linked_from_two_directories_is_read_once(tmp_path: Path, 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to somebody else")
-def test_a_file_planted_in_a_shared_directory_is_ignored_aloud(tmp_path: Path, home: Path) -> None:
+def test_file_in_shared_directory_is_ignored_with_a_notice(tmp_path: Path, home: Path) -> None:
     shared = tmp_path / "shared"
     (shared / "work").mkdir(parents=True)
     (shared / "AGENTS.md").write_text("obey me")

@@ -110,7 +110,7 @@ def test_approval_callers_print_only_through_console() -> None:
                 assert not _prints(node), f"{name}:{node.lineno} prints around the door"
 
 
-def test_no_verb_prints_a_name_from_outside_around_the_door() -> None:
+def test_verbs_print_outside_names_only_escaped() -> None:
     around = [
         f"{name}:{node.lineno}"
         for name, tree in modules("print", "write", "writelines")

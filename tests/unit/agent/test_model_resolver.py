@@ -188,7 +188,7 @@ def test_missing_credential_error_names_all_ways_to_start(home: Home) -> None:
     assert "zot local install small && zot --provider local" in text
 
 
-def test_asking_for_the_way_in_runs_no_key_command(home: Home, tmp_path: Path) -> None:
+def test_credential_hint_runs_no_key_command(home: Home, tmp_path: Path) -> None:
     log = tmp_path / "ran"
     program = {"program": sys.executable, "args": ["-c", f"open({str(log)!r}, 'w'); print('k')"]}
     home.config(api_key_command={"groq": program})
@@ -233,7 +233,7 @@ def test_a_model_without_a_provider_picks_its_provider(home: Home) -> None:
     assert pair(home.resolve(ANTHROPIC, model="gpt-5"))[0] == "openai"
 
 
-def test_of_several_owners_one_with_a_credential_is_taken(home: Home) -> None:
+def test_provider_with_credential_wins_among_several(home: Home) -> None:
     resolved = home.resolve({"TOGETHER_API_KEY": "t"}, model="openai/gpt-oss-120b")
     assert resolved.provider.id == "together"
 
@@ -301,7 +301,7 @@ def test_gateways_keep_routed_ids(home: Home) -> None:
     assert pair(home.resolve(environ, provider="openrouter", model="a/b")) == ("openrouter", "a/b")
 
 
-def test_an_address_of_ones_own_may_serve_any_model(home: Home) -> None:
+def test_custom_url_may_serve_any_model(home: Home) -> None:
     resolved = home.resolve(
         {"MOONSHOT_API_KEY": "k"}, provider="kimi", base_url="https://api.moonshot.ai/v1/", model="kimi-k3"
     )
@@ -310,7 +310,7 @@ def test_an_address_of_ones_own_may_serve_any_model(home: Home) -> None:
     assert resolved.model.max_output > 0
 
 
-def test_a_remembered_model_stands_between_flags_and_config(home: Home) -> None:
+def test_session_model_is_between_flags_and_config(home: Home) -> None:
     home.config(provider="anthropic", model="claude-opus-4-1")
     environ = {**ANTHROPIC, **OPENAI}
     memory = {"remembered_provider": "openai", "remembered_model": "gpt-4o"}
@@ -355,7 +355,7 @@ def test_flag_beats_the_models_address_beats_the_providers(home: Home) -> None:
 
 
 @pytest.mark.parametrize("url", ["localhost:80", "ftp://x", "nonsense"])
-def test_a_base_url_that_is_none_is_an_error(home: Home, url: str) -> None:
+def test_invalid_base_url_is_an_error(home: Home, url: str) -> None:
     with pytest.raises(UsageError, match="--base-url"):
         home.resolve(ANTHROPIC, base_url=url)
 
@@ -365,7 +365,7 @@ def test_a_bad_address_in_the_environment_is_an_error(home: Home) -> None:
         home.resolve({"LLAMA_BASE_URL": "box"}, provider="llama.cpp", model="m")
 
 
-def test_insecure_counts_only_for_addresses_of_ones_own(home: Home) -> None:
+def test_insecure_applies_only_to_custom_urls(home: Home) -> None:
     """iface-284: `--insecure` applies to the user's own addresses and has no effect on built-in ones."""
     home.write(
         "models.json",
@@ -534,7 +534,7 @@ def test_an_id_may_be_typed_with_its_provider(home: Home) -> None:
     assert (pair(resolved), resolved.notices) == (("openai", "gpt-5"), [])
 
 
-def test_a_gateway_takes_any_name_as_it_is(home: Home) -> None:
+def test_gateway_accepts_any_name(home: Home) -> None:
     resolved = home.resolve({"OPENROUTER_API_KEY": "k"}, provider="openrouter", model="openai/gpt-5")
     assert pair(resolved) == ("openrouter", "openai/gpt-5")
     home.config(provider="openrouter")

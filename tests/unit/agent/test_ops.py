@@ -47,7 +47,7 @@ async def test_every_op_is_carried_out(conversation: Conversation) -> None:
             assert "cannot carry out" not in str(error), kind
 
 
-async def test_op_that_is_no_conversations_is_refused(conversation: Conversation) -> None:
+async def test_op_outside_conversation_is_rejected(conversation: Conversation) -> None:
     with pytest.raises(UsageError, match="unsupported op ping"):
         conversation.submit(rpc_frames.Ping())
 

@@ -180,7 +180,7 @@ def test_a_second_corrupt_file_does_not_overwrite_the_first(tmp_path: Path) -> N
     ("key", "value", "words"),
     [("nonsense", 1, 'no setting "nonsense"'), ("temperature", 9, "temperature"), ("provider", 5, "provider")],
 )
-def test_a_bad_change_is_refused_and_nothing_is_written(tmp_path: Path, key: str, value: Any, words: str) -> None:
+def test_bad_change_is_rejected_and_not_written(tmp_path: Path, key: str, value: Any, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         Settings(tmp_path).save(**{key: value})
     assert not (tmp_path / "config.json").exists()

@@ -31,7 +31,7 @@ def figures(monkeypatch: pytest.MonkeyPatch, *attempts: tuple[float, float, floa
     return counted
 
 
-def test_a_group_that_holds_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_group_within_budget_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert figures(monkeypatch, (0.011, 2, 0)) == [2, 0]
 
 

@@ -36,7 +36,7 @@ def test_tables_without_peers_are_one_table() -> None:
     assert markdown([BUDGET], 0.012, 0.0007) == f"{table}| start | 2.5 P | ≤ 3 P |"
 
 
-def test_peers_stand_side_by_side_in_a_table_of_their_own() -> None:
+def test_peers_are_in_a_separate_table() -> None:
     assert len(markdown(ROWS, 0.012, 0.0007).splitlines()) == 5
     assert comparison(ROWS).splitlines() == [
         "|  | zot | other 1.0 |",

@@ -33,7 +33,7 @@ def listed(home: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_it_works_without_network_and_credential(tmp_path: Path) -> None:
+def test_list_works_without_network_and_credential(tmp_path: Path) -> None:
     """engine-112, iface-026: `--list-models` prints its table with neither network nor credential and exits 0."""
     done = listed(tmp_path)
     assert (done.returncode, done.stderr) == (0, "")

@@ -249,7 +249,7 @@ async def test_the_stream_is_closed_when_the_run_is_aborted() -> None:
     assert closed.is_set()
 
 
-async def test_an_abort_at_the_last_allowed_step_is_no_step_limit() -> None:
+async def test_abort_at_last_step_is_not_a_step_limit() -> None:
     async def aborting(args: dict[str, object], context: ToolContext) -> ToolResult:
         agent.abort()
         return text_result("ok")

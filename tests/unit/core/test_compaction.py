@@ -225,7 +225,7 @@ async def test_journal_and_revision_record_compaction() -> None:
     assert agent.revision > before
 
 
-async def test_the_journal_gets_the_size_of_the_tail_as_it_was_kept() -> None:
+async def test_journal_gets_the_size_of_the_tail() -> None:
     journal = FakeJournal()
     agent, _ = make_agent(says("sum"), messages=LONG, journal=journal)
     await agent.compact(keep_tail=3)

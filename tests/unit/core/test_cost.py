@@ -35,7 +35,7 @@ async def test_the_journal_gets_the_call_and_the_total() -> None:
     assert usage.cost_usd == pytest.approx(0.0045)
 
 
-async def test_a_cost_the_provider_named_is_taken_as_it_is() -> None:
+async def test_cost_of_provider_is_used() -> None:
     agent, _ = make_agent(says("ok", usage=Usage(input_tokens=1000, cost_usd=0.5)))
     await heard(agent)
     assert agent.cost.cost_usd == 0.5

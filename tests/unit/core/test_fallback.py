@@ -84,7 +84,7 @@ async def test_cut_off_call_is_dropped_and_allows_fallback() -> None:
     assert words(said).count("tool_call") == 0 and roles(agent) == ["user", "assistant"]
 
 
-async def test_when_the_second_model_fails_too_the_run_ends_once() -> None:
+async def test_failing_fallback_ends_the_run_once() -> None:
     agent, _ = make_agent([DOWN])
     again = Overloaded("down as well")
     _, asked = with_fallback(agent, [Started("fake-2", "fake"), again])

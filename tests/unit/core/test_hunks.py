@@ -22,7 +22,7 @@ def test_invalid_hunk_list_is_empty(details: Any) -> None:
     assert hunks_of(details) == ()
 
 
-def test_so_many_that_they_would_weigh_are_not_kept() -> None:
+def test_too_many_hunks_are_not_stored() -> None:
     assert len(hunks_of({"hunks": [HUNK] * MOST_HUNKS})) == MOST_HUNKS
     assert hunks_of({"hunks": [HUNK] * (MOST_HUNKS + 1)}) == ()
 

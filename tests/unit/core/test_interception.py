@@ -78,7 +78,7 @@ async def test_interceptors_that_never_agree_refuse() -> None:
     assert tool.ran == [] and "keep rewriting each other's arguments" in results(said)[0][2]
 
 
-async def test_arguments_that_are_no_json_refuse_the_call() -> None:
+async def test_arguments_that_are_not_json_deny_the_call() -> None:
     tool = FakeTool()
     odd = FakeInterceptor(tool=ToolVerdict(args={"n": object()}))
     agent, _ = make_agent(calls(("bash", {})), says("ok"), tools=[tool], interceptors=[odd])
@@ -161,7 +161,7 @@ async def test_replacement_is_shown_and_original_is_in_no_event() -> None:
     assert agent.messages[-1].time == of(said, events.AssistantMessage)[0].message.time != ""
 
 
-async def test_held_back_text_comes_as_one_delta_before_usage() -> None:
+async def test_held_text_is_one_delta_before_usage() -> None:
     """engine-149: tool_use events pass live, text waits for the verdict."""
     agent, _ = make_agent(
         calls(("bash", {}), text="Look."),

@@ -29,7 +29,7 @@ async def test_prompt_after_step_limit_continues() -> None:
     assert [m.role for m in client.requests[1].messages] == ["user", "assistant", "tool", "user"]
 
 
-async def test_ending_by_itself_at_the_last_step_is_no_error() -> None:
+async def test_end_at_the_last_step_is_not_an_error() -> None:
     agent, _ = make_agent(says("ok"), max_steps=1)
     outcome, _ = await heard(agent)
     assert outcome.error is None

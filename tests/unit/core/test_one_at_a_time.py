@@ -48,7 +48,7 @@ async def test_the_agent_is_idle_again_after_a_failure() -> None:
     assert (await heard(agent))[0].stop == "end"
 
 
-async def test_another_model_answers_the_next_prompt() -> None:
+async def test_changed_model_answers_the_next_prompt() -> None:
     agent, _ = make_agent(says("one"))
     await heard(agent)
     other = FakeClient(says("two"))

@@ -62,7 +62,7 @@ async def test_an_abort_before_any_text_appends_nothing() -> None:
     assert words(background.said)[-3:] == ["usage", "turn_end", "done"]
 
 
-async def test_held_back_text_stays_hidden_after_an_abort() -> None:
+async def test_held_text_stays_hidden_after_an_abort() -> None:
     pause, silent = falls_silent(TextDelta("secret"))
     agent, _ = make_agent(silent, interceptors=[FakeInterceptor(text=TextVerdict())])
     async with running(agent) as background:

@@ -51,7 +51,7 @@ async def test_rules_that_cannot_be_read_allow_nothing() -> None:
     assert PermissionGate(FakeConfirmer(Answer("once")), kept=broken).evaluate(call("bash", {})).step == "ask"
 
 
-async def test_a_yes_given_while_the_mode_became_plan_is_none() -> None:
+async def test_approval_is_void_if_mode_became_plan() -> None:
     asked = gate("ask", "act", Answer("all"))
 
     async def switch(_: object) -> Answer:
@@ -63,7 +63,7 @@ async def test_a_yes_given_while_the_mode_became_plan_is_none() -> None:
 
 
 @pytest.mark.parametrize(("mode", "limit"), [("plan", "everything"), ("ask", "accept-edits")])
-async def test_a_yes_to_everything_goes_no_further_than_it_may(mode: Mode, limit: Mode) -> None:
+async def test_approval_of_everything_respects_the_limit(mode: Mode, limit: Mode) -> None:
     asked = gate(mode, "look elsewhere", Answer("all"), limit=limit)
     assert await asked.authorize(call("read", {})) is None
     assert asked.mode == mode and asked.evaluate(call("read", {})).source == "remembered"

@@ -85,7 +85,7 @@ async def test_invalid_json_is_an_error_for_model_and_nothing_runs(arguments: st
 
 
 @pytest.mark.parametrize("arguments", ["[1]", "3", "null", '"text"'])
-async def test_arguments_that_are_no_object_are_an_error_result(arguments: str) -> None:
+async def test_arguments_that_are_not_an_object_are_an_error_result(arguments: str) -> None:
     tool = FakeTool()
     agent, _ = make_agent(calls(("bash", arguments)), says("ok"), tools=[tool])
     _, said = await heard(agent)
@@ -124,7 +124,7 @@ async def test_details_reach_the_event_and_not_the_model() -> None:
     assert "diff" not in str(client.requests[1].messages[-1])
 
 
-async def test_swapped_tools_hold_from_the_next_step_on() -> None:
+async def test_replaced_tools_apply_from_the_next_step() -> None:
     """engine-157: tools that are exchanged in mid-run hold from the next step on."""
     old, new = FakeTool("bash"), FakeTool("fresh")
 

@@ -85,7 +85,7 @@ async def test_exhausted_script_returns_an_error() -> None:
     assert (status, b"script exhausted" in body) == (500, True)
 
 
-async def test_with_repeat_the_last_turn_is_given_again() -> None:
+async def test_repeat_plays_the_last_turn_again() -> None:
     with FakeModelServer([Say("first"), Say("last")], repeat=True) as server:
         answers = [(await exchange(f"{server.url}/v1/messages"))[1] for _ in range(3)]
     assert [b"first" in answer for answer in answers] == [True, False, False]

@@ -86,7 +86,7 @@ def test_a_log_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
         LogFile(log_path(tmp_path, "x"), "x -")
 
 
-def test_a_name_that_leads_elsewhere_makes_no_file(tmp_path: Path) -> None:
+def test_name_with_path_parts_creates_no_file(tmp_path: Path) -> None:
     with pytest.raises(ExtensionError):
         LogFile(log_path(tmp_path, "../x"), "x -")
 

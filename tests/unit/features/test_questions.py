@@ -70,7 +70,7 @@ async def test_kinds_are_shown_one_at_a_time_in_order() -> None:
     assert queue.waiting == 0
 
 
-async def test_program_gets_questions_as_they_come() -> None:
+async def test_program_gets_questions_in_order() -> None:
     queue, presenter = presented(one_at_a_time=False)
     first, second = (asyncio.ensure_future(queue.ask(Choice(text))) for text in "ab")
     await settle()

@@ -17,7 +17,7 @@ REFERENCE = ROOT / "docs/reference"
     ("door", "page"),
     [("zot.sdk", "python-sdk.md"), ("zot.client", "python-client.md"), ("zot.ext", "python-extensions.md")],
 )
-def test_every_name_of_a_python_door_has_its_heading_and_words(door: str, page: str) -> None:
+def test_public_python_name_has_heading_and_text(door: str, page: str) -> None:
     text = (REFERENCE / page).read_text(encoding="utf-8")
     for name in import_module(door).__all__:
         _, _, rest = text.partition(f"\n## {name}\n")

@@ -85,7 +85,7 @@ def test_every_built_in_row_has_a_window_and_an_output_limit() -> None:
         assert 0 < row.max_output <= row.context_window, row.id
 
 
-def test_a_million_tokens_each_way_on_sonnet_cost_18_dollars(tmp_path: Path) -> None:
+def test_million_tokens_in_and_out_on_sonnet_cost_18_dollars(tmp_path: Path) -> None:
     """engine-095: a million tokens in and a million out on claude-sonnet-4-5 cost 18 dollars."""
     usage = found(Catalog(tmp_path), "claude-sonnet-4-5").priced(Usage(1_000_000, 1_000_000))
     assert usage.cost_usd == pytest.approx(18.0)

@@ -221,9 +221,7 @@ async def test_unreachable_server_is_silent(tmp_path: Path, pool: HttpPool) -> N
     assert await refresh(pool, [DiscoveryTarget(PROVIDERS["openai"], "http://127.0.0.1:1", "k")], tmp_path) is None
 
 
-async def test_a_server_that_never_answers_does_not_hold_up_the_others(
-    tmp_path: Path, server: ModelListServer, pool: HttpPool
-) -> None:
+async def test_silent_server_does_not_delay_the_others(tmp_path: Path, server: ModelListServer, pool: HttpPool) -> None:
     server.answer = lambda target, headers: (200, None) if target.startswith("/slow") else (200, listing("gpt-9"))
     asked = [
         DiscoveryTarget(PROVIDERS["kimi"], f"{server.base}/slow/v1", "k"),
@@ -278,7 +276,7 @@ def test_local_server_is_queried_if_configured_or_active(tmp_path: Path) -> None
     assert [t.provider.id for t in targets(providers, store, {}, in_use="ollama")] == ["ollama", "lmstudio", "lan"]
 
 
-def test_the_key_of_the_flag_goes_to_the_provider_in_use_alone(tmp_path: Path) -> None:
+def test_flag_key_is_sent_only_to_the_active_provider(tmp_path: Path) -> None:
     found = targets(PROVIDERS.values(), AuthStore(tmp_path), {}, in_use="groq", api_key="k")
     assert [(t.provider.id, t.key) for t in found] == [("groq", "k")]
     assert "k'" not in repr(found)
@@ -310,7 +308,7 @@ async def test_local_servers_are_found_on_their_ports(server: ModelListServer, p
     assert (found.provider, found.base_url, found.models) == ("ollama", server.base, ("qwen3",))
 
 
-async def test_a_server_that_is_no_model_server_is_not_found(server: ModelListServer, pool: HttpPool) -> None:
+async def test_server_without_models_is_not_found(server: ModelListServer, pool: HttpPool) -> None:
     server.answer = lambda target, headers: (404, {"error": "what?"})
     vllm = msgspec.structs.replace(PROVIDERS["vllm"], base_url=f"{server.base}/v1")
     assert await find_local_servers(pool, 10, [vllm]) == []

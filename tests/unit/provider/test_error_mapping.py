@@ -57,7 +57,7 @@ def test_each_status_has_its_class(status: int, kind: type[ProviderError]) -> No
         [{"error": {"message": "Input is too long for requested model"}}],
     ],
 )
-def test_a_provider_s_words_for_overflow_give_context_too_long(body: object) -> None:
+def test_overflow_messages_give_context_too_long(body: object) -> None:
     error = error_from_response("x", 400, {}, msgspec.json.encode(body))
     assert type(error) is ContextTooLong
     assert recovery_kind(error) == "too_large"
@@ -70,7 +70,7 @@ def test_overflow_is_final_even_with_retryable_status() -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"not json", b"[]", b"7", b'{"error":null}', b'{"error":[1]}', b"\xff\xfe", b"[" * 5000]
 )
-def test_an_odd_body_is_no_second_failure(body: bytes) -> None:
+def test_odd_body_does_not_cause_a_second_failure(body: bytes) -> None:
     assert str(error_from_response("x", 500, {}, body)).startswith("x: http 500: ")
 
 
@@ -96,7 +96,7 @@ def test_an_odd_body_is_no_second_failure(body: bytes) -> None:
         (b"<title", "a web page without text"),
     ],
 )
-def test_the_text_is_a_sentence_in_the_provider_s_words(body: bytes, said: str) -> None:
+def test_error_text_is_a_sentence_with_provider_message(body: bytes, said: str) -> None:
     error = error_from_response("a", 502, {}, body)
     assert str(error) == f"a: http 502: {said}"
     assert error.body == body.decode().strip(), "whoever needs all of it has it"
@@ -173,7 +173,7 @@ def test_a_redirect_names_where_it_leads() -> None:
         (RuntimeError("Bad Gateway"), "server"),
     ],
 )
-def test_rescue_goes_by_structure_first_and_by_words_second(error: Exception, category: str) -> None:
+def test_rescue_uses_structure_before_message(error: Exception, category: str) -> None:
     assert recovery_kind(error) == category
 
 
@@ -311,7 +311,7 @@ def test_retry_after_reads_an_http_date() -> None:
         "\x00\udcff",
     ],
 )
-def test_a_date_no_calendar_holds_is_no_date(date: str) -> None:
+def test_invalid_date_is_ignored(date: str) -> None:
     """Attack: a date that the library's parser rejects with an unusual error."""
     assert retry_after({"retry-after": date}, NOW) is None
 

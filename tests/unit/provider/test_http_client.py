@@ -222,7 +222,7 @@ async def test_stream_always_cut_before_content_is_an_error_event(pool: HttpPool
 
 
 @every_dialect
-async def test_nothing_is_retried_after_content_was_shown(pool: HttpPool, dialect: Dialect, path: str) -> None:
+async def test_shown_content_prevents_a_retry(pool: HttpPool, dialect: Dialect, path: str) -> None:
     """engine-012, engine-050: a stream that is cut after content was shown ends in an error and is not tried again."""
     say = Say(deltas=("shown ",) * 20)
     with FakeModelServer([Cut(say, 2500), Say("never")]) as server:
@@ -312,7 +312,7 @@ async def test_a_retry_after_of_over_three_minutes_ends_the_retries(pool: HttpPo
     assert caught.value.retry_after == 3600
 
 
-async def test_without_retries_a_failure_is_final_at_once(pool: HttpPool) -> None:
+async def test_failure_without_retries_is_final_at_once(pool: HttpPool) -> None:
     with FakeModelServer([Refuse(529, "Overloaded")], repeat=True) as server:
         with pytest.raises(Overloaded):
             await events_of(client(server.url, pool, retries=0))
@@ -513,7 +513,7 @@ async def test_unusable_base_url_is_a_provider_error(pool: HttpPool) -> None:
 
 
 @every_dialect
-async def test_refusal_words_reach_the_user(pool: HttpPool, dialect: Dialect, path: str) -> None:
+async def test_refusal_text_reaches_the_user(pool: HttpPool, dialect: Dialect, path: str) -> None:
     """engine-258: the text of a refusal is shown and stored, in every dialect."""
     with FakeModelServer([Stop(Say("I will not do that"), "refusal")]) as server:
         events = await events_of(client(server.url + path, pool, dialect))

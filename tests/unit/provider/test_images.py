@@ -39,7 +39,7 @@ def test_image_type_is_detected_from_bytes(kind: str, mime: str) -> None:
     assert sniff(picture(kind, 2, 2)) == mime
 
 
-def test_text_is_no_image() -> None:
+def test_text_is_not_an_image() -> None:
     assert sniff(b"") == sniff(b"RIFF1234WAVE") == sniff(b"hello") == ""
 
 
@@ -83,12 +83,12 @@ def test_large_webp_is_shrunk() -> None:
     assert (block.mime_type, size(block)) == ("image/webp", (2000, 20))
 
 
-def test_the_bytes_are_believed_over_the_name() -> None:
+def test_bytes_decide_the_type_not_the_name() -> None:
     data = picture("JPEG", 10, 10)
     assert fitted(ImageBlock("image/png", data), IMAGE_LIMIT) == ImageBlock("image/jpeg", data)
 
 
-def test_an_image_too_heavy_is_made_lighter() -> None:
+def test_too_large_image_is_compressed() -> None:
     limit = ImageLimit(2000, 60_000)
     block = fitted(ImageBlock("image/png", noise("PNG", 600)), limit)
     assert len(block.data) <= limit.size
@@ -102,7 +102,7 @@ def test_the_work_is_done_once_per_content() -> None:
     assert again is first
 
 
-def test_without_pillow_images_pass_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_pass_unchanged_without_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
     block = ImageBlock("image/png", picture("PNG", 2600, 21))
     monkeypatch.setitem(sys.modules, "PIL", None)
     assert fitted(block, IMAGE_LIMIT) is block

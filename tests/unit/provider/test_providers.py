@@ -146,7 +146,7 @@ def test_addresses_on_this_machine_are_recognised(url: str) -> None:
 @pytest.mark.parametrize(
     "url", ["https://localhost.example.com", "http://127.example", "http://localhost@evil.example/", "http://10.0.0.1"]
 )
-def test_addresses_elsewhere_are_not_taken_for_this_machine(url: str) -> None:
+def test_remote_urls_are_not_local(url: str) -> None:
     assert is_url(url)
     assert not is_loopback(url)
 

@@ -36,7 +36,7 @@ async def play(client: ScriptedClient) -> list[StreamEvent]:
     return [event async for event in client.stream(REQUEST)]
 
 
-async def test_text_streams_in_words_that_add_up(tmp_path: Path) -> None:
+async def test_text_streams_in_words_with_the_same_sum(tmp_path: Path) -> None:
     events = await play(script(tmp_path, '{"turns":[{"text":" Hello,  wide\\nworld \\n"}]}'))
     assert events[0] == Started("script", "script")
     words = [event.text for event in events if isinstance(event, TextDelta)]

@@ -124,7 +124,7 @@ async def test_breaking_the_loop_cancels_prompt_and_next_one_works(serve: Serve,
     assert await asyncio.to_thread(server.wait_until_client_closes)
 
 
-async def test_a_stream_that_is_held_ends_with_its_loop(serve: Serve, embed: Embed) -> None:
+async def test_retained_stream_ends_with_its_loop(serve: Serve, embed: Embed) -> None:
     """Not when the garbage collector finds it: the next prompt runs at once, and the server is let go."""
     server = serve(ENDLESS, Say("after"))
     async with embed(server) as zot:
@@ -236,7 +236,7 @@ async def test_state_messages_cost_and_models_can_be_looked_at(serve: Serve, emb
         assert {model.provider for model in zot.list_models()} == {"anthropic"}
 
 
-async def test_another_model_is_used_from_the_next_prompt_on(serve: Serve, embed: Embed) -> None:
+async def test_changed_model_is_used_from_the_next_prompt(serve: Serve, embed: Embed) -> None:
     server = serve(Say("one"), Say("two"))
     async with embed(server, model="claude-opus-4-5") as zot:
         await zot.ask("hi")
@@ -318,7 +318,7 @@ def test_a_wrong_option_is_named(wrong: dict[str, Any]) -> None:
         Runtime(**wrong)
 
 
-async def test_the_process_stays_as_it_was(serve: Serve, embed: Embed) -> None:
+async def test_process_state_is_unchanged(serve: Serve, embed: Embed) -> None:
     before = (os.getcwd(), dict(os.environ), [signal.getsignal(number) for number in signal.valid_signals()])
     async with embed(serve(CallTools([("bash", {"command": "true"})]), Say("ok"))) as zot:
         await zot.ask("hi")

@@ -17,7 +17,7 @@ async def faults(zot: Runtime, text: str) -> list[SessionFault]:
     return [event async for event in zot.prompt(text) if isinstance(event, SessionFault)]
 
 
-async def test_it_is_in_the_stream_and_in_the_notices(serve: Serve, embed: Embed, tmp_path: Path) -> None:
+async def test_unsaved_session_is_in_stream_and_notices(serve: Serve, embed: Embed, tmp_path: Path) -> None:
     sessions = tmp_path / "sessions"
     sessions.touch()  # in the way of the directory
     async with embed(serve(Say("one"), Say("two")), sessions=sessions) as zot:

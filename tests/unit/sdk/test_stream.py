@@ -34,7 +34,7 @@ def test_every_flag_has_an_option_or_is_interactive() -> None:
     assert {option.partition("=")[0] for option in stream.OPTIONS.values()} <= set(Options.__annotations__)
 
 
-def test_the_examples_hold() -> None:
+def test_examples_run() -> None:
     assert doctest.testmod(stream).failed == 0
 
 

@@ -54,7 +54,7 @@ async def test_exit_stops_running_workers_unless_detached(home: SwarmHome) -> No
     assert home.status(left.id) == "running"
 
 
-async def test_one_budget_holds_for_all(home: SwarmHome) -> None:
+async def test_one_budget_applies_to_all_workers(home: SwarmHome) -> None:
     """Each call costs $0.45: the second worker is refused its first, or the first its second."""
     async with swarm(home, max_cost=0.5) as many:
         workers = [await many.start(f"dear {number}", once=True) for number in range(3)]

@@ -35,7 +35,7 @@ def test_leaving_the_loop_cancels_and_the_next_prompt_works(serve: Serve, option
         assert text_of(zot.messages()[-1]) == "after"
 
 
-def test_another_thread_may_cancel_and_may_not_prompt(serve: Serve, options: Make) -> None:
+def test_other_thread_may_cancel_but_not_prompt(serve: Serve, options: Make) -> None:
     with SyncRuntime(**options(serve(Slow(Say("word " * 2000), 0.005)))) as zot:
         threads: list[threading.Thread] = []
         events: list[Any] = []

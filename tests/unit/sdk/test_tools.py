@@ -132,7 +132,7 @@ async def test_cancelling_ends_a_running_function(serve: Serve, embed: Embed) ->
         assert (await work)[0].is_error
 
 
-def test_a_schema_of_ones_own_replaces_the_annotations() -> None:
+def test_custom_schema_replaces_the_annotations() -> None:
     schema = {"type": "object", "properties": {"q": {"type": "string"}}}
 
     @tool(name="look_up", schema=schema, description="Looks up.", read_only=True)

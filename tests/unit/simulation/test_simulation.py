@@ -48,7 +48,7 @@ def test_fifty_workers_end_once_each_and_keep_to_their_budget() -> None:
 
 
 @pytest.mark.parametrize("most", [1, 4, 20])
-def test_the_law_of_the_budget_holds_for_any_number_at_work(most: int) -> None:
+def test_budget_invariant_applies_to_any_number_of_workers(most: int) -> None:
     run = simulate(20, seed=most, most=most, budget=0.5)
     assert run.most <= most and run.overspent <= 1.0 and run.ends == {"1": 20}
 

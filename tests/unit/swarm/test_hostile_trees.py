@@ -23,7 +23,7 @@ async def test_hostile_tree_executes_nothing(
     await tried(tmp_path, trick)
 
 
-async def test_a_branch_that_stands_for_the_users_does_not_move_it(tmp_path: Path) -> None:
+async def test_symbolic_branch_does_not_move_the_users(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo")
     tree = await worker(repo, tmp_path / "agents")
     put(repo / "a.txt", "later\n")

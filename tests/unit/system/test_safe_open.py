@@ -46,7 +46,7 @@ def test_a_device_without_end_is_refused(opened: Callable[[Path], object], tmp_p
 
 
 @pytest.mark.parametrize("opened", WRITERS)
-def test_nothing_is_written_through_a_link(opened: Callable[[Path], int], tmp_path: Path) -> None:
+def test_write_through_a_link_is_rejected(opened: Callable[[Path], int], tmp_path: Path) -> None:
     (tmp_path / "victim").write_text("precious")
     (tmp_path / "link").symlink_to("victim")
     with pytest.raises(OSError, match="is a link"):
@@ -98,7 +98,7 @@ def test_a_link_may_not_lead_out_of_its_directory(tmp_path: Path) -> None:
             read_whole(inside / name, within=inside)
 
 
-def test_a_directory_that_is_a_link_itself_holds_its_files(tmp_path: Path) -> None:
+def test_linked_directory_gives_access_to_its_files(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "file").write_text("y")
     (tmp_path / "link").symlink_to("real")

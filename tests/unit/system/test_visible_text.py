@@ -30,7 +30,7 @@ from zot.system.visible_text import MARK, escape_invisible, escape_lines, has_in
         ("a" + " " * 63 + "b", "a" + " " * 63 + "b"),
     ],
 )
-def test_nothing_is_dropped(text: str, shown: str) -> None:
+def test_escaping_drops_no_character(text: str, shown: str) -> None:
     assert escape_invisible(text) == shown
 
 

@@ -20,7 +20,7 @@ def shown(text: str, width: int = 20) -> list[str]:
     return [visible(row) for row in decision_rows(text, "fg", THEME, width)]
 
 
-def test_a_line_break_is_a_sign_and_a_fold_is_none() -> None:
+def test_line_break_is_marked_and_a_fold_is_not() -> None:
     assert shown("# a comment\nrm -rf x") == ["# a comment↩", "rm -rf x"]
     assert shown("# a comment that is long rm") == ["# a comment that is ", "  long rm"]
 

@@ -92,7 +92,7 @@ def test_image_without_protocol_is_its_caption() -> None:
     ]
 
 
-def test_dimensions_come_from_the_header() -> None:
+def test_dimensions_are_read_from_the_header() -> None:
     assert dimensions(png(7, 5)) == (7, 5)
     assert dimensions(GIF) == (3, 2)
     assert dimensions(b"nothing") is None

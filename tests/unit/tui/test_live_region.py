@@ -89,7 +89,7 @@ def test_a_shrinking_region_leaves_no_stale_rows() -> None:
     assert [line for line in emulator.lines if line] == ["above", "x"]
 
 
-def test_the_cursor_stands_where_it_was_put() -> None:
+def test_cursor_is_at_its_position() -> None:
     emulator = Emulator()
     emulator.frame(["s"], ["one", "two", "three"], FramePosition(1, 2))
     assert (emulator.screen.cursor.y, emulator.screen.cursor.x) == (2, 2)
@@ -247,7 +247,7 @@ def test_property_resting_cursor_is_found_after_reflow(
     assert terminal.lines == ["settled", "rows", "shown"]
 
 
-def test_nothing_is_erased_from_the_very_first_cell() -> None:
+def test_first_cell_is_never_erased_from() -> None:
     """tmux takes that for clearing the screen, and moves all of it into its history."""
     emulator = Emulator()
     frames = [emulator.frame([], ["one"]), emulator.frame(["s"], [""]), emulator.region.erase(30)]

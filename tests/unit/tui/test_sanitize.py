@@ -53,7 +53,7 @@ def test_a_sequence_split_at_any_place_is_removed_all_the_same(name: str, text: 
 
 
 @given(st.lists(st.text(alphabet="a\x1b[]P;0m2J\x07\\\x9b\x9d\x9c\r\n\u202e", max_size=8), max_size=6))
-def test_property_no_stream_lets_an_acting_control_through(parts: list[str]) -> None:
+def test_property_stream_passes_no_active_control(parts: list[str]) -> None:
     stream = Sanitizer()
     out = "".join(stream.feed(part) for part in parts) + stream.close()
     assert not _acts(out)

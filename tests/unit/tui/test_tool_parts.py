@@ -117,7 +117,7 @@ def test_property_a_call_is_one_row_that_fits_and_is_not_padded(subject: str, to
     assert width < 60 or "(+3 \N{MINUS SIGN}1)" in visible(row)
 
 
-def test_the_subject_gives_way_so_that_the_outcome_can_be_read() -> None:
+def test_subject_is_shortened_before_the_outcome() -> None:
     row = visible(head_row(THEME, CallHead("failed", "Ran", "make " + "x" * 200, (("exit 2", "error"),)), 60))
     assert row.startswith("✖ Ran make xxx") and row.endswith("… · exit 2") and cells(row) == 58
 
@@ -137,7 +137,7 @@ def test_long_body_shows_first_rows_and_hidden_count(count: int, shown: int) -> 
         assert visible(rows[-1]) == f"… {count - 10} more rows · ctrl+o shows all"
 
 
-def test_where_the_end_matters_the_last_rows_are_kept() -> None:
+def test_last_rows_are_shown_if_the_end_matters() -> None:
     """iface-099: where the end matters the last rows are shown and the first hidden."""
     rows = folded(THEME, [f"row {i}" for i in range(40)], 10, tail=True)
     assert "30 earlier" in visible(rows[0])
@@ -166,7 +166,7 @@ def test_a_difference_in_a_code_block_has_the_colours_of_an_edit() -> None:
 
 
 @pytest.mark.parametrize("row", ["no sign", "\tx", "9", "é"])
-def test_rows_of_an_edit_that_are_none_are_shown_as_they_are(row: str) -> None:
+def test_invalid_edit_rows_are_shown_unchanged(row: str) -> None:
     """Attack: a session whose result of `edit` is arbitrary text must not end the screen."""
     theme = built_in()
     for lines in (diff.unnumbered([row]), diff.numbered([row], [(1, 1)])):
@@ -174,6 +174,6 @@ def test_rows_of_an_edit_that_are_none_are_shown_as_they_are(row: str) -> None:
         assert visible(shown) == row.expandtabs(4)
 
 
-def test_a_hunk_that_begins_nowhere_is_no_hunk() -> None:
+def test_hunk_without_valid_start_is_ignored() -> None:
     """Attack: a line number of 5,000 digits in a tool's output."""
     assert diff.unified("--- a\n+++ b\n@@ -" + "9" * 5000 + " +1 @@\n+x") is None

@@ -113,7 +113,7 @@ def test_cjk_width_equals_unicode_tables() -> None:
     assert {wcswidth(character) for character in wide} == {2}
 
 
-def test_they_need_no_tables() -> None:
+def test_cjk_width_needs_no_tables() -> None:
     """The first such key of a session would wait for them."""
     code = "import sys; from zot.tui.width import cells; cells('漢字かな 한글、'); sys.exit('wcwidth' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -89,7 +89,7 @@ async def test_stdin_is_empty(bash: Tool, run: Run) -> None:
     assert "\n0\n" in text_of(await run(bash, command="wc -c"))
 
 
-async def test_it_runs_in_the_working_directory_with_bash(bash: Tool, run: Run, tmp_path: Path) -> None:
+async def test_bash_runs_in_the_working_directory(bash: Tool, run: Run, tmp_path: Path) -> None:
     assert f"\n{tmp_path}\nbash\n" in text_of(await run(bash, command='pwd; [[ -n $BASH_VERSION ]] && echo "bash"'))
 
 
@@ -183,7 +183,7 @@ async def test_output_of_child_ending_after_shell_is_included(bash: Tool, run: R
     assert "still running" not in text
 
 
-async def test_later_output_of_a_background_child_goes_to_the_file(bash: Tool, run: Run, tmp_path: Path) -> None:
+async def test_later_output_of_background_child_is_in_the_file(bash: Tool, run: Run, tmp_path: Path) -> None:
     """A server left running must neither block on a full pipe nor die of a broken one: 1 MB arrives whole."""
     fifo = tmp_path / "go"
     os.mkfifo(fifo)

@@ -28,7 +28,7 @@ def test_exactly_the_caps_is_not_truncated(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_one_byte_or_one_line_more_is() -> None:
+def test_one_byte_or_line_above_the_limit_is_truncated() -> None:
     by_bytes, by_lines = fed(b"x" * 51201), fed(b"x\n" * 2000 + b"y")
     assert (by_bytes.bytes_truncated, by_bytes.lines_truncated) == (True, False)
     assert (by_lines.bytes_truncated, by_lines.lines_truncated) == (False, True)
@@ -56,14 +56,14 @@ def test_long_lines_are_cut_where_lines_end() -> None:
     assert "... [450 lines, 450000 bytes omitted]" in text
 
 
-def test_one_endless_line_is_cut_between_characters() -> None:
+def test_endless_line_is_cut_between_characters() -> None:
     text = fed("ä€😀".encode() * 30000).text()
     assert "\ufffd" not in text
     assert "bytes omitted]" in text
     assert "lines, " not in text.split("... [")[1]
 
 
-def test_the_file_holds_all(tmp_path: Path) -> None:
+def test_output_file_has_everything(tmp_path: Path) -> None:
     data = bytes(range(256)) * 4000
     capture = fed(data, 1000)
     assert capture.spool is not None

@@ -130,7 +130,7 @@ async def test_random_mixed_files_change_only_where_they_were_edited(edit: Tool,
         assert (tmp_path / "f").read_bytes() == b"".join(lines)
 
 
-async def test_bytes_that_are_no_utf8_survive(edit: Tool, run: Run, tmp_path: Path) -> None:
+async def test_invalid_utf8_bytes_survive(edit: Tool, run: Run, tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"caf\xe9 \xff\nold\n\x80\n")
     result = await run(edit, path="f", edits=[change("old", "nü")])
     assert (tmp_path / "f").read_bytes() == b"caf\xe9 \xff\nn\xc3\xbc\n\x80\n"

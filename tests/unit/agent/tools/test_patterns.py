@@ -74,7 +74,7 @@ def test_reversed_range_is_a_clear_error(pattern: str) -> None:
         regex_of(pattern)
 
 
-def test_braces_stand_for_their_alternatives() -> None:
+def test_braces_expand_to_alternatives() -> None:
     assert all(matches("{a,b/{c,d}}/*.{py,pyi}", path) for path in ("a/x.py", "b/c/x.pyi", "b/d/.py"))
     assert not matches("{a,b}", "ab") and matches("{a", "{a") and matches("[{]a,b}", "{a,b}")
 

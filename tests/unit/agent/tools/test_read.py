@@ -118,7 +118,7 @@ async def test_51200_bytes_end_with_a_whole_line(read: Tool, run: Run, tmp_path:
     assert details(result)["bytes_truncated"]
 
 
-async def test_a_limit_is_no_truncation(read: Tool, run: Run, tmp_path: Path) -> None:
+async def test_limit_is_not_a_truncation(read: Tool, run: Run, tmp_path: Path) -> None:
     (tmp_path / "f").write_text("x\n" * 3000)
     assert text_of(await run(read, path="f", limit=2000)) == "x\n" * 2000
     assert "[truncated at 2000 lines]" in text_of(await run(read, path="f", limit=2001))
@@ -182,7 +182,7 @@ async def test_empty_file_and_offset_past_end_are_reported(read: Tool, run: Run,
     assert text_of(await run(read, path="f", offset=3)) == "[offset 3 is past the end: the file has 2 lines]\n"
 
 
-async def test_bytes_that_are_no_utf8_are_replaced(read: Tool, run: Run, tmp_path: Path) -> None:
+async def test_invalid_utf8_bytes_are_replaced(read: Tool, run: Run, tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"caf\xe9\n")
     assert text_of(await run(read, path="f")) == "caf\ufffd\n"
 

@@ -153,7 +153,7 @@ async def test_grep_joins_contexts_that_touch(grep: Tool, run: Run, tmp_path: Pa
     ]
 
 
-async def test_grep_without_a_match_is_no_error(grep: Tool, run: Run, tmp_path: Path) -> None:
+async def test_grep_without_match_is_not_an_error(grep: Tool, run: Run, tmp_path: Path) -> None:
     plant(tmp_path, "f")
     result = await run(grep, pattern="straw")
     assert (text_of(result), result.is_error) == ("no match for straw in .\n", False)

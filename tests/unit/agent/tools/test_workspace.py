@@ -54,7 +54,7 @@ def test_children_get_agent_environment_variables(monkeypatch: pytest.MonkeyPatc
     assert environment["PWD"] == "/w"
 
 
-def test_credentials_are_dropped_unless_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_credentials_are_dropped_unless_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     """engine-223: credentials and zot's own tokens are not passed to commands unless a setting names them."""
     for name in ("A_KEY", "B_KEY", "ZOTCORE_RPC_TOKEN", "PLAIN"):
         monkeypatch.setenv(name, "v")

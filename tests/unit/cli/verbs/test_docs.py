@@ -89,7 +89,7 @@ def test_unknown_topic_fails_from_wheel(wheel: Path) -> None:
     assert run.returncode == 1 and "first-steps" in run.stderr
 
 
-def test_the_wheel_holds_the_built_in_skills(wheel: Path) -> None:
+def test_wheel_contains_the_builtin_skills(wheel: Path) -> None:
     """engine-231: the built-in skills are found in an installed wheel."""
     code = (
         "from pathlib import Path; from zot.features.skills.discovery import discover; "

@@ -64,7 +64,7 @@ def test_escape_sequences_in_a_title_do_not_reach_the_terminal(store: SessionSto
     assert out(capsys).rstrip("\n").isprintable()
 
 
-def test_an_empty_list_is_no_error(store: SessionStore, capsys: Capture) -> None:
+def test_empty_list_is_not_an_error(store: SessionStore, capsys: Capture) -> None:
     assert run(["list"]) == 0
     assert "no sessions in" in capsys.readouterr().err
     assert not store.root.exists()
@@ -128,7 +128,7 @@ def test_an_ambiguous_id_is_refused(store: SessionStore, capsys: Capture) -> Non
 
 
 @pytest.mark.parametrize("argv", [["--help"], ["prune", "-h"], ["help"]])
-def test_help_goes_to_stdout(store: SessionStore, capsys: Capture, argv: list[str]) -> None:
+def test_help_is_on_stdout(store: SessionStore, capsys: Capture, argv: list[str]) -> None:
     assert main.run(["sessions", *argv]) == 0
     assert out(capsys).startswith("Usage: zot sessions")
 
@@ -139,7 +139,7 @@ def test_rename_gives_a_title(store: SessionStore) -> None:
     assert reopened(store, path).meta.title == "a better name"
 
 
-def test_renaming_a_session_in_use_is_refused_with_the_way_out(store: SessionStore, capsys: Capture) -> None:
+def test_rename_of_session_in_use_is_an_error_with_a_fix(store: SessionStore, capsys: Capture) -> None:
     session = store.create("p", "m")
     session.appended(user("a"))
     assert run(["rename", "1", "x"]) == 1
@@ -201,7 +201,7 @@ class TestPrune:
         assert store.newest() is not None
 
     @pytest.mark.parametrize("answers", ["", "\n", "1\n", "1\nn\n", "all\n\n"])
-    def test_without_a_choice_and_a_yes_nothing_is_deleted(self, paths: list[Path], typed, answers: str) -> None:
+    def test_prune_without_choice_and_yes_deletes_nothing(self, paths: list[Path], typed, answers: str) -> None:
         typed(answers)
         assert run(["prune"]) == 0
         assert all(path.exists() for path in paths)

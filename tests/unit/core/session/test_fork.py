@@ -28,7 +28,7 @@ def test_an_extension_in_capitals_is_enough(store: SessionStore, tmp_path: Path)
     assert export_session(saved(store, user("a")), tmp_path / "X.ZOTSESSION").name == "X.ZOTSESSION"
 
 
-def test_into_a_directory_the_name_holds_time_id_and_slug(store: SessionStore, tmp_path: Path) -> None:
+def test_export_into_directory_is_named_by_time_id_and_slug(store: SessionStore, tmp_path: Path) -> None:
     """engine-190: an export into a directory is named after its time, its id and its first words."""
     path = saved(store, user("Fix the *Parser*, please!"), assistant("b"))
     target = export_session(path, f" '{tmp_path}' ")

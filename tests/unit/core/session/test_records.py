@@ -100,7 +100,7 @@ def test_blocks_are_written_with_the_persisted_names_and_a_type() -> None:
 
 
 @pytest.mark.parametrize("arguments", ['{"path": "a', "[1]", "not json", '{"n": NaN}', "{" * 5000])
-def test_arguments_that_are_no_json_object_are_kept_as_text(arguments: str) -> None:
+def test_arguments_that_are_not_an_object_are_stored_as_text(arguments: str) -> None:
     assert round_trip(ToolCallBlock("t", "x", arguments)) == (ToolCallBlock("t", "x", arguments),)
 
 
@@ -177,6 +177,6 @@ def test_a_usage_row_of_the_reference_is_read() -> None:
         b'{"type":"message","message":' + b"[" * 100_000,
     ],
 )
-def test_a_line_that_is_no_record_is_refused(line: bytes) -> None:
+def test_line_that_is_not_a_record_is_rejected(line: bytes) -> None:
     with pytest.raises(NotARecord):
         decode_row(line)

@@ -74,7 +74,7 @@ def test_search_result_shows_surrounding_text(session: Path) -> None:
     assert said.text.index("rhubarb") < 200
 
 
-def test_files_that_are_gone_or_odd_are_passed_over(session: Path, tmp_path: Path) -> None:
+def test_missing_or_odd_files_are_skipped(session: Path, tmp_path: Path) -> None:
     (tmp_path / "b.jsonl").write_bytes(b"\xff\xfe token \x00\n" + b"[" * 100_000 + b"token\n")
     hits = list(search([str(tmp_path / "gone"), str(tmp_path / "b.jsonl"), str(session)], "token", bool))
     assert [hit.path for hit in hits] == [str(session)]
@@ -92,7 +92,7 @@ def test_a_search_ends_when_it_is_given_up(session: Path) -> None:
     assert asked < 10
 
 
-def test_a_picture_of_many_megabytes_is_passed_over(session: Path) -> None:
+def test_huge_picture_is_skipped(session: Path) -> None:
     image = {"type": "image", "mime_type": "image/png", "data": "token" * 2_000_000}
     first = session.read_text()
     session.write_text(message("user", image) + "\n" + first)

@@ -55,7 +55,7 @@ def test_when_a_call_returns_its_row_is_in_the_file(store: SessionStore) -> None
     session.close()
 
 
-def test_messages_come_back_as_they_were(store: SessionStore) -> None:
+def test_messages_round_trip(store: SessionStore) -> None:
     said = (user("hi"), assistant("ok", call("t1"), call("t2")), results("t1", "t2"), assistant("done"))
     assert reopened(store, saved(store, *said)).messages == said
 
@@ -206,7 +206,7 @@ class TestDiskFull:
         assert rows_or_bytes(session.path)[-2].startswith(b'{"type":"message",')
         assert texts(reopened(store, session.path)) == ["before", "one"]
 
-    def test_without_a_listener_the_first_failure_is_raised(self, session, full) -> None:
+    def test_first_failure_is_raised_without_a_subscriber(self, session, full) -> None:
         full(0)
         with pytest.raises(SessionError, match="cannot be saved"):
             session.appended(assistant("one"))
@@ -250,7 +250,7 @@ class TestNameLost:
         [(text, lost)] = told
         assert "was deleted or replaced" in text and not lost
 
-    def test_it_is_locked_and_private_as_the_old_one_was(self, store, session) -> None:
+    def test_rewritten_session_is_locked_and_private(self, store, session) -> None:
         session.path.unlink()
         session.flush()
         assert session.path.stat().st_mode & 0o777 == 0o600
@@ -291,7 +291,7 @@ class TestNameLost:
         assert texts(reopened(store, session.path)) == ["before", "more"]
         assert [lost for _, lost in told] == [False, False]
 
-    def test_a_session_that_is_gone_at_the_end_is_lost_aloud(self, session, told) -> None:
+    def test_session_missing_at_close_is_reported(self, session, told) -> None:
         directory = session.path.parent
         session.path.unlink()
         directory.rmdir()

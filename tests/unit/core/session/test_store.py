@@ -88,7 +88,7 @@ def test_newest_is_none_where_there_are_no_sessions(store: SessionStore) -> None
     assert store.summaries() == []
 
 
-def test_newest_goes_by_modification_time_then_by_path(store: SessionStore) -> None:
+def test_newest_is_by_modification_time_then_path(store: SessionStore) -> None:
     """engine-182: sessions are listed by modification time, the newest first."""
     first, second = saved(store, user("one")), saved(store, user("two"))
     aged(first, 10), aged(second, 20)

@@ -59,7 +59,7 @@ async def test_oldest_sessions_are_pruned_above_size_limit(project: Project) -> 
     assert kept(project) == [b"b" * 1000]
 
 
-async def test_one_session_alone_is_held_to_the_size(project: Project) -> None:
+async def test_single_session_is_limited_in_size(project: Project) -> None:
     await one_session(project, "a", "a" * 1000)
     for letter in "bcd":
         await project.write(letter, letter * 1000)

@@ -37,7 +37,7 @@ async def test_files_return_to_state_before_prompt(project: Project) -> None:
     assert file.read_text() == "one\ntwo\n"
 
 
-async def test_it_works_in_another_process(project: Project) -> None:
+async def test_restore_works_in_another_process(project: Project) -> None:
     prompt = project.prompt()
     (project.cwd / "a").write_text("before")
     await project.write("a", "after")
@@ -112,7 +112,7 @@ async def test_links_lead_to_the_file_that_was_changed(project: Project) -> None
     assert real.read_text() == "before"
 
 
-async def test_modes_and_bytes_come_back(project: Project) -> None:
+async def test_modes_and_bytes_are_restored(project: Project) -> None:
     file = project.cwd / "run.sh"
     file.write_bytes(b"\x00\xff\xfe binary \r\n")
     file.chmod(0o751)

@@ -50,7 +50,7 @@ def test_secrets_addresses_and_paths_are_hidden(text: str, redacted: str) -> Non
         "x = risk-averse-investors-and-others",
     ],
 )
-def test_other_text_stays_as_it_is(text: str) -> None:
+def test_other_text_is_unchanged(text: str) -> None:
     assert REDACT(text) == text
 
 

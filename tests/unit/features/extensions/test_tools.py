@@ -19,7 +19,7 @@ def test_text_is_cut_between_characters_and_images_are_dropped() -> None:
     assert [block.text for block in content] == ["ää", "z"] and cut
 
 
-def test_there_are_no_more_than_128_blocks() -> None:
+def test_result_has_at_most_128_blocks() -> None:
     content, cut = wire_blocks([TextBlock(str(i)) for i in range(200)])
     assert len(content) == 128 and cut
 

@@ -94,7 +94,7 @@ async def test_key_is_accepted_once_and_page_confirms(login: Login) -> None:
     assert again.status == 403 and login.stored == [GOOD]
 
 
-async def test_it_listens_on_the_loopback_address_alone(login: Login) -> None:
+async def test_server_listens_only_on_loopback(login: Login) -> None:
     """engine-124: the form server listens on 127.0.0.1 only."""
     assert login.server.url.startswith("http://127.0.0.1:")
     for family, address in ((socket.AF_INET, "127.0.0.2"), (socket.AF_INET6, "::1")):
@@ -148,7 +148,7 @@ async def test_form_without_token_or_from_other_page_is_rejected(login: Login, c
     assert (await login.send(shown)).status == 200
 
 
-async def test_a_name_that_points_here_from_elsewhere_gets_no_form(login: Login) -> None:
+async def test_other_host_name_gets_no_form(login: Login) -> None:
     """A foreign page whose name resolves to this machine has another Host."""
     answer = await login.ask("GET", login.target, Host=f"evil.example:{login.server.port}")
     assert answer.status == 403 and not answer.token

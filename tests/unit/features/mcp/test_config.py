@@ -18,7 +18,7 @@ def entries(tmp_path: Path, text: str, problems: list[str] | None = None) -> dic
     return resolve_names(load(tmp_path / "home", tmp_path, problems=told), told)
 
 
-def test_the_file_of_other_agents_is_read_as_it_is(tmp_path: Path) -> None:
+def test_file_of_other_agents_is_read_unchanged(tmp_path: Path) -> None:
     text = json.dumps(
         {
             "mcpServers": {
@@ -42,7 +42,7 @@ def test_editor_key_comments_and_trailing_commas_are_read(tmp_path: Path) -> Non
     assert entries(tmp_path, text)["a"].args == ("// no", "/* no */")
 
 
-def test_a_key_that_stands_twice_costs_the_file_and_is_named(tmp_path: Path) -> None:
+def test_duplicate_key_rejects_the_file_and_is_named(tmp_path: Path) -> None:
     problems: list[str] = []
     text = '{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}'
     assert entries(tmp_path, text, problems) == {}
@@ -65,7 +65,7 @@ WRONG: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("fields", "said"), WRONG)
-def test_an_entry_that_is_none_costs_itself_alone(tmp_path: Path, fields: Any, said: str) -> None:
+def test_invalid_entry_is_skipped_alone(tmp_path: Path, fields: Any, said: str) -> None:
     problems: list[str] = []
     found = entries(tmp_path, json.dumps({"mcpServers": {"bad": fields, "good": {"command": "x"}}}), problems)
     assert list(found) == ["good"]
@@ -87,7 +87,7 @@ def test_nearest_definition_of_a_name_wins_with_a_notice(tmp_path: Path) -> None
     assert [entry.command for entry in load(home, tmp_path, [str(flag)], installed=False, problems=[])] == ["4"]
 
 
-def test_a_file_named_by_hand_must_be_there_and_sound(tmp_path: Path) -> None:
+def test_file_from_flag_must_exist_and_be_valid(tmp_path: Path) -> None:
     with pytest.raises(NotThere, match=r"--mcp-config no\.json: no such file"):
         load(tmp_path, tmp_path, ["no.json"], problems=[])
     (tmp_path / "bad.json").write_text("[]")
@@ -119,7 +119,7 @@ def test_trust_covers_the_command_that_would_run() -> None:
         assert changed.content() != one.content()
 
 
-def test_an_entry_without_a_name_is_none() -> None:
+def test_entry_without_a_name_is_skipped() -> None:
     with pytest.raises(ConfigError):
         parse_server(" ", {"command": "x"})
 

@@ -22,7 +22,7 @@ def entry(server: FakeMcpHttp, **more: Any) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("era", ["modern", "classic"])
 @pytest.mark.parametrize("stream", [False, True])
-async def test_either_era_is_found_and_called(stage: Stage, era: str, stream: bool) -> None:
+async def test_both_eras_are_detected_and_called(stage: Stage, era: str, stream: bool) -> None:
     async with FakeMcpHttp({"era": era}, stream=stream) as server:
         server.session = "s1" if era == "classic" else ""
         host = stage.host(entry(server, headers={"X-Mine": "yes"}))

@@ -165,7 +165,7 @@ async def test_a_hundred_megabytes_are_refused_and_the_server_lives_on(stage: St
     assert text(await stage.call(host, "mcp__fake__echo", text="alive")) == "alive"
 
 
-async def test_schemas_that_lie_are_made_harmless(stage: Stage) -> None:
+async def test_invalid_schemas_are_repaired(stage: Stage) -> None:
     host = stage.host()
     await stage.find(host, "bad_reference,circle")
     schemas = {tool.name: tool.schema for tool in host.tools()}
@@ -227,7 +227,7 @@ async def test_a_server_gets_its_own_variables_and_no_secrets(stage: Stage, monk
     assert seen == {"MINE": "t0ken", "PLAIN": "x", "GITHUB_TOKEN": None, "cwd": os.path.realpath(stage.project)}
 
 
-async def test_stderr_goes_into_a_log(stage: Stage) -> None:
+async def test_stderr_is_logged(stage: Stage) -> None:
     host = stage.host()
     await stage.find(host, "log")
     await stage.call(host, "mcp__fake__log")

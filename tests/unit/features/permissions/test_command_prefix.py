@@ -19,7 +19,7 @@ from zot.features.permissions.command_prefix import command_prefix, split_simple
         ("echo ''", ("echo", "")),
     ],
 )
-def test_a_plain_command_has_the_words_its_program_gets(command: str, words: tuple[str, ...]) -> None:
+def test_plain_command_has_its_arguments_as_words(command: str, words: tuple[str, ...]) -> None:
     assert split_simple_command(command) == words
 
 

@@ -81,7 +81,7 @@ def test_a_hidden_skill_is_reported_with_both_paths(place: Place) -> None:
     assert place.discover().problems == [f"skill 'x': {winner} hides {loser}"]
 
 
-def test_the_same_file_reached_twice_is_no_problem(place: Place) -> None:
+def test_same_file_reached_twice_is_harmless(place: Place) -> None:
     place.put(place.cwd / ".zot/skills/x", "a")
     (place.cwd / ".agents").symlink_to(place.cwd / ".zot")
     skills = place.discover()
@@ -89,7 +89,7 @@ def test_the_same_file_reached_twice_is_no_problem(place: Place) -> None:
     assert found(skills, "x").label == "project"
 
 
-def test_without_a_head_the_directory_names_the_skill(place: Place) -> None:
+def test_skill_without_frontmatter_is_named_by_directory(place: Place) -> None:
     """engine-234: a file without frontmatter is named after its directory, and its whole text is the body."""
     place.put(place.cwd / ".zot/skills/plain", "# Just text\n")
     skill = found(place.discover(), "plain")
@@ -141,7 +141,7 @@ def test_directory_without_skill_file_and_plain_file_are_skipped(place: Place) -
     assert (skills.visible, skills.problems) == ([], [])
 
 
-def test_one_bad_file_is_reported_and_hides_nothing(place: Place) -> None:
+def test_bad_file_is_reported_and_hides_nothing(place: Place) -> None:
     (place.home / "skills/bad/SKILL.md").mkdir(parents=True)
     place.put(place.home / "skills/good", "x")
     skills = place.discover()

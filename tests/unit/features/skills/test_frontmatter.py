@@ -87,7 +87,7 @@ def test_permissions_map_a_tool_to_its_patterns() -> None:
     assert parse(head).permissions == {"bash": ("git *", "ls"), "My_tool": ("x", "y")}
 
 
-def test_comments_unknown_keys_and_nonsense_are_passed_over() -> None:
+def test_comments_unknown_keys_and_nonsense_are_skipped() -> None:
     """engine-233: comments, unknown keys and lines that make no sense do not disturb the rest."""
     head = "# a comment\nlicense: MIT\nmetadata:\n  version: 1\n???\nname: right\n"
     assert parse(head) == Frontmatter(name="right")

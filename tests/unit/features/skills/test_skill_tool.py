@@ -31,7 +31,7 @@ async def call(tool: Tool, args: dict[str, Any]) -> tuple[str, ToolResult]:
     return "".join(block.text for block in result.content if isinstance(block, TextBlock)), result
 
 
-async def test_it_returns_heading_description_and_body(tool: Tool, file: Path) -> None:
+async def test_skill_tool_returns_heading_description_and_body(tool: Tool, file: Path) -> None:
     """engine-236: the tool returns a heading, the description and the body of the skill."""
     text, result = await call(tool, {"name": "commit"})
     assert text == "# Skill: commit\n\nWrite commits.\n\n---\n\nSay why."

@@ -172,7 +172,7 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_it_covers_the_point(point: str) -> None:
+def test_skill_covers_the_point(point: str) -> None:
     """iface-313: the skill's text covers each required point."""
     assert [words for words in POINTS[point] if words not in TEXT] == []
 
@@ -208,7 +208,7 @@ def test_every_json_example_parses_line_by_line_or_as_a_whole() -> None:
             msgspec.json.decode(text, type=dict[str, Any])
 
 
-def test_frames_of_the_host_are_shown_as_it_writes_them() -> None:
+def test_host_frames_are_shown_in_wire_format() -> None:
     """iface-313: compact, type first, id second"""
     for line in "".join(blocks(NAME, "json")).splitlines():
         if not line.startswith('{"type"'):
@@ -327,5 +327,5 @@ def test_the_python_examples_import_only_the_standard_library() -> None:
     assert modules == {"json", "sys", "pathlib"}
 
 
-def test_it_names_no_directory_of_this_machine() -> None:
+def test_skill_names_no_directory_of_this_machine() -> None:
     assert os.getcwd() not in TEXT

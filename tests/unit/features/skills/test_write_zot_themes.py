@@ -94,7 +94,7 @@ POINTS: dict[str, list[str]] = {
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_it_covers_the_point(point: str) -> None:
+def test_skill_covers_the_point(point: str) -> None:
     """iface-314: the skill's text covers each required point."""
     assert [words for words in POINTS[point] if words not in TEXT] == []
 
@@ -105,7 +105,7 @@ def test_role_table_lists_every_role_with_builtin_colours() -> None:
     assert {key: (dark, light) for key, dark, light in rows if dark != "none"} == ROLES
 
 
-def test_every_derived_key_stands_with_the_one_it_follows() -> None:
+def test_derived_key_is_listed_beside_its_source() -> None:
     """iface-314: every derived key is listed beside the key it follows."""
     assert dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \|$", skill_text(NAME), re.MULTILINE)).items() >= DERIVED.items()
 

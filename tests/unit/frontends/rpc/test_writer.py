@@ -118,7 +118,7 @@ async def test_live_tool_output_keeps_its_end_and_counts_dropped() -> None:
         assert result["type"] == "tool_result"
 
 
-async def test_room_is_gone_while_much_waits_and_comes_back() -> None:
+async def test_room_is_false_while_much_waits_and_returns() -> None:
     async with writing() as (writer, pipe):
         await asyncio.wait_for(writer.wait_for_room(), 1)
         fill(writer)

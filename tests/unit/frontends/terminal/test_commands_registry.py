@@ -59,7 +59,7 @@ def test_a_wrong_name_is_answered_with_the_right_one(typed: str, advice: str) ->
 
 
 @pytest.mark.parametrize("alias", ALIASES)
-def test_every_alias_runs_a_command_and_is_none_itself(alias: str) -> None:
+def test_alias_runs_a_command_and_is_not_one_itself(alias: str) -> None:
     command = find(ALIASES[alias].split()[0])
     assert command is not None
     assert command.arguments or " " not in ALIASES[alias]

@@ -22,7 +22,7 @@ def test_early_prompts_are_queued_in_order_and_shown() -> None:
     assert rows == ["sliding in: first↩row", "sliding in: second"]
 
 
-async def test_nothing_runs_and_nothing_is_lost_by_stopping() -> None:
+async def test_stop_before_start_runs_and_loses_nothing() -> None:
     early = PendingTurns(lambda: None)
     early.submit("kept")
     early.cancel()

@@ -50,7 +50,7 @@ def test_model_that_keeps_repeating_must_end() -> None:
     assert "a-read" not in DIALECT.body(request(READ, READ, READ, READ))["grammar"]
 
 
-def test_a_read_after_a_change_is_no_repetition() -> None:
+def test_read_after_a_change_is_not_a_repetition() -> None:
     assert not advice(READ, EDIT, READ).withheld
 
 
@@ -101,7 +101,7 @@ def test_turns_are_capped() -> None:
     assert advice(*[step("read", str(i), path=f"{i}.py") for i in range(MOST_STEPS)]).must_end
 
 
-def test_files_are_known_as_they_are_after_edits() -> None:
+def test_files_are_known_after_edits() -> None:
     assert advice(READ, EDIT).files == {"a.py": "x = 3\ny = 2\n"}
     written = step("write", "ok", path="b", content="b\n")
     assert list(advice(written, READ).files) == ["b", "a.py"]
@@ -133,7 +133,7 @@ def test_a_long_conversation_keeps_the_task_and_the_last_results() -> None:
     assert sum(len(message["content"]) for message in messages) < 8192 * 3
 
 
-def test_without_tools_it_is_a_plain_conversation() -> None:
+def test_advice_without_tools_is_a_plain_conversation() -> None:
     plain = DIALECT.body(Request(model=MODEL, system="S", messages=(user("hi"), assistant("ho"), user("well?"))))
     assert "grammar" not in plain
     assert [message["content"] for message in plain["messages"]] == ["S", "hi", "ho", "well?"]

@@ -54,7 +54,7 @@ def test_question_about_a_file_reads_only_that_file() -> None:
     assert not ask.tool and ask.said == "a.py:\n```\nx = 1\n```\n\nWhat is x in a.py?"
 
 
-def test_words_that_stand_in_files_are_searched_for() -> None:
+def test_words_found_in_files_are_searched() -> None:
     task = "Where is send_mail defined?"
     assert settled(task) == {"grep": {"pattern": ("send_mail",)}}
     found = step("grep", "a.py:3:def send_mail():\n", pattern="send_mail")
@@ -200,7 +200,7 @@ def test_a_new_file_is_written_and_run_where_it_prints_something() -> None:
     }
 
 
-def test_nothing_is_written_that_was_not_looked_at() -> None:
+def test_unread_files_are_not_written() -> None:
     """Hidden files, and most of a large project, are not in the list."""
     task = "Create a .gitignore for __pycache__."
     assert settled(task) == {"read": {"path": (".gitignore",)}}
@@ -222,7 +222,7 @@ def test_large_file_is_left_to_model_edits() -> None:
 # --- what holds for all of them
 
 
-def test_tools_of_others_are_not_passed_over() -> None:
+def test_other_tools_are_not_skipped() -> None:
     weather = ToolSpec("weather", "The weather", {"type": "object", "properties": {}})
     asked = Request(
         model=request().model,

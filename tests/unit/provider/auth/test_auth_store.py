@@ -286,7 +286,7 @@ def test_logout_removes_one_account_and_activates_no_other(tmp_path: Path) -> No
     assert "accounts" not in content(tmp_path)
 
 
-def test_an_account_that_is_not_active_can_be_forgotten(tmp_path: Path) -> None:
+def test_inactive_account_can_be_removed(tmp_path: Path) -> None:
     store = two(tmp_path, "groq")
     store.clear("groq", "home")
     assert list(store.accounts("groq")) == ["work"]

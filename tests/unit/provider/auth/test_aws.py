@@ -61,11 +61,11 @@ def test_a_stored_key_and_a_key_command_come_before_the_profile(home: Path) -> N
 
 
 @pytest.mark.parametrize("environ", [{"AWS_PROFILE": "sso"}, {"AWS_PROFILE": "gone"}, {"HOME": "/nowhere"}])
-def test_a_profile_without_a_key_is_no_credential(home: Path, environ: dict[str, str]) -> None:
+def test_profile_without_a_key_is_not_a_credential(home: Path, environ: dict[str, str]) -> None:
     assert not has_credential(BEDROCK, AuthStore(home / "zot"), {"HOME": str(home), **environ})
 
 
-def test_half_a_key_is_none(tmp_path: Path) -> None:
+def test_incomplete_key_is_not_a_credential(tmp_path: Path) -> None:
     assert found(tmp_path, AWS_ACCESS_KEY_ID="AKIAIOSFODNN7EXAMPLE") is None
 
 
@@ -76,7 +76,7 @@ def test_a_broken_file_has_no_key(tmp_path: Path, content: bytes) -> None:
     assert found(tmp_path) is None
 
 
-def test_files_may_be_elsewhere(home: Path, tmp_path: Path) -> None:
+def test_files_may_be_at_configured_paths(home: Path, tmp_path: Path) -> None:
     place = tmp_path / "keys"
     place.write_text("[default]\naws_access_key_id=AKIAELSEWHEREELSE000\naws_secret_access_key=x\n")
     elsewhere = found(home, AWS_SHARED_CREDENTIALS_FILE=str(place))

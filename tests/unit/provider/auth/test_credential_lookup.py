@@ -64,7 +64,7 @@ def test_kimi_key_beats_moonshot_key(tmp_path: Path) -> None:
     assert found.key == "moonshot"
 
 
-def test_an_empty_variable_is_no_credential(tmp_path: Path) -> None:
+def test_empty_variable_is_not_a_credential(tmp_path: Path) -> None:
     assert find_credential(OPENAI, AuthStore(tmp_path), {"OPENAI_API_KEY": " "}) is None
 
 
@@ -99,7 +99,7 @@ def test_an_expired_login_that_can_be_refreshed_is_a_credential(tmp_path: Path) 
         find_credential(PROVIDERS["groq"], store, {})
 
 
-def test_a_key_command_may_stand_in_the_stored_entry(tmp_path: Path) -> None:
+def test_key_command_may_be_in_the_stored_entry(tmp_path: Path) -> None:
     entry: dict[str, Any] = {"program": sys.executable, "args": ["-c", "print('k')"]}
     (tmp_path / "auth.json").write_text(json.dumps({"additional_api_key_creds": {"groq": {"api_key_command": entry}}}))
     found = find_credential(PROVIDERS["groq"], AuthStore(tmp_path), {})

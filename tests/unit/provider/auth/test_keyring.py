@@ -89,7 +89,7 @@ def test_a_renewed_login_changes_its_item_in_one_step(ring: Ring) -> None:
     assert ring.run("t = store.entry('openai').oauth; print(t.access_token, t.refresh_token)") == "s3-b s3-r2"
 
 
-def test_another_key_and_logging_out_leave_nothing_behind(ring: Ring) -> None:
+def test_replaced_key_and_logout_leave_no_item(ring: Ring) -> None:
     ring.run("store.set_api_key('openai', 'one'); store.set_api_key('openai', 'two')")
     assert [json.loads(value) for value in ring.items.values()] == [{"api_key": "two"}]
     ring.run("store.clear('openai')")
@@ -156,7 +156,7 @@ def test_a_machine_without_a_ring_names_the_setting(ring: Ring) -> None:
     assert not (ring.home / "auth.json").exists()
 
 
-def test_without_the_package_the_error_names_the_extra(ring: Ring) -> None:
+def test_missing_package_error_names_the_extra(ring: Ring) -> None:
     code = "sys.modules['keyring'] = None" + TRIED.format("store.set_api_key('openai', 'k')")
     assert "`zot-agent[keyring]`" in ring.run(code)
 

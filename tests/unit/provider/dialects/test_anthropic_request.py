@@ -156,7 +156,7 @@ def test_a_tool_without_description_has_no_description() -> None:
     }
 
 
-def test_results_are_a_user_message_of_their_own() -> None:
+def test_results_are_a_separate_user_message() -> None:
     """engine-028: tool results are sent as a `user` message of their own, not merged with the user's next message."""
     messages = sent(*tool_round(), user("and?"))["messages"]
     assert [message["role"] for message in messages] == ["user", "assistant", "user", "user"]
@@ -173,19 +173,19 @@ def test_earlier_messages_are_unchanged_except_marker() -> None:
     assert after[: len(before)] == before
 
 
-def test_empty_and_blank_texts_are_left_out() -> None:
+def test_empty_and_blank_texts_are_omitted() -> None:
     """engine-030: text blocks that are empty or only white space are omitted."""
     assert content("", "a", " \n") == [{"type": "text", "text": "a"}]
 
 
 @pytest.mark.parametrize("arguments", ["", "{", "[1]", '"x"', "null", "[" * 5000])
-def test_arguments_that_are_no_object_are_sent_as_an_empty_one(arguments: str) -> None:
+def test_arguments_that_are_not_an_object_are_sent_empty(arguments: str) -> None:
     """engine-031: a tool call whose arguments are not a JSON object is sent with `input: {}`."""
     messages = sent(user("a"), assistant(ToolCallBlock("c1", "bash", arguments)), results(result("c1")))["messages"]
     assert messages[1]["content"][0] == {"type": "tool_use", "id": "c1", "name": "bash", "input": {}}
 
 
-def test_arguments_go_back_as_they_came() -> None:
+def test_arguments_are_sent_back_unchanged() -> None:
     call = ToolCallBlock("c1", "bash", '{"b": 1.50,  "a": 2}')
     body = DIALECT.request(Request(model=MODEL, messages=(assistant(call), results(result("c1")))), ENDPOINT).body
     assert b'"input":{"b": 1.50,  "a": 2}' in body
@@ -270,7 +270,7 @@ def test_thinking_is_sent_only_to_reasoning_models() -> None:
     assert "thinking" not in sent(model=THINKER, reasoning="off")
 
 
-def test_a_model_with_words_for_its_levels_budgets_for_itself() -> None:
+def test_model_with_named_levels_gets_no_budget() -> None:
     adaptive = msgspec.structs.replace(THINKER, reasoning_levels={"low": "low", "high": "high"})
     body = sent(model=adaptive, reasoning="max")
     assert (body["thinking"], body["output_config"]) == ({"type": "adaptive"}, {"effort": "high"})
@@ -289,7 +289,7 @@ def thought(**fields: Any) -> ReasoningBlock:
     return msgspec.structs.replace(THOUGHT, **fields)
 
 
-def test_thinking_goes_back_before_the_call_it_led_to() -> None:
+def test_thinking_is_sent_back_before_its_call() -> None:
     """engine-051: signed and redacted thinking is replayed in front of the tool call that followed it."""
     redacted = thought(kind="redacted_thinking", summary="", encrypted_content="blob")
     turn = assistant(thought(), redacted, ToolCallBlock("c1", "bash"))

@@ -96,7 +96,7 @@ def test_usage_carries_its_cost() -> None:
         ("tool_use", "tool_use"),
     ],
 )
-def test_why_it_stopped(reason: str, stop: str) -> None:
+def test_stop_reason_is_mapped(reason: str, stop: str) -> None:
     """engine-044: each `stop_reason` of the wire maps to ours: `max_tokens` to length, `stop_sequence` to end, and so
     on.
     """
@@ -169,7 +169,7 @@ def test_whole_arguments_are_emitted_before_the_end() -> None:
     assert events == [ToolStarted("c1", "bash"), ToolArgs("c1", '{"x":1}'), ToolEnded("c1")]
 
 
-def test_arguments_that_are_not_json_stay_as_they_came() -> None:
+def test_arguments_that_are_not_json_stay_unchanged() -> None:
     end = finished(fed(decoder_of(DIALECT), *tool(0, "c1", '{"x": oops}'), ending("tool_use"), STOP))
     (call,) = end.message.tool_calls()
     assert (call.arguments, call.value) == ('{"x": oops}', None)
@@ -200,7 +200,7 @@ def test_an_abort_for_a_reason_is_an_error() -> None:
     assert (end.stop, end.error) == ("error", reason)
 
 
-def test_a_stream_cut_before_message_stop_is_no_clean_end() -> None:
+def test_stream_cut_before_message_stop_is_an_error() -> None:
     """engine-050: a stream that ends before message_stop is reported as an error, even when a stop reason had come."""
     decoder = decoder_of(DIALECT)
     fed(decoder, START, *tool(0, "c1", "{}"), ending("tool_use"))

@@ -143,7 +143,7 @@ def test_user_and_assistant_take_turns() -> None:
     assert said[-1]["content"][-1] == {"text": "and now?"}
 
 
-def test_blank_text_and_empty_messages_are_left_out() -> None:
+def test_blank_text_and_empty_messages_are_omitted() -> None:
     said = messages(user("a"), assistant(" \n"), user("b"), assistant("c", ""))
     assert said == [
         {"role": "user", "content": [{"text": "a"}, {"text": "b"}]},
@@ -151,7 +151,7 @@ def test_blank_text_and_empty_messages_are_left_out() -> None:
     ]
 
 
-def test_tools_are_declared_when_the_past_holds_calls() -> None:
+def test_tools_are_declared_if_history_has_calls() -> None:
     body = body_of(BedrockDialect(), Request(model=CLAUDE, messages=(*tool_round(), user("sum up"))))
     assert body["toolConfig"]["tools"][0]["toolSpec"]["name"] == "bash"
     assert "toolConfig" not in body_of(BedrockDialect(), Request(model=CLAUDE, messages=(user("hi"),)))

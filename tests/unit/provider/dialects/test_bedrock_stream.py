@@ -104,7 +104,7 @@ def test_thinking_is_stored_with_signature() -> None:
         ("tool_use", "tool_use"),
     ],
 )
-def test_why_it_stopped(reason: str, stop: str) -> None:
+def test_stop_reason_is_mapped(reason: str, stop: str) -> None:
     assert finished(fed(decoder_of(DIALECT), said("x"), stopped(reason), END[1])).stop == stop
 
 
@@ -151,7 +151,7 @@ def test_an_exception_without_a_readable_payload_is_one_still() -> None:
     assert isinstance(end.error, RateLimited)
 
 
-def test_a_stream_cut_before_its_end_is_no_clean_end() -> None:
+def test_stream_cut_before_its_end_is_an_error() -> None:
     decoder = decoder_of(DIALECT)
     fed(decoder, *tool(0, "c1", "{}"))
     end = finished(decoder.end_of_input())

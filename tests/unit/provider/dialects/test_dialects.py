@@ -34,7 +34,7 @@ def test_dialect_lists_models_and_probes_key_in_a_header(api: str) -> None:
 
 
 @pytest.mark.parametrize("api", DIALECTS)
-def test_a_page_that_is_no_model_list_is_an_empty_last_one(api: str) -> None:
+def test_invalid_model_list_page_is_an_empty_last_one(api: str) -> None:
     dialect = dialect_for(api)
     for page in ({}, {"data": "x", "has_more": True, "last_id": 7}, {"data": [7, {}, {"id": "\x1b[2J"}]}):
         assert dialect.listed(page) == ([], "")

@@ -172,7 +172,7 @@ def test_several_signatures_in_one_text_keep_their_places() -> None:
     assert contents(user("hi"), message)[1]["parts"] == streamed
 
 
-def test_a_signed_thought_goes_back_and_an_unsigned_one_does_not() -> None:
+def test_only_signed_thoughts_are_sent_back() -> None:
     decoder = decoder_of(DIALECT, NEW)
     parts = [{"text": "hm", "thought": True, "thoughtSignature": "T"}, {"text": "so", "thought": True}, {"text": "ok"}]
     fed(decoder, {"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]})
@@ -189,13 +189,13 @@ def test_foreign_signatures_are_dropped_and_calls_marked() -> None:
 
 
 @pytest.mark.parametrize("place", ["", "text", "text:x-y", "text:99-3", "text:5-99", "call", "nonsense", "text:-1-2"])
-def test_a_place_that_cannot_be_is_no_reason_to_lose_the_text(place: str) -> None:
+def test_invalid_position_does_not_lose_the_text(place: str) -> None:
     seal = ReasoningBlock(place, "", "S", "thinking", "acme", NEW.id)
     parts = contents(user("hi"), assistant("hello", seal))[1]["parts"]
     assert "".join(part["text"] for part in parts) == "hello"
 
 
-def test_an_answer_of_nothing_but_thoughts_is_no_turn() -> None:
+def test_answer_with_only_thoughts_is_not_a_turn() -> None:
     thought = ReasoningBlock("", "hm", "", "thinking", "acme", NEW.id)
     assert [content["role"] for content in contents(user("hi"), assistant(thought), user("well?"))] == ["user", "user"]
 
@@ -218,7 +218,7 @@ def test_a_tool_without_arguments_has_no_parameters(schema: dict[str, Any]) -> N
     assert parameters(schema) is None
 
 
-def test_words_gemini_refuses_are_left_out() -> None:
+def test_schema_keywords_gemini_rejects_are_omitted() -> None:
     assert parameters(
         {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -254,7 +254,7 @@ def test_words_gemini_refuses_are_left_out() -> None:
         ({"$ref": "https://elsewhere/x"}, {"type": "string"}),
     ],
 )
-def test_words_with_a_counterpart_are_translated(schema: Any, sent: Any) -> None:
+def test_schema_keywords_with_a_counterpart_are_translated(schema: Any, sent: Any) -> None:
     assert one(schema) == sent
 
 

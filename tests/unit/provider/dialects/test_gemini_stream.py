@@ -125,13 +125,13 @@ def test_endings_that_are_failures(finish: str, kind: type[ProviderError], retry
     assert finish in str(end.error)
 
 
-def test_the_words_before_a_filter_stay() -> None:
+def test_text_before_a_filter_stays() -> None:
     end = finished(ended(decoder_of(DIALECT), chunk({"text": "I "}), chunk(finish="SAFETY")))
     assert (end.stop, end.message.text()) == ("error", "I ")
 
 
 @pytest.mark.parametrize(("finish", "stop"), [("STOP", "end"), ("MAX_TOKENS", "length")])
-def test_why_it_stopped(finish: str, stop: str) -> None:
+def test_stop_reason_is_mapped(finish: str, stop: str) -> None:
     assert finished(ended(decoder_of(DIALECT), chunk({"text": "x"}, finish=finish))).stop == stop
 
 
@@ -166,7 +166,7 @@ def test_an_error_inside_the_stream(code: int, status: str, kind: type[ProviderE
     assert fed(decoder, chunk({"text": "more"}, finish="STOP")) == decoder.end_of_input() == []
 
 
-def test_a_stream_cut_before_its_finish_reason_is_no_clean_end() -> None:
+def test_stream_cut_before_finish_reason_is_an_error() -> None:
     end = finished(ended(decoder_of(DIALECT), chunk(call("bash", {}))))
     assert end.stop == "error" and isinstance(end.error, TransportFailed) and end.error.retryable
 

@@ -153,7 +153,7 @@ def test_an_assistant_message_of_reasoning_alone_is_skipped() -> None:
     assert [message["content"] for message in messages] == ["a", "b"]
 
 
-def test_reasoning_goes_back_with_tool_calls_only() -> None:
+def test_reasoning_is_sent_back_with_tool_calls_only() -> None:
     """engine-069: to the same provider, whichever of its models."""
     call, done = ToolCallBlock("c1", "bash"), results(result("c1", "x"))
     assert sent(user("a"), assistant(reasoned(), call), done)["messages"][1]["reasoning_content"] == "hm"

@@ -147,7 +147,7 @@ def test_an_error_in_the_stream_ends_it(error: Any, kind: type[ProviderError], t
 @pytest.mark.parametrize(
     ("reason", "stop"), [("stop", "end"), ("length", "length"), ("function_call", "tool_use"), ("odd", "end")]
 )
-def test_why_it_stopped(reason: str, stop: str) -> None:
+def test_stop_reason_is_mapped(reason: str, stop: str) -> None:
     assert finished(fed(decoder_of(DIALECT), chunk(content="x"), chunk(reason), DONE)).stop == stop
 
 
@@ -171,7 +171,7 @@ def test_call_without_id_gets_a_reproducible_one() -> None:
 
 
 @pytest.mark.parametrize("arguments", ["", "{oops", "[1]"])
-def test_final_arguments_that_are_no_object_become_an_empty_one(arguments: str) -> None:
+def test_final_arguments_that_are_not_an_object_become_empty(arguments: str) -> None:
     end = finished(fed(decoder_of(DIALECT), called(call(0, "c1", "a", arguments)), chunk("tool_calls"), DONE))
     assert end.message.content == (ToolCallBlock("c1", "a", "{}"),)
 

@@ -35,7 +35,7 @@ def sent(*messages: Message, endpoint: Endpoint = CODEX, **fields: Any) -> dict[
     return body_of(DIALECT, request, endpoint)
 
 
-def test_a_subscription_is_posted_to_its_address_as_it_stands() -> None:
+def test_subscription_is_posted_to_its_exact_url() -> None:
     """engine-081: a subscription posts to the codex URL exactly, with its account id, beta and originator headers."""
     assert DIALECT.request(Request(model=MODEL), CODEX).url == "http://host/codex/responses"
     assert headers_of(DIALECT, CODEX) == {
@@ -56,7 +56,7 @@ def test_a_key_is_posted_to_v1_responses() -> None:
     assert not {"chatgpt-account-id", "originator", "openai-beta"} & set(headers_of(DIALECT))
 
 
-def test_nothing_is_stored_and_reasoning_comes_sealed() -> None:
+def test_nothing_is_stored_and_reasoning_is_encrypted() -> None:
     """engine-082: the body has `store: false`, allows parallel calls and requests encrypted reasoning content."""
     body = sent()
     assert (body["store"], body["stream"], body["parallel_tool_calls"]) == (False, True, True)
@@ -93,7 +93,7 @@ def sealed(**fields: Any) -> ReasoningBlock:
     return msgspec.structs.replace(block, **fields)
 
 
-def test_reasoning_goes_back_with_a_summary_even_if_empty() -> None:
+def test_reasoning_is_sent_back_with_a_summary_even_if_empty() -> None:
     """engine-085: a reasoning item is replayed with a `summary` list even if that list is empty."""
     items = sent(user("a"), assistant(sealed(), sealed(summary="hm"), ToolCallBlock("c1", "bash")))["input"]
     assert items[1] == {"type": "reasoning", "id": "rs_1", "encrypted_content": "seal", "summary": []}

@@ -67,12 +67,12 @@ def test_call_is_emitted_as_it_arrives_and_sets_stop_reason() -> None:
     assert (end.stop, end.message.content) == ("tool_use", (ToolCallBlock("c1", "bash", '{"x":1}'),))
 
 
-def test_arguments_without_deltas_come_from_the_whole_item() -> None:
+def test_arguments_without_deltas_are_read_from_the_item() -> None:
     events = fed(decoder_of(DIALECT), CALLED)
     assert events == [ToolStarted("c1", "bash"), ToolArgs("c1", '{"x":1}'), ToolEnded("c1")]
 
 
-def test_text_without_deltas_comes_from_the_whole_item() -> None:
+def test_text_without_deltas_is_read_from_the_item() -> None:
     item = done(0, "message", content=[{"type": "output_text", "text": "hi"}])
     assert fed(decoder_of(DIALECT), added(0, "message"), item) == [TextDelta("hi")]
 
@@ -96,7 +96,7 @@ def test_summary_received_twice_is_stored_once() -> None:
     assert events[:-2] == [ThinkingDelta(text) for text in ("", "first", "\n\n", "second")]
 
 
-def test_a_summary_without_deltas_comes_from_the_whole_item() -> None:
+def test_summary_without_deltas_is_read_from_the_item() -> None:
     whole = done(0, "reasoning", id="rs_1", summary=[{"text": "a"}, {"text": "b"}])
     events = fed(decoder_of(DIALECT), added(0, "reasoning"), whole, ended())
     (block,) = finished(events).message.content
@@ -110,7 +110,7 @@ def test_open_model_thoughts_are_emitted_but_not_sent_back() -> None:
     assert finished(events).message.content == (ReasoningBlock("rs_1", "", "", "reasoning", "acme", "m-1"),)
 
 
-def test_reasoning_stands_before_the_call_it_led_to() -> None:
+def test_reasoning_is_before_its_call() -> None:
     decoder = decoder_of(DIALECT)
     fed(decoder, added(0, "reasoning", id="rs_1"), {**CALL, "output_index": 1}, {**CALLED, "output_index": 1})
     content = finished(fed(decoder, ended())).message.content
@@ -118,7 +118,7 @@ def test_reasoning_stands_before_the_call_it_led_to() -> None:
 
 
 @pytest.mark.parametrize("event", ["response.incomplete", "response.completed"])
-def test_an_answer_cut_at_its_limit_is_no_clean_end(event: str) -> None:
+def test_answer_cut_at_its_limit_has_stop_length(event: str) -> None:
     """engine-090: `response.incomplete` at the output limit is reported as `length`, not as a clean end."""
     cut = ended(
         event,
@@ -158,7 +158,7 @@ def test_failures_in_the_stream_end_it(payload: dict[str, Any], text: str, kind:
     assert isinstance(end.error, kind)
 
 
-def test_with_a_key_a_failure_bears_the_providers_name() -> None:
+def test_failure_with_a_key_has_the_provider_name() -> None:
     end = finished(fed(decoder_of(DIALECT), ended("response.failed", error={"message": "boom"})))
     assert str(end.error) == "acme: boom"
 
@@ -183,7 +183,7 @@ def test_a_refusal_reaches_the_user() -> None:
     assert finished(events).message.text() == "I cannot."
 
 
-def test_a_refusal_without_deltas_comes_from_the_whole_item() -> None:
+def test_refusal_without_deltas_is_read_from_the_item() -> None:
     """engine-258: a refusal that comes without deltas is read from the finished item."""
     item = done(0, "message", content=[{"type": "refusal", "refusal": "No."}])
     assert fed(decoder_of(DIALECT), added(0, "message"), item) == [TextDelta("No.")]
@@ -204,7 +204,7 @@ def test_unknown_items_are_skipped() -> None:
     assert finished(fed(decoder, ended())).message.content == ()
 
 
-def test_a_cut_stream_is_no_clean_end() -> None:
+def test_cut_stream_is_an_error() -> None:
     """engine-050 for this dialect"""
     decoder = decoder_of(DIALECT)
     fed(decoder, CALL, CALLED)

@@ -29,7 +29,7 @@ def test_a_level_a_model_lacks_becomes_the_nearest(level: str, effort: str) -> N
     assert reasoning_setting(msgspec.convert({"model": THINKER, "reasoning": level}, Request), LEVELS) == effort
 
 
-def test_of_two_equally_near_levels_the_lower_is_taken() -> None:
+def test_lower_of_two_equally_near_levels_is_used() -> None:
     assert nearest_level("medium", {"low": "l", "high": "h"}) == "low"
 
 

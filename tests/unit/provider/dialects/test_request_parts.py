@@ -94,7 +94,7 @@ def test_message_is_encoded_once_and_evicted_with_transcript() -> None:
         ("http://host?x=1", "http://host/v1/chat/completions?x=1"),
     ],
 )
-def test_where_a_path_goes(base: str, url: str) -> None:
+def test_path_is_joined_to_the_base_url(base: str, url: str) -> None:
     assert address(base, "chat/completions") == url
 
 
@@ -132,7 +132,7 @@ def stub(id: str) -> ToolResultBlock:
     return ToolResultBlock(id, (TextBlock(MISSING_RESULT),), is_error=True)
 
 
-def test_a_valid_transcript_comes_back_as_the_same_objects() -> None:
+def test_valid_transcript_is_returned_as_the_same_objects() -> None:
     messages = (*tool_round(), assistant("done"), user("more"))
     fixed = repaired(messages)
     assert len(fixed) == len(messages)
@@ -171,7 +171,7 @@ def test_a_call_at_the_very_end_gets_a_stub() -> None:
     assert repaired((calls("c1"),))[1].content == (stub("c1"),)
 
 
-def test_a_result_too_far_from_its_call_does_not_count() -> None:
+def test_result_too_far_from_its_call_is_ignored() -> None:
     fixed = repaired((calls("c1"), user("steer"), results(result("c1", "late"))))
     assert [message.role for message in fixed] == ["assistant", "tool", "user"]
     assert fixed[1].content == (stub("c1"),)

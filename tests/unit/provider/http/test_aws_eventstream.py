@@ -40,7 +40,7 @@ def test_event_stream_reader_equals_amazon_reader() -> None:
     assert len(read) == 33
 
 
-def test_it_does_not_matter_how_the_network_cut_it() -> None:
+def test_events_are_equal_for_any_chunking() -> None:
     whole = EventStreamParser().feed(STREAM)
     chance = random.Random(7)
     for _ in range(20):
@@ -112,7 +112,7 @@ def test_headers_that_end_in_the_middle_are_refused(head: bytes) -> None:
 
 
 @pytest.mark.parametrize("page", [b"<html>Sign in</html>", b"data: {}\n\n" * 3, b"\0" * 100])
-def test_something_else_is_no_event_stream(page: bytes) -> None:
+def test_other_bytes_are_not_an_event_stream(page: bytes) -> None:
     with pytest.raises(TransportFailed, match=r"not an event stream|invalid message size"):
         EventStreamParser().feed(page)
 

@@ -97,7 +97,7 @@ async def test_a_header_name_must_be_a_token(pool: HttpPool, name: str) -> None:
         "http://me:\udcff@a/",
     ],
 )
-async def test_an_address_that_is_none_is_refused(pool: HttpPool, url: str) -> None:
+async def test_invalid_url_is_rejected(pool: HttpPool, url: str) -> None:
     with pytest.raises(BadRequest):
         await pool.dispatch(post(url))
 

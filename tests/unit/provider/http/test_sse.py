@@ -54,7 +54,7 @@ def test_event_without_blank_line_is_delivered_at_end_of_input(tail: bytes) -> N
 
 
 @pytest.mark.parametrize("end", [b"\r\n", b"\r", b"\n"])
-def test_every_line_end_of_the_standard_parses_alike(end: bytes) -> None:
+def test_every_line_end_gives_the_same_events(end: bytes) -> None:
     """engine-005: `LF`, `CRLF` and `CR` line ends yield the same events."""
     text = b"event: a\ndata: 1\n\n: c\n\ndata: 2\ndata: 3\n\n"
     assert parse(text.replace(b"\n", end)) == [SseEvent("a", b"1"), SseEvent("", b"2\n3")]

@@ -172,7 +172,7 @@ async def test_no_ff_merges_as_user_and_preserves_uncommitted_changes(repo: Path
     assert git(repo, "fsck", "--no-dangling") == ""
 
 
-async def test_another_branch_gets_a_commit_and_no_file_changes(repo: Path, tmp_path: Path) -> None:
+async def test_other_branch_gets_a_commit_without_file_changes(repo: Path, tmp_path: Path) -> None:
     git(repo, "branch", "next")
     tree = await worker(repo, tmp_path / "agents")
     put(Path(tree.path, "a.txt"), "by the worker\n")
@@ -271,7 +271,7 @@ async def test_several_with_no_ff_are_a_chain_of_merges(repo: Path, tmp_path: Pa
     assert git(repo, "status", "--porcelain") == status
 
 
-async def test_one_useless_tree_does_not_hold_up_the_others(repo: Path, tmp_path: Path) -> None:
+async def test_unusable_tree_does_not_delay_the_others(repo: Path, tmp_path: Path) -> None:
     first, second = await worker(repo, tmp_path / "agents", "x"), await worker(repo, tmp_path / "agents", "y")
     os.mkfifo(Path(first.path, ".gitattributes"))
     put(Path(second.path, "a.txt"), "by the second\n")
@@ -279,7 +279,7 @@ async def test_one_useless_tree_does_not_hold_up_the_others(repo: Path, tmp_path
     assert outcomes(report) == ["refused", "merged"] and "pipe" in report.rows[0].said
 
 
-async def test_a_conflict_given_back_and_mended_merges(repo: Path, tmp_path: Path) -> None:
+async def test_returned_conflict_merges_after_its_fix(repo: Path, tmp_path: Path) -> None:
     tree = await worker(repo, tmp_path / "agents")
     put(Path(tree.path, "a.txt"), LINES.replace("line 3\n", "line three\n"))
     put(repo / "a.txt", LINES.replace("line 3\n", "the third line\n"))
@@ -387,7 +387,7 @@ async def test_file_changed_at_last_moment_is_not_overwritten(
     assert (repo / "b.txt").read_text() == "saved by an editor just now\n" and (repo / "a.txt").read_text() == LINES
 
 
-async def test_two_merges_at_once_are_one_too_many(repo: Path, tmp_path: Path) -> None:
+async def test_second_concurrent_merge_is_rejected(repo: Path, tmp_path: Path) -> None:
     tree = await worker(repo, tmp_path / "agents")
     put(Path(tree.path, "a.txt"), "by the worker\n")
 

@@ -271,7 +271,7 @@ async def test_a_branch_the_user_has_checked_out_stays(tmp_path: Path) -> None:
     assert git(repo, "rev-parse", "HEAD")
 
 
-async def test_a_repository_that_is_gone_is_no_reason_to_keep_a_tree(tmp_path: Path) -> None:
+async def test_tree_of_missing_repository_is_removed(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo")
     tree = await worker(repo, tmp_path / "agents")
     repo.rename(tmp_path / "elsewhere")

@@ -93,7 +93,7 @@ def test_calls_and_time_of_a_swarm_are_limited(asker: Asker) -> None:
     assert asker.answers["c/1"] == "" and "reached its time limit of 10 s" in asker.answers["d/1"]
 
 
-def test_one_rate_limit_slows_all(asker: Asker) -> None:
+def test_rate_limit_slows_all_workers(asker: Asker) -> None:
     for id in ("a/1", "b/1", "c/1", "d/1"):
         asker.request_call(id)
     asker.budget.settle("a/1", 0, "rate_limited", 20, 100)
@@ -273,7 +273,7 @@ def test_a_journal_does_not_grow_without_end(tmp_path: Path, monkeypatch: pytest
     assert [budget.swarm for budget in later.budgets()] == ["s3"] and later.spent("s3") == (100.0, 100)
 
 
-def test_a_full_disk_leaves_the_journal_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_leaves_the_journal_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget, "MOST_LINES", 3)
     path = tmp_path / "budgets.jsonl"
     asker = Asker(path)
@@ -308,7 +308,7 @@ for number in range(10**9):
 
 
 @pytest.mark.parametrize("least", (9, 60))
-def test_killed_at_any_moment_nothing_granted_is_forgotten(tmp_path: Path, least: int) -> None:
+def test_kill_at_any_point_preserves_every_grant(tmp_path: Path, least: int) -> None:
     """Each call costs 1 dollar and writes an x when granted; the journal is replaced frequently."""
     path = tmp_path / "budgets.jsonl"
     child = subprocess.Popen([sys.executable, "-c", KILLED, str(path)], stdout=subprocess.PIPE)

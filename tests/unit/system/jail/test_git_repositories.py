@@ -29,7 +29,7 @@ def test_a_harmless_repository_stays(tmp_path: Path) -> None:
     assert looked.end() == [] and (tmp_path / "a" / "b" / ".git").is_dir()
 
 
-def test_one_made_after_another_was_removed_is_new(tmp_path: Path) -> None:
+def test_repository_created_after_a_removal_is_new(tmp_path: Path) -> None:
     """A file system may give it the number of the one that is gone."""
     git("init", tmp_path)
     looked = RepositoryScanner([str(tmp_path)])
@@ -89,7 +89,7 @@ def test_existing_repository_is_unchanged_and_reported_once(tmp_path: Path) -> N
     assert looked.end() == []
 
 
-def test_too_much_to_look_at_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_scan_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(git_repositories, "LONGEST_LOOK_S", -1.0)
     looked = RepositoryScanner([str(tmp_path)])
     assert looked.begin() == [] and looked.gave_up

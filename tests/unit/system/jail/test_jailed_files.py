@@ -90,7 +90,7 @@ def test_a_link_to_nothing_does_not_make_something_outside(files: JailedFiles, t
     assert not (tmp_path / "not-there-yet").exists()
 
 
-def test_a_name_that_begins_alike_is_outside(files: JailedFiles, tmp_path: Path) -> None:
+def test_name_with_same_prefix_is_outside(files: JailedFiles, tmp_path: Path) -> None:
     """engine-227: `/a/bc` is not inside `/a/b`."""
     with pytest.raises(OutsideRoots):
         read(files, tmp_path / "bc" / "secret")

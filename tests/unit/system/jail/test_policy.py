@@ -14,7 +14,7 @@ from zot.system.jail.system_paths import toolchains
 
 
 @pytest.mark.parametrize("which", ["home", "above", "root"])
-def test_a_directory_that_holds_the_home_is_no_project(tmp_path: Path, which: str) -> None:
+def test_directory_containing_home_is_not_a_project(tmp_path: Path, which: str) -> None:
     home = tmp_path / "users" / "me"
     home.mkdir(parents=True)
     path = {"home": home, "above": home.parent, "root": Path("/")}[which]

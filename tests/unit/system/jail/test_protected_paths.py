@@ -20,7 +20,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path / "project"
 
 
-def test_names_are_held_and_given_back(project: Path, tmp_path: Path) -> None:
+def test_names_are_reserved_and_released(project: Path, tmp_path: Path) -> None:
     (project / ".mcp.json").write_text("{}")
     with hold_protected_paths(policy_for(project, home=str(tmp_path))) as covers:
         assert str(project / ".zot") in covers.empty

@@ -113,7 +113,7 @@ def test_a_path_cannot_end_its_string() -> None:
         seatbelt.profile(Policy(root="/Users/me/a\nb"), (), ())
 
 
-def test_a_mac_must_prove_that_it_holds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_mac_jail_must_pass_its_probe(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     assert detect_support(lambda name: None).why.startswith("/usr/bin/sandbox-exec does not run")
     for code, level in ((0, "reduced"), (1, ""), (3, ""), (4, "")):

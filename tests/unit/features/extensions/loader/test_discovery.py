@@ -39,7 +39,7 @@ def test_a_broken_extension_concerns_only_itself(places: Places) -> None:
     assert [(problem.directory.name, problem.guard) for problem in found.problems] == [("a", False)]
 
 
-def test_nothing_installed_is_no_error(places: Places) -> None:
+def test_nothing_installed_is_not_an_error(places: Places) -> None:
     found = places.discover()
     assert (found.entries, found.problems, found.notes, found.quiet) == ([], [], [], [])
 
@@ -399,7 +399,7 @@ def test_manifest_that_drops_guard_is_accepted_with_a_notice(places: Places, edi
 
 
 @pytest.mark.parametrize("fields", [{"guard": True}, {}])
-def test_an_own_guard_that_runs_nothing_is_missing(places: Places, fields: dict[str, bool]) -> None:
+def test_user_guard_without_a_process_is_missing(places: Places, fields: dict[str, bool]) -> None:
     places.own("x", exec=None, skills=["s"], **fields)
     remember(places.home, learned=["x"])
     [problem] = places.discover().problems

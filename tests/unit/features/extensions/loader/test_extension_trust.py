@@ -134,14 +134,14 @@ def test_link_to_outside_directory_cannot_be_trusted(places: Places, target: str
     assert untrusted_extensions(places.cwd, places.trust) == []
 
 
-def test_a_tree_that_goes_too_deep_is_refused(places: Places) -> None:
+def test_too_deep_tree_is_rejected(places: Places) -> None:
     directory = places.project("x", trusted=False)
     (directory / Path(*("d" * 150))).mkdir(parents=True)
     with pytest.raises(ExtensionError, match="nested deeper than 100"):
         places.trust.trust(directory)
 
 
-def test_a_tree_that_is_too_large_is_refused(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_tree_is_rejected(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(content, "MAX_BYTES", 1 << 20)
     directory = places.project("x", trusted=False)
     (directory / "large").write_bytes(b"0" * (2 << 20))
@@ -279,7 +279,7 @@ def test_link_to_extension_counts_by_its_target(places: Places, tmp_path: Path) 
     assert not places.trust.is_trusted(link)
 
 
-def test_a_directory_whose_name_is_no_text_can_be_trusted(places: Places) -> None:
+def test_directory_with_undecodable_name_can_be_trusted(places: Places) -> None:
     project = Path(os.fsdecode(os.fsencode(places.cwd) + b"\xff"))
     directory = extension(project / ".zot" / "extensions" / "x")
     places.trust.trust(directory)
@@ -287,7 +287,7 @@ def test_a_directory_whose_name_is_no_text_can_be_trusted(places: Places) -> Non
     assert places.trust.untrust(directory)
 
 
-def test_a_file_whose_name_is_no_text_cannot(places: Places) -> None:
+def test_file_with_undecodable_name_cannot_be_trusted(places: Places) -> None:
     directory = places.project("x", trusted=False)
     (directory / os.fsdecode(b"\xff.py")).touch()
     with pytest.raises(ExtensionError, match="not UTF-8"):
@@ -300,7 +300,7 @@ def test_untrust_forgets(places: Places, trusted: Path) -> None:
     assert not places.trust.untrust(trusted)
 
 
-def test_while_editing_accepts_every_edit_in_this_run_only(places: Places, trusted: Path) -> None:
+def test_while_editing_accepts_edits_in_this_run_only(places: Places, trusted: Path) -> None:
     """ext-139: nothing is stored, and the next run needs trust again."""
     store = places.trust
     before = store.path.read_bytes()

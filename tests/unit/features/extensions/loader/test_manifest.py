@@ -89,7 +89,7 @@ def test_skills_alone_need_no_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "a\\b", ".", "..", "a\0b", "a\nb"])
-def test_a_name_that_could_lead_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
+def test_name_with_path_parts_is_rejected(tmp_path: Path, name: str) -> None:
     assert 'invalid "name"' in refusal(extension(tmp_path / "x", name=name))
 
 
@@ -141,7 +141,7 @@ def argv(directory: Path, exec_: str, path: str = "", **fields: Any) -> list[str
     return read_manifest(write(directory, json.dumps(fields))).argv(path)
 
 
-def test_an_absolute_exec_is_used_as_it_is(tmp_path: Path) -> None:
+def test_absolute_exec_is_used_unchanged(tmp_path: Path) -> None:
     """ext-016: an absolute `exec` is run as it stands, and its arguments are not expanded."""
     assert argv(tmp_path / "x", "/opt/../bin/true", args=["$HOME", "*"]) == ["/opt/../bin/true", "$HOME", "*"]
 

@@ -44,7 +44,7 @@ def test_models_are_filtered_with_punctuation_ignored(query: str, id: str, found
     ("seconds", "text"),
     [(5, "just now"), (61, "1 min ago"), (7200, "2 h ago"), (3 * 86_400, "3 d ago"), (30 * 86_400, "1970-")],
 )
-def test_an_age_in_words(seconds: int, text: str) -> None:
+def test_age_is_formatted_in_words(seconds: int, text: str) -> None:
     assert age(1000.0, 1000.0 + seconds).startswith(text)
 
 

@@ -91,7 +91,7 @@ def test_separate_cuts_are_stored_separately_and_rotated() -> None:
 @pytest.mark.parametrize(
     "sequence", ["\x1b[H", "\x1b[1~", "\x1b[7~", "\x1bOH", "\x01"], ids=["xterm", "vt", "rxvt", "ss3", "ctrl+a"]
 )
-def test_every_encoding_of_home_goes_to_the_start_of_the_line(sequence: str) -> None:
+def test_home_key_in_every_encoding_moves_to_line_start(sequence: str) -> None:
     """iface-130: home moves to the start of the line in every encoding a terminal sends."""
     board = Keyboard().type("text")
     board.press(*(key.name for key in KeyDecoder().feed(sequence.encode())))
@@ -101,7 +101,7 @@ def test_every_encoding_of_home_goes_to_the_start_of_the_line(sequence: str) -> 
 @pytest.mark.parametrize(
     "sequence", ["\x1b[F", "\x1b[4~", "\x1b[8~", "\x1bOF", "\x05"], ids=["xterm", "vt", "rxvt", "ss3", "ctrl+e"]
 )
-def test_every_encoding_of_end_goes_to_the_end_of_the_line(sequence: str) -> None:
+def test_end_key_in_every_encoding_moves_to_line_end(sequence: str) -> None:
     """iface-130: end moves to the end of the line in every encoding a terminal sends."""
     board = Keyboard().type("text").press("home")
     board.press(*(key.name for key in KeyDecoder().feed(sequence.encode())))
@@ -122,7 +122,7 @@ def test_cursor_is_right_after_wide_characters_and_wraps() -> None:
     assert board.cursor == (1, 11)
 
 
-def test_up_and_down_move_by_the_rows_as_they_are_shown() -> None:
+def test_up_and_down_move_by_shown_rows() -> None:
     """iface-125: up and down move by the rows shown, not by the lines of the text."""
     board = Keyboard(width=13).type("0123456789abcdefghij").press("alt+enter").type("xy").press("up")
     assert board.cursor == (1, 4)
@@ -171,12 +171,12 @@ def test_trailing_newlines_are_not_sent() -> None:
     assert Keyboard().type("hi").press("alt+enter", "alt+enter").send() == "hi"
 
 
-def test_a_cleared_text_comes_back_with_undo() -> None:
+def test_cleared_text_is_restored_by_undo() -> None:
     board = Keyboard().type("precious")
     board.editor.clear()
     assert board.press("ctrl+_").text == "precious"
 
 
-def test_text_that_could_act_on_the_terminal_is_made_harmless() -> None:
+def test_control_sequences_in_text_are_escaped() -> None:
     board = Keyboard().paste("a\x1b]0;title\x07b\x1b[31mc\x07\u202ed")
     assert board.text == "abcd"

@@ -90,7 +90,7 @@ async def test_clipboard_without_image_is_reported(tmp_path: Path, monkeypatch: 
     assert isinstance(result, ZotError) and "no image" in str(result)
 
 
-async def test_without_a_program_the_message_names_one(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_program_message_names_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     monkeypatch.delenv("DISPLAY", raising=False)
     desk = Desk()

@@ -157,7 +157,7 @@ async def test_file_that_cannot_be_attached_leaves_editor_unchanged(tree: Path, 
     assert str(tree / "odd") in desk.errors[0]
 
 
-async def test_more_than_sixteen_files_are_too_many(tree: Path) -> None:
+async def test_more_than_sixteen_files_are_rejected(tree: Path) -> None:
     desk = Desk(tree)
     board = Keyboard(desk)
     for number in range(17):
@@ -252,7 +252,7 @@ async def test_tab_completes_the_path_before_the_cursor(tree: Path, home: Path, 
     assert Keyboard(Desk(tree)).type(typed).press("tab").text == expected
 
 
-async def test_tab_goes_as_far_as_is_clear_and_then_offers_a_list(tree: Path) -> None:
+async def test_tab_completes_common_prefix_then_lists(tree: Path) -> None:
     for name in ("test_one.py", "test_two.py"):
         (tree / "src" / name).write_text("")
     board = Keyboard(Desk(tree)).type("see src/t").press("tab")

@@ -109,7 +109,7 @@ def test_two_dropped_paths_are_quoted_and_apostrophe_escaped(tmp_path: Path) -> 
     assert board.text == f"'{tmp_path}/it'\\''s' '{other}'"
 
 
-def test_a_path_in_prose_is_quoted_where_it_stands(tmp_path: Path) -> None:
+def test_path_in_prose_is_quoted_in_place(tmp_path: Path) -> None:
     path = tmp_path / "b.txt"
     path.write_text("")
     assert Keyboard().paste(f"look at {path} please").text == f"look at '{path}' please"

@@ -18,7 +18,7 @@ def board_with(*texts: str) -> Keyboard:
     return Keyboard(desk)
 
 
-def test_up_walks_back_and_down_returns_to_the_draft_as_it_was() -> None:
+def test_up_walks_back_and_down_restores_the_draft() -> None:
     """iface-126: up walks back through the history, and down returns to the draft untouched."""
     board = board_with("first", "second").type("draft ").paste("x" * 2000).press("left")
     shown, cursor = board.text, board.editor.buffer.cursor
@@ -87,7 +87,7 @@ def test_search_closed_with_escape_leaves_the_draft() -> None:
     assert board.text == "draft" and board.popup == []
 
 
-def test_the_file_is_private_and_holds_one_line_per_prompt(tmp_path: Path) -> None:
+def test_file_is_private_with_one_line_per_prompt(tmp_path: Path) -> None:
     path = tmp_path / "home" / "history" / "h.jsonl"
     history = PromptHistory(path)
     history.add("one\nwith two lines")
@@ -119,7 +119,7 @@ def test_repeated_text_is_listed_once_at_its_last_use() -> None:
     assert history.entries() == ["b", "a"]
 
 
-def test_a_damaged_line_is_passed_over_and_the_next_one_is_whole(tmp_path: Path) -> None:
+def test_damaged_line_is_skipped_and_next_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "h.jsonl"
     path.write_bytes(b'{"text":"good"}\n{"text":"torn')
     PromptHistory(path).add("new")
@@ -146,7 +146,7 @@ def test_many_processes_lose_no_line(tmp_path: Path) -> None:
     assert len(PromptHistory(Path(path)).entries()) == 60
 
 
-def test_a_history_that_cannot_be_written_is_no_obstacle(tmp_path: Path) -> None:
+def test_unwritable_history_is_harmless(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     history = PromptHistory(tmp_path / "file" / "h.jsonl")
     history.add("said")

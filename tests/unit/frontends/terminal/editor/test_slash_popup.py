@@ -112,12 +112,12 @@ def test_command_is_found_by_letters_and_by_description() -> None:
     assert names(board().type("/out"))[0] == "/logout"
 
 
-def test_one_letter_is_the_beginning_of_a_name() -> None:
+def test_single_letter_matches_only_name_prefixes() -> None:
     assert names(board().type("/s")) == ["/sessions", "/session"]
     assert names(board().type("/e")) == ["/exit"]
 
 
-def test_the_best_match_is_selected_wherever_it_stands() -> None:
+def test_best_match_is_selected_at_any_position() -> None:
     assert board().type("/app").send() == "/apple"
     assert board().type("/zeb").send() == "/zebra"
 

@@ -203,7 +203,7 @@ def test_chip_is_one_word_and_survives_moves() -> None:
     assert board.send().startswith("x\nx\n")
 
 
-def test_it_begins_by_typing_and_escape_ends_that() -> None:
+def test_vi_begins_in_insert_mode_and_escape_leaves_it() -> None:
     desk = Desk()
     desk.vi = True
     board = Keyboard(desk).type("hjkl")
@@ -241,5 +241,5 @@ def test_escape_in_normal_mode_never_empties_the_editor() -> None:
     assert board.text == "draft"
 
 
-def test_without_the_setting_letters_are_letters() -> None:
+def test_letters_are_typed_without_the_vi_setting() -> None:
     assert Keyboard().type("a").press("esc").type("x").text == "ax"

@@ -66,7 +66,7 @@ def test_a_wait_before_another_attempt_is_counted_down() -> None:
     assert row_after(long, width=40).endswith("…, try 2 of 10 in 8 s")
 
 
-def test_compaction_a_command_and_a_question_have_their_words() -> None:
+def test_compaction_command_and_question_have_their_texts() -> None:
     assert row_after(begin="compacting") == "compacting 12s · esc stops"
     assert row_after(events.CompactStart(True)) == "compacting 12s · esc stops"
     assert row_after(events.ToolCall(BASH), begin="running a command") == "bash make test 12s · esc stops"
@@ -86,7 +86,7 @@ def test_narrow_screen_drops_keys_then_command() -> None:
         assert width < 20 or " 12s" in row
 
 
-def test_the_phrases_of_a_theme_stand_for_thinking_alone() -> None:
+def test_theme_phrases_apply_to_thinking_only() -> None:
     """iface-117: the phrase does not change during a turn."""
     theme = built_in("dark")
     theme.spinner = Spinner(messages=("counting stars",))

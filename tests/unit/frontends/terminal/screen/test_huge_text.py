@@ -116,7 +116,7 @@ def test_megabytes_are_drawn_within_frame_time(show: Callable[[], str]) -> None:
     ],
     ids=["a message", "a frame", "many keys", "a long key"],
 )
-def test_a_theme_cannot_hold_the_screen_with_its_values(tmp_path: Path, theme: dict[str, Any], problem: str) -> None:
+def test_theme_values_cannot_block_the_screen(tmp_path: Path, theme: dict[str, Any], problem: str) -> None:
     path = tmp_path / "theme.json"
     path.write_bytes(msgspec.json.encode(theme))
     began = time.process_time()

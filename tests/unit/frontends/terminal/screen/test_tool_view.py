@@ -93,7 +93,7 @@ def test_call_line_shows_outcome(name: str, text: str, error: bool, line: str) -
     assert head(name, {"command": "x"}, text, is_error=error) == line
 
 
-def test_a_failure_too_long_for_the_line_stands_below_it() -> None:
+def test_failure_too_long_for_the_line_is_below_it() -> None:
     view = ToolView("1", "read", '{"path":"f"}')
     view.ends(ToolResultEvent("1", True, (TextBlock("why " * 40),)))
     rows = [visible(row) for row in view.lines(PAINTER, 60)]

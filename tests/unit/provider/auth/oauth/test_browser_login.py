@@ -175,7 +175,7 @@ async def test_a_page_cannot_reach_the_callback_by_another_name(server: OAuthSer
     assert await login.visited == [400, 400, 200]
 
 
-async def test_both_families_of_localhost_are_listened_on(server: OAuthServer) -> None:
+async def test_both_address_families_of_localhost_are_served(server: OAuthServer) -> None:
     login = Login(server.settings(redirect="http://localhost:0/cb"))
     redirect = query((await login.opened).url)["redirect_uri"]
     port = urlsplit(redirect).port
@@ -358,7 +358,7 @@ async def logged_in(server: OAuthServer, **changes: Any) -> OAuthToken:
 CLAIM = ("https://api.openai.com/auth", "chatgpt_account_id")
 
 
-async def test_the_account_id_comes_from_the_id_token(server: OAuthServer) -> None:
+async def test_account_id_is_read_from_the_id_token(server: OAuthServer) -> None:
     """engine-134: the account id is taken from the id token; one that is malformed gives an empty one."""
     assert (await logged_in(server, account_claim=CLAIM)).account_id == "acc-1"
     for malformed in ("nonsense", "a.b.c", "a.e30.c", "..", "a.WzFd.c"):

@@ -81,7 +81,7 @@ async def test_polling_stops_when_code_expires(server: OAuthServer) -> None:
     assert clock.waits == [5, 5, 5, 5]
 
 
-async def test_without_an_interval_it_is_five_seconds(server: OAuthServer) -> None:
+async def test_default_interval_is_five_seconds(server: OAuthServer) -> None:
     server.knobs(device={"interval": None, "verification_uri_complete": None}, approve_device=True)
     clock, steps = Clock(server), list[LoginStep]()
     await logged_in(server, clock, steps)

@@ -107,7 +107,7 @@ async def test_rejected_token_is_refreshed_unless_already_renewed(server: OAuthS
     assert server.state["rotations"] == 2
 
 
-async def test_one_account_is_refreshed_whichever_is_active(server: OAuthServer, tmp_path: Path) -> None:
+async def test_inactive_account_is_refreshed(server: OAuthServer, tmp_path: Path) -> None:
     store = log_in(server, tmp_path)
     store.set_oauth("gateway", OAuthToken(access_token="other", refresh_token="other"), "work")
     after = await fresh_token(store, provider(server), account="default")
@@ -335,7 +335,7 @@ async def test_refresh_without_login_is_an_error(server: OAuthServer, tmp_path: 
         await fresh_token(AuthStore(tmp_path), Provider(id="x", name="X", api="openai"))
 
 
-async def test_another_user_is_refused(server: OAuthServer, tmp_path: Path) -> None:
+async def test_token_of_another_user_is_rejected(server: OAuthServer, tmp_path: Path) -> None:
     store = log_in(server, tmp_path)
     before = stored(store)
     server.knobs(claims={"sub": "eve"})

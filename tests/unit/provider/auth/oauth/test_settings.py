@@ -24,7 +24,7 @@ def test_page_documents_every_field() -> None:
     assert sorted(told) == sorted(OAuthSettings.__struct_fields__)
 
 
-def test_scopes_may_be_words_in_a_string() -> None:
+def test_scopes_may_be_one_string() -> None:
     assert read_settings({**ISSUER, "scopes": "openid  offline"}).scopes == ("openid", "offline")
 
 
@@ -50,7 +50,7 @@ def test_invalid_settings_are_rejected_with_reason(fields: dict[str, Any], words
         read_settings(fields)
 
 
-def test_the_user_changes_a_row_or_names_a_server_of_their_own(tmp_path: Path) -> None:
+def test_user_changes_a_row_or_adds_a_server(tmp_path: Path) -> None:
     entries = {
         "openai": {"oauth": {"client_id": "mine"}},
         "anthropic": {"oauth": {"issuer": "https://idp.example", "client_id": "mine"}},

@@ -158,7 +158,7 @@ async def test_an_attempt_is_begun_once_and_none_before_it(cluster: Cluster) -> 
     assert len(cluster.hosts) == 1
 
 
-async def test_a_host_that_comes_back_empty_has_lost_its_attempt(cluster: Cluster) -> None:
+async def test_host_that_returns_empty_has_lost_its_attempt(cluster: Cluster) -> None:
     await cluster.keeper.begin("one", order(), b"")
     (host,) = cluster.hosts
     host.fault = HostGone(for_good=False)

@@ -147,7 +147,7 @@ async def test_worker_output_returns_from_its_node(home: Path) -> None:
         assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
 
 
-async def test_a_tree_that_the_cluster_has_let_go_of_is_sent_again(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_evicted_tree_is_sent_again(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeModelServer([steps], repeat=True) as server:
         async with engine_at() as engine:
             send, tried = engine._sent_ahead, list[str]()  # pyright: ignore[reportPrivateUsage]
@@ -273,7 +273,7 @@ async def test_unreachable_cluster_is_one_line(home: Path, monkeypatch: pytest.M
     ("engine", "address"),
     [("ray", ""), ("ray://head:6380", "head:6380"), ("ray://head", "head:6379"), ("ray://[::1]:7", "[::1]:7")],
 )
-def test_where_the_cluster_is(engine: str, address: str) -> None:
+def test_cluster_address_is_resolved(engine: str, address: str) -> None:
     assert address_of(engine) == address
 
 
