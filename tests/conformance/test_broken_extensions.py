@@ -15,8 +15,8 @@ from tests.conformance.extension_kit import (
     install,
     meant_for,
     only_warns,
+    report_text,
     spotless,
-    told,
 )
 from tests.conformance.test_corpus import begins_with_the_cause
 from zot.devkit.conformance.checks import ALL
@@ -43,7 +43,7 @@ def test_broken_extension_fails_exactly_its_expected_checks(name: str, reports: 
         "warn": {result.id for result in report.warnings} - {LATE},
     }
     kind, other = ("warn", "fail") if only_warns(SCRIPTS[name]) else ("fail", "warn")
-    assert found == {kind: meant_for(SCRIPTS[name]), other: set()}, told(report)
+    assert found == {kind: meant_for(SCRIPTS[name]), other: set()}, report_text(report)
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.script])
@@ -53,7 +53,7 @@ def test_report_begins_with_the_cause(name: str, reports: dict[str, ConformanceR
 
 def test_the_sound_one_they_are_made_from_passes_everything(reports: dict[str, ConformanceReport]) -> None:
     report = reports["good"]
-    assert spotless(report), told(report)
+    assert spotless(report), report_text(report)
 
 
 def test_every_check_has_an_extension_that_breaks_it() -> None:

@@ -77,7 +77,7 @@ class Canaries:
         (self.home / name).write_text(json.dumps(value))
         (self.home / name).chmod(0o600)
 
-    def told(self) -> str:
+    def all_output(self) -> str:
         """All output and every written file."""
         written = [
             path
@@ -88,7 +88,7 @@ class Canaries:
         return self.heard + "".join(path.read_bytes().decode("utf-8", "replace") for path in written)
 
     def leaked(self) -> list[str]:
-        told = self.told()
+        told = self.all_output()
         return [name for name, secret in self.secret.items() if secret in told or secret[12:] in told]
 
 
@@ -135,7 +135,7 @@ def test_failed_run_prints_no_secret(canaries: Canaries, server: FakeModelServer
     if provider != "epsilon":  # nobody can be reached there
         used = {"alpha": "env", "beta": "store", "gamma": "command", "delta": "access"}[provider]
         assert any(canaries.secret[used] in str(request.headers) for request in server.requests), "it was used"
-        assert "HOME=" in canaries.told(), "the command ran, and what it printed was kept"
+        assert "HOME=" in canaries.all_output(), "the command ran, and what it printed was kept"
     exported(canaries)
     for verb in (("auth",), ("auth", "list", "--json"), ("auth", "test", provider), ("doctor",), ("--list-models",)):
         ran = zot(*verb)

@@ -44,12 +44,12 @@ def port() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
-# Whoever runs the tests as an ordinary user is the one who tries; root becomes one, and tries itself in `make torture`.
+# Tests run as the current ordinary user; root drops its privileges, and runs as root only in `make torture`.
 USERS = [pytest.param(True, id="an ordinary user"), pytest.param(False, id="root", marks=pytest.mark.torture)]
 
 
 @pytest.fixture(params=USERS if os.geteuid() == 0 else [False])
-def whoever(request: pytest.FixtureRequest, zot: Zot) -> Iterator[None]:
+def user_identity(request: pytest.FixtureRequest, zot: Zot) -> Iterator[None]:
     """An ordinary user needs a separate directory: pytest's belongs to root."""
     with tempfile.TemporaryDirectory(prefix="zot-plain-user-") as base:
         if request.param:
@@ -61,7 +61,7 @@ def whoever(request: pytest.FixtureRequest, zot: Zot) -> Iterator[None]:
 
 
 @pytest.fixture(params=("full", "reduced"))
-def level(request: pytest.FixtureRequest, whoever: None, zot: Zot) -> str:
+def level(request: pytest.FixtureRequest, user_identity: None, zot: Zot) -> str:
     at_level(zot, request.param, zot.home.parent / "bin")
     return request.param
 

@@ -25,13 +25,13 @@ serve()
 """
 
 
-def told(directory: Path) -> dict:
+def child_report(directory: Path) -> dict:
     return json.loads((directory / "told.json").read_text())
 
 
-async def told_by(directory: Path) -> dict:
+async def wait_for_report(directory: Path) -> dict:
     await until((directory / "told.json").exists)
-    return told(directory)
+    return child_report(directory)
 
 
 async def test_exec_may_be_absolute_and_args_reach_the_child_verbatim(kit: Kit) -> None:
@@ -39,7 +39,7 @@ async def test_exec_may_be_absolute_and_args_reach_the_child_verbatim(kit: Kit) 
     strange = ["$HOME", "a b", "*", "~", "'x'", ""]
     directory = kit.add("args", TELL, exec=sys.executable, args=["-S", "main.py", *strange])
     await kit.start()
-    assert (await told_by(directory))["argv"] == strange
+    assert (await wait_for_report(directory))["argv"] == strange
 
 
 @pytest.mark.parametrize("place", ["./run", "sub/run", "../run"])
@@ -76,7 +76,7 @@ async def test_child_runs_in_its_directory_without_bytecode_or_secrets(tmp_path:
     ) as kit:
         directory = kit.add("env", TELL)
         await kit.start()
-        facts = await told_by(directory)
+        facts = await wait_for_report(directory)
         assert facts["cwd"] == facts["env"]["PWD"] == str(directory)
         assert facts["env"]["KEPT"] == "yes" and facts["env"]["PYTHONDONTWRITEBYTECODE"] == "1"
         assert "PYTHONPYCACHEPREFIX" not in facts["env"] and facts["env"]["ZOT_BYTECODE"] == str(kit.home / "pycache")
@@ -89,12 +89,12 @@ async def test_project_extension_stores_data_outside_the_project(tmp_path: Path)
         directory = write_extension(kit.cwd / ".zot" / "extensions", "mine", TELL)
         write_extension(kit.home / "extensions", "own", TELL)
         host = await kit.start()
-        await told_by(directory)
+        await wait_for_report(directory)
         assert [status.scope for status in host.statuses()] == ["project", "global"]
         ack = (await until(lambda: seen(directory)))[0]
         assert ack["extension_dir"] == str(directory) and Path(ack["data_dir"]).is_dir()
         assert ack["data_dir"].startswith(str(kit.home / "data"))
-        assert told(directory)["env"]["PYTHONPYCACHEPREFIX"].startswith(str(kit.home))
+        assert child_report(directory)["env"]["PYTHONPYCACHEPREFIX"].startswith(str(kit.home))
         own = (await until(lambda: seen(kit.home / "extensions" / "own")))[0]
         assert own["extension_dir"] == str(kit.home / "extensions" / "own")
         assert own["data_dir"] == str(kit.home / "data" / "global" / "own") and Path(own["data_dir"]).is_dir()

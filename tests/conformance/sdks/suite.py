@@ -99,7 +99,7 @@ class SdkSuite:
         ]
         assert fresh.exit_status() == 0
 
-    def test_an_ack_with_unknown_keys_and_without_later_ones_is_accepted(self, fresh: PipeHost) -> None:
+    def test_ack_with_unknown_or_missing_keys_is_accepted(self, fresh: PipeHost) -> None:
         """ext-030, child side: an ack with unknown keys, or without those added later, is accepted."""
         fresh.line()
         fresh.send(b'{"type":"hello_ack","protocol_version":1,"provider":"p","model":"m","future":{"a":[1]}}\r\n')
@@ -107,7 +107,7 @@ class SdkSuite:
         fresh.send(extension_frames.CommandInvoked(id="1", name="where"))
         assert fresh.frame().display == "p m  "
 
-    def test_a_host_without_an_ack_is_served_all_the_same(self, fresh: PipeHost) -> None:
+    def test_host_without_ack_is_served(self, fresh: PipeHost) -> None:
         fresh.line()
         fresh.send(extension_frames.CommandInvoked(id="1", name="show", args="hi"))
         fresh.registrations()
@@ -212,7 +212,7 @@ class SdkSuite:
         host.send(extension_frames.Shutdown())
         assert host.rest() == [b'{"type":"shutdown_ack"}\n']
 
-    def test_a_tool_cancelled_before_its_handler_started_sends_no_result(self, host: PipeHost) -> None:
+    def test_tool_cancelled_before_start_sends_no_result(self, host: PipeHost) -> None:
         host.send(
             extension_frames.ToolCall(id="t1", name="slow", args={}),
             extension_frames.ToolCancel(id="t1"),
@@ -254,7 +254,7 @@ class SdkSuite:
         host.send(extension_frames.Shutdown())
         assert host.rest() == [b'{"type":"shutdown_ack"}\n']
 
-    def test_a_reconciler_is_asked_instead_of_the_tool(self, host: PipeHost) -> None:
+    def test_reconciler_is_called_instead_of_the_tool(self, host: PipeHost) -> None:
         host.send(extension_frames.ToolCall(id="t1", name="later", args={}, operation_key="k1", reconcile=True))
         answer = extension_frames.ToolResult(id="t1", content=(text("k1"),), structured_content={"state": "completed"})
         assert host.line() == extension_codec.encode(answer)
@@ -334,9 +334,7 @@ class SdkSuite:
             {"event": "before_agent_start", "system_prompt": "crash"},
         ],
     )
-    def test_a_crashing_interceptor_blocks_exactly_once_and_lives_on(
-        self, host: PipeHost, asked: dict[str, Any]
-    ) -> None:
+    def test_crashing_interceptor_blocks_once_and_stays_alive(self, host: PipeHost, asked: dict[str, Any]) -> None:
         """ext-147: an interceptor that raises answers once, with a refusal that names the fault, and the extension
         lives on.
         """

@@ -35,7 +35,7 @@ async def pool() -> AsyncIterator[HttpPool]:
     await pool.aclose()
 
 
-async def told(url: str, pool: HttpPool, dialect: Dialect | None = None) -> str:
+async def attempt_output(url: str, pool: HttpPool, dialect: Dialect | None = None) -> str:
     """All output of an attempt: notices, the error and its cause."""
     endpoint = Endpoint(provider="fake", base_url=url, api_key=KEY, silence_s=5, retries=2, retry_wait_s=0.001)
     client = HttpClient("fake", dialect or AnthropicDialect(), endpoint, pool)
@@ -77,7 +77,7 @@ def keyless(text: str) -> bool:
 async def test_key_echoed_in_page_redirect_or_error_is_redacted(pool: HttpPool, turn: Refuse | Raw) -> None:
     """Attack: a server or a middleman writes the key into the shown and stored error."""
     with FakeModelServer([turn], repeat=True) as server:
-        text = await told(server.url, pool)
+        text = await attempt_output(server.url, pool)
     assert keyless(text) and "sk-live%2F" not in text
     assert "***" in text
 
@@ -96,7 +96,7 @@ async def test_a_key_echoed_in_an_error_event_is_replaced(
 ) -> None:
     body = f"data: {event.replace('KEY', KEY)}\n\n".encode()
     with FakeModelServer([Raw(200, STREAM, [body])], repeat=True) as server:
-        text = await told(server.url + path, pool, dialect)
+        text = await attempt_output(server.url + path, pool, dialect)
     assert keyless(text)
     assert "***" in text
 
@@ -118,7 +118,7 @@ async def test_key_echoed_in_non_http_answer_is_redacted(pool: HttpPool, answer:
         await writer.drain()
 
     async with FakeHttpServer(handler=handler) as server:
-        text = await told(server.url, pool)
+        text = await attempt_output(server.url, pool)
     assert keyless(text) and KEY.lower() not in text
     assert "***" in text
 
