@@ -77,9 +77,9 @@ QUICK_E2E := \
   tests/e2e/test_headless.py::test_print_writes_only_the_final_text_and_one_newline \
   tests/e2e/test_headless.py::test_every_json_line_is_an_object_with_its_type_first \
   tests/e2e/test_headless.py::test_stream_mode_puts_text_on_stdout_and_tools_on_stderr \
-  tests/protocol/test_rpc_process.py::test_every_line_is_one_compact_object_with_type_first_and_id_second \
+  tests/protocol/test_rpc_process.py::test_line_is_one_compact_object_with_type_and_id_first \
   tests/terminal/test_first_words.py::test_a_prompt_is_answered_and_exit_leaves \
-  tests/unit/sdk/test_runtime.py::test_a_prompt_is_a_stream_of_typed_events_that_ends_after_done
+  tests/unit/sdk/test_runtime.py::test_prompt_streams_typed_events_and_ends_after_done
 # Unit tests that take too long for 90 s:
 #   swarm, local_model, devkit, sdk, simulation, system, benchmarks start many processes, git repositories or servers;
 #   generate needs the TypeScript and Go toolchains (`make test` sets them up).

@@ -1,9 +1,4 @@
-"""Eleven thousand tests are collected by every worker, and cost little afterwards.
-
-Most of collecting is rewriting assertions. The workers share that: each begins with modules of its own, and finds those
-of the others compiled. What collecting leaves behind lives as long as the worker, so the garbage collector is told to
-look at it no more: its full rounds took longer than some of the tests they fell into.
-"""
+"""Speeds up collection: workers share compiled test modules, and the garbage collector ignores collected objects."""
 
 from __future__ import annotations
 
@@ -37,7 +32,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 
 
 def _import_share(number: int, of: int) -> None:
-    """A module that cannot be imported is told by the collection itself."""
+    """A module that cannot be imported is reported by the collection itself."""
     for path in sorted(HERE.rglob("test_*.py"))[number::of]:
         with suppress(Exception, pytest.skip.Exception):
             importlib.import_module(".".join(path.relative_to(HERE.parent).with_suffix("").parts))

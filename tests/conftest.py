@@ -37,7 +37,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         report.outcome
         for kind in ("passed", "failed")
         for report in terminalreporter.stats.get(kind, ())
-        if "test_attacks.py::test_it_is_refused" in report.nodeid
+        if "test_attacks.py::test_attack_is_denied" in report.nodeid
     ]
     if outcomes:
         terminalreporter.write_line(f"{outcomes.count('passed')} of {len(outcomes)} attacks refused (the quick ones)")

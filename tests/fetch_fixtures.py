@@ -52,7 +52,7 @@ def fetch(package: dict[str, Any]) -> None:
 
 
 def package_key(package: dict[str, Any]) -> str:
-    """Changes when the package or what is kept of it changes."""
+    """Changes when the package or the selection of its files changes."""
     return " ".join([package["sha256"], *package["keep"]])
 
 
@@ -117,7 +117,7 @@ def _members(archive: Path, keep: list[str]) -> Iterator[tuple[str, bytes]]:
 
 
 def _kept(path: str, keep: list[str]) -> str:
-    """The path without its first directory when it is wanted and harmless, else an empty string."""
+    """The path without its first directory if it is selected and safe, else an empty string."""
     inner = PurePosixPath(*PurePosixPath(path).parts[1:])
     wanted = ".." not in inner.parts and any(fnmatch(str(inner), pattern) for pattern in keep)
     return str(inner) if wanted else ""

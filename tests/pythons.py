@@ -1,4 +1,4 @@
-"""Every Python on this machine that zot promises to run on, and the wheels of zot's dependencies for each of them.
+"""Finds every supported Python on this machine, and the wheels of zot's dependencies for each.
 
 ``python -m tests.pythons`` fetches those wheels into ``.cache/wheels``; `make test` does it once, so that installing
 needs no network in a test.

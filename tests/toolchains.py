@@ -1,4 +1,4 @@
-"""What the tests of other languages need on PATH: tsx from the TypeScript SDK, and Go's cache across homes."""
+"""Toolchains of other languages on PATH: tsx from the TypeScript SDK, and Go's cache across homes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TSX = Path(__file__).parent.parent / "sdks" / "typescript" / "node_modules" / ".
 
 
 def environment() -> dict[str, str]:
-    """Variables for a child in a home of its own: without the shared cache each test would compile Go's library."""
+    """Variables for a child with its own home; the shared cache avoids compiling Go's library in each test."""
     found = {"PATH": f"{os.environ['PATH']}{os.pathsep}{TSX}"}
     if go := shutil.which("go"):
         names = ("GOCACHE", "GOMODCACHE")

@@ -26,7 +26,7 @@ cluster.shutdown()
 
 
 class FakeNodes:
-    """``temporary`` is where the nodes keep what is temporary: nothing may stay there."""
+    """``temporary`` is the nodes' directory for temporary files; it must end empty."""
 
     def __init__(self, home: Path, count: int = 3) -> None:
         self.temporary = home / "t"
@@ -75,7 +75,7 @@ class FakeNodes:
 
 
 def processes_with(variable: str) -> dict[int, bytes]:
-    """The processes of this machine whose environment has that, and what they run."""
+    """Processes of this machine whose environment contains the marker, with their commands."""
     found: dict[int, bytes] = {}
     for place in Path("/proc").iterdir():
         if place.name.isdigit():

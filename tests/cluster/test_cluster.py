@@ -1,6 +1,5 @@
-"""Workers on a real Ray cluster of three nodes, some of which are killed: every task ends once, and nothing stays.
-
-``make swarm-ray`` runs it; ``ZOT_SWARM_WORKERS`` says with how many.
+"""Workers on a real Ray cluster of three nodes, some of which are killed. Run with ``make swarm-ray``; set
+``ZOT_SWARM_WORKERS`` to change the number of workers.
 """
 
 from __future__ import annotations
@@ -108,7 +107,7 @@ def order(repo: Path, nodes: FakeNodes, number: int, **more: Any) -> WorkerSpec:
 
 
 async def ends(swarm: SupervisorClient, ids: set[str], seconds: float = 1600.0) -> dict[str, list[WorkerInfo]]:
-    """Every end that is told of these workers."""
+    """Every reported end of these workers."""
     found: dict[str, list[WorkerInfo]] = {}
     for info in await swarm.list(all=True):
         if info.id in ids and info.status in ("done", "failed", "stopped", "lost"):
@@ -223,8 +222,8 @@ def _check_nothing_is_left(home: Path, nodes: FakeNodes) -> None:
             assert KEY.encode() not in path.read_bytes(), path
 
 
-async def test_a_budget_that_is_too_small_for_all_of_them_holds(home: Path, nodes: FakeNodes, tmp_path: Path) -> None:
-    """They are stopped, and nothing was paid for beyond it but what each was in the middle of."""
+async def test_budget_too_small_for_all_workers_is_not_exceeded(home: Path, nodes: FakeNodes, tmp_path: Path) -> None:
+    """Workers are stopped, and spending exceeds the budget only by their calls in progress."""
     repo, count, limit = repository(tmp_path / "repo"), 6, 12 * _CALL_USD
     with FakeModelServer([scripted], repeat=True) as server:
         use_server(home, server)

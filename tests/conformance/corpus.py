@@ -1,4 +1,4 @@
-"""Extensions that are broken on purpose, as a table: the files, the rule they break, and how the report must begin.
+"""A table of deliberately broken extensions: their files, the rule they break and the expected report.
 
 ``first`` is the beginning of the first finding, after the rule's name: the cause, not what followed from it. Scripts in
 ``broken/`` that bend one thing of a sound extension are part of the table by their name.
@@ -35,7 +35,7 @@ def python(body: str, **fields: object) -> dict[str, str | bytes]:
 
 
 def bent(body: str, **fields: object) -> dict[str, str | bytes]:
-    """The sound extension with some methods of its own."""
+    """The sound extension with some methods replaced."""
     lines = "".join(f"    {line}\n" for line in body.splitlines())
     return python(
         f"import json, os, sys, time\nfrom good import *\nclass Broken(Good):\n{lines}Broken().run()\n", **fields

@@ -1,4 +1,4 @@
-"""Runs the conformance kit over many extensions at once, each in a directory of its own."""
+"""Runs the conformance kit over many extensions at once, each in its own directory."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def _check_all(directories: Mapping[str, Path], scratch: Path) -> dict[str
     return {name: task.result() for name, task in running.items()}
 
 
-def told(report: ConformanceReport) -> str:
+def report_text(report: ConformanceReport) -> str:
     """The findings, for an assertion's message."""
     found = [f"{r.id}: {r.evidence} {r.line}" for r in (*report.failures, *report.warnings)]
     return "\n".join(found) + f"\nstderr: {report.log[-2000:]}"

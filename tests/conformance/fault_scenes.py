@@ -1,7 +1,4 @@
-"""What zot is doing when the kernel fails it: answering, with a guard, over RPC, and each verb that saves something.
-
-A scene prepares a stage, runs the program once and says what is wrong with what came of it.
-"""
+"""Scenes for failing system calls: answering, with a guard, over RPC, and each verb that saves something."""
 
 from __future__ import annotations
 
@@ -41,7 +38,7 @@ serve(event_intercept=decide)
 
 
 class Scene(NamedTuple):
-    """``judge`` says what is wrong beside what ``fault_stage.judge`` finds; ``share`` is how many faults it gets."""
+    """``judge`` returns faults beyond those of ``fault_stage.judge``; ``share`` is the number of injected faults."""
 
     name: str
     prepare: Callable[[Stage], object]
@@ -52,7 +49,7 @@ class Scene(NamedTuple):
 
 
 def perform(scene: Scene, root: Path, plan: object = WATCHES) -> tuple[Stage, Ended, list[str]]:
-    """One run; the third is what is wrong."""
+    """One run; the third value is its faults."""
     with Stage(root, plan, scene.turns) as stage:  # type: ignore[arg-type]
         scene.prepare(stage)
         ended = scene.run(stage)
@@ -67,7 +64,7 @@ def nothing(stage: Stage) -> None:
 
 
 def said_before(stage: Stage) -> None:
-    """A session to go on with."""
+    """A session to resume."""
     done = subprocess.run(
         stage.zot.argv(["-p", "before", *stage.zot.endpoint(True)]),
         cwd=stage.project,
@@ -85,7 +82,7 @@ def judge_prompt(stage: Stage, ended: Ended) -> Iterator[str]:
 
 
 def judge_json(stage: Stage, ended: Ended) -> Iterator[str]:
-    """A program that reads the events knows what the exit code says."""
+    """The JSON events agree with the exit code."""
     yield from judge_tools(stage)
     if stage.plan.where == "stdout":
         return
@@ -177,7 +174,7 @@ _ASKS = "yes, and everything in this session"
 
 
 def terminal(stage: Stage) -> Ended:
-    """A setting is saved, a prompt answered, and the end typed; what it printed last is on the screen."""
+    """Saves a setting, sends a prompt and exits; returns the last screen."""
     argv = stage.argv(*stage.zot.endpoint(True))
     code: int | None = None
     with FakeTerminal(argv, cwd=stage.project, env=stage.environment(), rows=40) as screen:
@@ -206,7 +203,7 @@ def _is_answered(screen: FakeTerminal) -> bool:
 
 
 def judge_settings(stage: Stage, ended: Ended) -> Iterator[str]:
-    """What was in the file stays, and a setting that is said to be saved is."""
+    """Existing settings stay, and a setting reported as saved is in the file."""
     kept = json.loads((stage.home / "config.json").read_bytes())
     if kept.get("mine") != 1:
         yield f"the user's settings are gone: {kept}"
@@ -220,7 +217,7 @@ def judge_settings(stage: Stage, ended: Ended) -> Iterator[str]:
 
 
 def judge_verb(done: Callable[[Stage], bool]) -> Callable[[Stage, Ended], Iterator[str]]:
-    """An exit code of 0 says that it is done; any other, that it is told why not."""
+    """Exit code 0 means done; any other comes with a reason."""
 
     def judge_it(stage: Stage, ended: Ended) -> Iterator[str]:
         if ended.code == 0 and not done(stage):

@@ -1,8 +1,4 @@
-"""Where zot meets a failing kernel: a scratch home and project for each run, and what must hold whatever failed.
-
-Nothing acknowledged is lost, what is left can be opened, nobody sees a traceback, a run that failed says so in words
-and by its exit code, and neither a process nor a temporary file is left.
-"""
+"""A scratch home and project for each run under failing system calls, and the invariants that must hold afterwards."""
 
 from __future__ import annotations
 
@@ -46,7 +42,7 @@ class Ended(NamedTuple):
 
 
 class Stage:
-    """One run's scratch directory. ``results`` are the tool results the model was told, by call."""
+    """One run's scratch directory. ``results`` are the tool results by call."""
 
     def __init__(self, root: Path, plan: Plan, turns: Callable[[SeenRequest], Turn] | None = None) -> None:
         self.root = root
@@ -149,7 +145,7 @@ def work(request: SeenRequest) -> Turn:
 
 
 def judge(stage: Stage, ended: Ended) -> Iterator[str]:
-    """What is wrong, whatever was asked for."""
+    """Faults of a run, independent of its scene."""
     if ended.code is None:
         yield "it hangs"
     own = [line for line in ended.err.splitlines() if not line.startswith("extension load: ")]  # which quotes its log
@@ -182,7 +178,7 @@ def _left(stage: Stage) -> Iterator[str]:
 
 
 def left_behind(root: Path) -> list[Path]:
-    """Temporary files; not the outputs of commands, which are kept because the model was told where they are."""
+    """Temporary files; except command outputs, whose path the model has."""
     outputs = (f"zot-{os.geteuid()}", "zot-bash-")  # the second where the first cannot be made
     return [
         path
@@ -210,7 +206,7 @@ def _carrying(word: bytes) -> Iterator[str]:
 
 
 def judge_tools(stage: Stage) -> Iterator[str]:
-    """What the model was told about its files is so: done, or untouched."""
+    """Tool results about files are true: done, or untouched."""
     results = stage.results
     for id, name, before, after in (("w", "new.txt", None, NEW), ("e", "old.txt", OLD, EDITED)):
         path = stage.project / name
@@ -223,7 +219,7 @@ def judge_tools(stage: Stage) -> Iterator[str]:
 
 
 def judge_answer(stage: Stage, ended: Ended) -> Iterator[str]:
-    """An exit code of 0 says that the answer was printed and the session is on the disk."""
+    """Exit code 0 means that the answer was printed and the session is on disk."""
     if ended.code != 0:
         return
     if not stage.plan.where.startswith("stdout") and ANSWER.strip() not in ended.out:
@@ -266,7 +262,7 @@ FULL = ("write", "fsync", "open", "rename", "mkdir")
 
 
 def places(stage: Stage) -> list[tuple[str, str]]:
-    """Call and place of each call a watched run made, in order; those of Python and its modules are not ours."""
+    """Call and path of each call of a watched run, in order; without those of Python and its modules."""
     rows = [(row.call, _place(stage.root, row.what)) for row in faults.met(stage.log)]
     return [row for row in rows if row[1] and row not in _PYTHONS]
 

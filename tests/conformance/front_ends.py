@@ -1,9 +1,4 @@
-"""The three ways to a conversation, each as a person or a program uses it, with one face for tests: a real ``zot rpc``,
-the SDK in this process, the real terminal on a pty.
-
-Each has a home, a project, a scripted model and a subscribed extension of its own; ``seen`` is what came of it, in a
-form in which only what must be the same is left.
-"""
+"""RPC, SDK and terminal behind one interface for tests, each with its own home, project, model and extension."""
 
 from __future__ import annotations
 
@@ -41,7 +36,7 @@ _OWN = frozenset({"id", "time", "started", "cwd", "parent", "call_id", "tool_id"
 
 
 class FrontEnd:
-    """``turns`` are the model's; ``close`` ends it, and then everything has been told and written."""
+    """``turns`` are the model's; after ``close`` everything has been sent and written."""
 
     name: ClassVar[str]
 
@@ -81,7 +76,7 @@ class FrontEnd:
 
     @property
     def requests(self) -> list[Any]:
-        """What the model was asked: with which tools and settings, and the conversation so far."""
+        """The model's requests: tools, settings and the conversation so far."""
         posts = [request.json for request in self.server.requests if request.method == "POST"]
         return [
             {
@@ -95,7 +90,7 @@ class FrontEnd:
 
     @property
     def told(self) -> list[dict[str, Any]]:
-        """What the extension heard, sessions and calls numbered in the order they came."""
+        """Events received by the extension, with sessions and calls numbered in order."""
         number, frames = _Numbers(), [frame for frame in frames_seen(self.watcher) if frame["type"] == "event"]
         return [
             {"session": number(frame.pop("session_id")), "call": number(frame.get("tool_id")), **_without_own(frame)}
@@ -284,7 +279,7 @@ FRONT_ENDS: tuple[type[FrontEnd], ...] = (Rpc, Sdk, Screen)
 
 
 class _Numbers:
-    """What differs from run to run, by the order in which it came."""
+    """Replaces values that differ between runs by their order of appearance."""
 
     def __init__(self) -> None:
         self._known: dict[str | None, int] = {}

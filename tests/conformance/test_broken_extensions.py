@@ -15,8 +15,8 @@ from tests.conformance.extension_kit import (
     install,
     meant_for,
     only_warns,
+    report_text,
     spotless,
-    told,
 )
 from tests.conformance.test_corpus import begins_with_the_cause
 from zot.devkit.conformance.checks import ALL
@@ -34,9 +34,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ConformanceRe
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_broken_extension_fails_exactly_the_checks_meant_for_it(
-    name: str, reports: dict[str, ConformanceReport]
-) -> None:
+def test_broken_extension_fails_exactly_its_expected_checks(name: str, reports: dict[str, ConformanceReport]) -> None:
     """ext-006, ext-007, ext-008, ext-033, ext-034, ext-036, ext-037, ext-055, ext-056, ext-061, ext-063, ext-079: the
     child's side of each."""
     report = reports[name]
@@ -45,17 +43,17 @@ def test_a_broken_extension_fails_exactly_the_checks_meant_for_it(
         "warn": {result.id for result in report.warnings} - {LATE},
     }
     kind, other = ("warn", "fail") if only_warns(SCRIPTS[name]) else ("fail", "warn")
-    assert found == {kind: meant_for(SCRIPTS[name]), other: set()}, told(report)
+    assert found == {kind: meant_for(SCRIPTS[name]), other: set()}, report_text(report)
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.script])
-def test_its_report_begins_with_the_cause(name: str, reports: dict[str, ConformanceReport]) -> None:
+def test_report_begins_with_the_cause(name: str, reports: dict[str, ConformanceReport]) -> None:
     begins_with_the_cause(CASES[name], reports[CASES[name].script])
 
 
 def test_the_sound_one_they_are_made_from_passes_everything(reports: dict[str, ConformanceReport]) -> None:
     report = reports["good"]
-    assert spotless(report), told(report)
+    assert spotless(report), report_text(report)
 
 
 def test_every_check_has_an_extension_that_breaks_it() -> None:

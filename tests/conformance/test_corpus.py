@@ -1,4 +1,4 @@
-"""Every broken extension of the table is told clearly: the cause first, under its rule, with the fix of that rule."""
+"""Every broken extension of the table is reported with the cause first, its rule and the fix."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.conformance.corpus import CASES, Case, make
-from tests.conformance.extension_kit import LATE, check_all, told
+from tests.conformance.extension_kit import LATE, check_all, report_text
 from zot.devkit.cli.ext_check import lines
 from zot.devkit.conformance.checks import ALL
 from zot.devkit.conformance.results import ConformanceReport
@@ -38,7 +38,7 @@ def begins_with_the_cause(case: Case, report: ConformanceReport) -> None:
     kind = "WARN" if case.warns else "FAIL"
     _, first, *rest = lines(report, 0)
     expected = f"  {kind} {case.rule}: {case.first.replace('{dir}', str(report.directory))}"
-    assert first.startswith(expected), f"{first}\n{told(report)}"
+    assert first.startswith(expected), f"{first}\n{report_text(report)}"
     assert report.passed is case.warns
     fix = next(check.fix for check in ALL if check.id == case.rule)
     assert f"       fix:  {fix}" in rest[:3]

@@ -32,7 +32,7 @@ def test_no_check_passes_before_the_work_is_done(task: Task, tmp_path: Path) -> 
 
 
 @EACH
-def test_each_check_passes_with_the_reference_solution_and_quickly(task: Task, tmp_path: Path) -> None:
+def test_check_passes_quickly_with_reference_solution(task: Task, tmp_path: Path) -> None:
     task.lay_out(tmp_path)
     solution = task.text.solution
     write_files(tmp_path, solution.files)
@@ -51,7 +51,7 @@ def test_there_are_enough_tasks_of_every_kind() -> None:
     assert len({task.prompt for task in EVERY}) == len(EVERY)
 
 
-def test_who_changes_the_test_instead_of_the_code_does_not_pass(tmp_path: Path) -> None:
+def test_evaluation_rejects_changed_tests(tmp_path: Path) -> None:
     for task in TASKS:
         if task.group == "fix" and task.text.kept:
             task.lay_out(tmp_path)
@@ -88,7 +88,7 @@ def test_the_runner_plays_reference_solutions_through_zot(tmp_path: Path) -> Non
     assert "3/3 tasks passed, 100%" in rows and "read 1/1" in rows
 
 
-def test_a_model_that_says_it_did_it_has_not(tmp_path: Path) -> None:
+def test_evaluation_rejects_a_claim_without_a_change(tmp_path: Path) -> None:
     with FakeModelServer([Say("I have set the timeout to 60 seconds.")]) as server:
         code, made, rows = evaluate(tmp_path, *serve(tmp_path, server), "--only", "longer-timeout")
     (one,) = made[0]["attempts"]
@@ -115,7 +115,7 @@ def test_a_model_that_never_ends_is_stopped(tmp_path: Path) -> None:
     assert time.monotonic() - started < 60
 
 
-def test_a_rate_says_how_far_it_can_be_trusted() -> None:
+def test_rate_includes_its_confidence_interval() -> None:
     low, high = Share(29, 48).interval
     assert (round(low, 2), round(high, 2)) == (0.46, 0.73)
     assert Share(0, 8).interval[0] == 0 and 0 < Share(0, 8).interval[1] < 0.4
@@ -138,12 +138,12 @@ def test_the_page_gets_the_table_and_keeps_its_text(tmp_path: Path) -> None:
     assert text.startswith("# Before") and text.endswith("After\n") and "old" not in text
 
 
-def test_what_is_kept_does_not_say_where_it_was_made(tmp_path: Path) -> None:
+def test_stored_results_contain_no_machine_details(tmp_path: Path) -> None:
     places = f"{results.ROOT}/docs and {Path.home()}/.pyenv/bin/python3"
     tries = [Attempt("edit/a", False, 3, 10.0, "end_turn", places, places)]
     path = results.keep(Results("m", "local/small", "grammar", "2026-01-01", "2 cores", "abc", tries), tmp_path)
     assert path.read_text().count("ZOT/docs and ~/.pyenv/bin/python3") == 2
 
 
-def test_the_page_of_the_documentation_shows_what_is_kept() -> None:
+def test_documentation_page_shows_stored_results() -> None:
     assert results.table(results.kept()) in results.PAGE.read_text("utf-8")

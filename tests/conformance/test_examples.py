@@ -1,4 +1,4 @@
-"""Each example as a real process: through a pipe for what it says, through ``zot`` for what it does there."""
+"""Each example as a real process: its frames through a pipe, its effect through ``zot``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Example:
         self.environment = {**os.environ, **toolchains.environment()}
 
     def play(self, *frames: Frame) -> list[Frame]:
-        """What it answers to these frames and goodbye. It must end well and say nothing else."""
+        """The answers to these frames and goodbye; it must exit cleanly without other output."""
         manifest = read_manifest(self.directory)
         ack = {"type": "hello_ack", "protocol_version": 1, "data_dir": str(self.directory), "cwd": "/"}
         lines = [json.dumps(frame, separators=(",", ":")) for frame in (ack, *frames, {"type": "shutdown"})]
@@ -128,7 +128,7 @@ def test_no_build_artefacts_are_kept() -> None:
 
 
 @of("hello")
-def test_hello_greets_by_itself_and_summons_through_the_model(example: Example) -> None:
+def test_hello_greets_directly_and_summons_through_the_model(example: Example) -> None:
     assert example.answer(command("hello", "Ada"))["display"] == "Hello, Ada!"
     summoned = example.answer(command("summon", "Ada Lovelace"))
     assert summoned["action"] == "prompt"
@@ -137,7 +137,7 @@ def test_hello_greets_by_itself_and_summons_through_the_model(example: Example) 
 
 
 @of("clock")
-def test_clock_knows_time_zones_and_says_when_it_does_not(example: Example) -> None:
+def test_clock_converts_time_zones_and_reports_unknown_ones(example: Example) -> None:
     assert "Asia/Tokyo" in text_of(example.answer(call("clock", {"zone": "Asia/Tokyo"})))
     assert "UTC" in example.answer(command("clock", "UTC"))["display"]
     wrong = example.answer(call("clock", {"zone": "Nowhere/Land"}))
@@ -191,7 +191,7 @@ HARMLESS = [
 
 
 @of("guard")
-def test_guard_refuses_what_destroys_and_lets_the_rest_through(example: Example) -> None:
+def test_guard_denies_destructive_commands_only(example: Example) -> None:
     asked = [
         ask("tool_call", id=str(place), tool_id="t", tool_name="bash", tool_args={"command": words})
         for place, words in enumerate([*DESTRUCTIVE, *HARMLESS])
@@ -234,7 +234,7 @@ def test_office_hours_decide_about_the_first_step(example: Example, hours: str, 
 
 
 @of("todo")
-def test_todo_keeps_what_is_added_at_the_same_moment(example: Example) -> None:
+def test_todo_concurrent_additions_are_all_stored(example: Example) -> None:
     example.play(*(command("todo", f"item {n}", id=str(n)) for n in range(40)))
     kept = example.answer(command("todo"))["open_panel"]["lines"]
     assert sorted(line[4:] for line in kept) == sorted(f"item {n}" for n in range(40))
@@ -278,7 +278,7 @@ def test_midnight_starts_nothing() -> None:
 # --- under zot
 
 
-def test_under_zot_the_guard_stops_a_command_and_the_redactor_a_key(zot: Zot, serve: Any) -> None:
+def test_zot_with_guard_and_redactor_blocks_command_and_key(zot: Zot, serve: Any) -> None:
     guard, redactor = Example("guard", zot.project), Example("redactor", zot.project)
     (zot.project / "witness").touch()
     server = serve(

@@ -1,9 +1,4 @@
-"""Wherever the kernel fails it, zot loses nothing it acknowledged, says so in words, hangs nowhere and leaves nothing.
-
-The real program, with a library between it and the C library that makes one call fail, or all from one on. `make test`
-tries those that once went wrong and a few of each kind; `make torture` goes through every kind of call about every
-place, from the first to the last.
-"""
+"""Failing system calls never lose acknowledged data, hang zot or leave files; `make torture` tries every call."""
 
 from __future__ import annotations
 
@@ -60,14 +55,14 @@ SLICE = [
 
 
 @pytest.mark.parametrize(("name", "plan"), SLICE, ids=lambda value: str(value))
-def test_a_failing_call_is_told_in_words_and_loses_nothing(name: str, plan: Plan, tmp_path: Path) -> None:
+def test_failing_system_call_is_reported_without_data_loss(name: str, plan: Plan, tmp_path: Path) -> None:
     stage, ended, wrong = perform(BY_NAME[name], tmp_path / "stage", plan)
     assert faults.met(stage.log), f"the fault was not met: {ended}"
     assert not wrong, f"{wrong}\n{ended}"
 
 
 def aimed(scratch: Path) -> Iterator[tuple[Scene, Plan]]:
-    """Plans for all scenes by their share, with some to spare for those that are not met."""
+    """Plans for all scenes by their share, with spares for faults that do not occur."""
     share = WANTED * 1.08 / sum(scene.share for scene in SCENES)
     for scene in SCENES:
         stage, ended, wrong = perform(scene, scratch / f"watched-{scene.name}")
@@ -77,7 +72,7 @@ def aimed(scratch: Path) -> Iterator[tuple[Scene, Plan]]:
 
 
 @pytest.mark.torture
-def test_every_kind_of_call_fails_somewhere(tmp_path: Path) -> None:
+def test_every_kind_of_call_is_tested(tmp_path: Path) -> None:
     counted: Counter[str] = Counter()
     by_scene: Counter[str] = Counter()
     failures: list[str] = []

@@ -1,4 +1,4 @@
-"""What the fuzzer found once is tried for ever, and a small slice of its cases with every run of the tests."""
+"""Regression cases found by the fuzzer, and a small random slice in every test run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOUND = list(kept())
 
 
 @pytest.mark.parametrize(("reader", "path"), FOUND, ids=[f"{reader.name}: {path.name}" for reader, path in FOUND])
-def test_what_was_found_once_holds(reader: Reader, path: Path) -> None:
+def test_fuzz_regressions_stay_fixed(reader: Reader, path: Path) -> None:
     for chance in range(20):
         assert trouble(reader, path.read_bytes(), str(chance)) == ""
 

@@ -1,6 +1,5 @@
-"""The official suite for clients of the Model Context Protocol, run against zot's own client in both eras.
-
-What it may fail is in ``mcp/expected-failures.yaml`` with a reason each, and nothing a revision requires is there.
+"""The official MCP client suite against zot's client in both protocol eras; ``mcp/expected-failures.yaml`` lists
+failures.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The whole program killed at any moment: what it left opens, files are whole, and nothing it started lives on."""
+"""The program killed at any point: files are whole, the session opens and no child process remains."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def one_run(root: Path, moment: float | None) -> tuple[bool, float, int]:
     return process.returncode >= 0, took, len(left_behind(root))
 
 
-def test_a_killed_program_leaves_what_opens_and_nobody_running(tmp_path: Path) -> None:
+def test_killed_program_leaves_readable_files_and_no_process(tmp_path: Path) -> None:
     tally = kill_many(tmp_path, SHORT)
     assert tally.ended < SHORT and tally.left <= 1  # the moment between two names
 

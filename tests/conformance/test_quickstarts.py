@@ -1,4 +1,4 @@
-"""The raw scripts with which people began under the reference, kept as they were published: they must simply work."""
+"""Published quick-start scripts of the reference run unchanged."""
 
 from __future__ import annotations
 

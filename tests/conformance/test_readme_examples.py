@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.extension_kit import check_all, spotless, told
+from tests.conformance.extension_kit import check_all, report_text, spotless
 
 SDKS = Path(__file__).parents[2] / "sdks"
 
@@ -58,4 +58,4 @@ def test_the_example_of_the_readme_passes(make, tmp_path: Path) -> None:
     program, *args = make(place)
     (place / "extension.json").write_text(json.dumps({"name": "hello", "exec": program, "args": args}))
     report = check_all({"hello": place}, tmp_path / "scratch")["hello"]
-    assert spotless(report), told(report)
+    assert spotless(report), report_text(report)

@@ -1,7 +1,4 @@
-"""A session whose writer's system calls fail at any moment: nothing is lost without a word, and what is left opens.
-
-The writers are forked, so that a fault costs a millisecond; ``test_faults`` does the same to the whole program.
-"""
+"""Sessions whose writer's system calls fail: every loss is reported and the file opens."""
 
 from __future__ import annotations
 
@@ -39,7 +36,7 @@ class Fault(NamedTuple):
 
 
 class Seam:
-    """Stands in for a function of ``os`` in a writer of its own."""
+    """Replaces a function of ``os`` in a forked writer."""
 
     def __init__(self, fault: Fault) -> None:
         self.hits = 0
@@ -59,7 +56,7 @@ class Seam:
 
 
 def write_with(store: SessionStore, path: Path | None, number: int, fault: Fault, pipe: int) -> None:
-    """Twelve records and an end; over the pipe goes what was said about them, and whether the fault was met."""
+    """Writes twelve records and an end; the pipe reports notices and whether the fault occurred."""
     told: list[tuple[str, bool]] = []
     real_write = os.write
     seam = Seam(fault)
@@ -103,7 +100,7 @@ def one_fault(store: SessionStore, path: Path | None, number: int, fault: Fault)
 
 
 def inject_many(store: SessionStore, faults: int) -> int:
-    """How many of the faults were met; those aimed beyond the last call are not counted."""
+    """The number of faults that occurred, without those beyond the last call."""
     chance = random.Random(20260102)
     met = number = 0
     path: Path | None = None

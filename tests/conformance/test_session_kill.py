@@ -92,7 +92,7 @@ def result(name: str) -> Message:
 
 
 def kill_after(pid: int, reading: int, moment: float, *, early: bool) -> list[str]:
-    """Kill it ``moment`` seconds after its first record, or after its start; returns what it acknowledged."""
+    """Kills it ``moment`` seconds after its first record or its start; returns the acknowledged records."""
     if not early:
         assert select.select([reading], [], [], 60)[0], "the writer wrote nothing"
     os.set_blocking(reading, False)
@@ -199,7 +199,7 @@ def test_nothing_acknowledged_is_lost_in_the_long_run(store: SessionStore) -> No
     assert tally.records > LONG and tally.idle < LONG / 3
 
 
-def test_a_second_process_is_told_and_the_first_goes_on(store: SessionStore) -> None:
+def test_second_process_on_a_session_is_reported_first_continues(store: SessionStore) -> None:
     session = store.create("p", "m")
     session.appended(user_message("first"))
 
@@ -218,7 +218,7 @@ def test_a_second_process_is_told_and_the_first_goes_on(store: SessionStore) -> 
     assert len(store.open(session.path).messages) == 2
 
 
-def test_the_lock_goes_with_the_process_that_held_it(store: SessionStore) -> None:
+def test_lock_ends_with_its_process(store: SessionStore) -> None:
     session = store.create("p", "m")
     session.appended(user_message("first"))
     session.close()
@@ -276,7 +276,7 @@ print(elapsed, peak, len(session.messages))
 """
 
 
-def test_a_session_of_100_mb_and_50_000_records_opens_within_its_budget(
+def test_session_of_100_mb_and_50_000_records_opens_in_time(
     store: SessionStore, record_property: Callable[[str, object], None]
 ) -> None:
     """The budget is 2 s on a quiet machine and four times the file in memory; tests run on busy ones."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests import toolchains
-from tests.conformance.extension_kit import LATE, check_all, spotless, told
+from tests.conformance.extension_kit import LATE, check_all, report_text, spotless
 from tests.unit.features.skills.example_files import write_examples
 from zot.devkit.conformance.results import ConformanceReport
 
@@ -58,24 +58,22 @@ def _write(directory: Path, name: str, program: str, *args: str) -> Path:
 
 @pytest.mark.parametrize("name", SKILL_EXAMPLES)
 def test_the_examples_of_the_skill_pass(name: str, reports: dict[str, ConformanceReport]) -> None:
-    """iface-313: what the skill teaches is sound."""
-    assert spotless(reports[name]), told(reports[name])
+    """iface-313: the examples of the skill pass the checks."""
+    assert spotless(reports[name]), report_text(reports[name])
 
 
 @pytest.mark.parametrize("name", SDK_STARTERS)
 def test_the_starter_of_each_sdk_passes(name: str, reports: dict[str, ConformanceReport]) -> None:
     """ext-029, ext-095, ext-111: the child's side of each."""
-    assert spotless(reports[name]), told(reports[name])
+    assert spotless(reports[name]), report_text(reports[name])
 
 
 @pytest.mark.parametrize("name", EVERYTHING)
-def test_every_verb_of_each_sdk_is_sound_and_its_deliberate_faults_are_found(
-    name: str, reports: dict[str, ConformanceReport]
-) -> None:
+def test_sdk_verbs_pass_and_deliberate_faults_are_found(name: str, reports: dict[str, ConformanceReport]) -> None:
     """ext-147: it has a command that shows nothing, a tool that waits to be cancelled and an empty note."""
-    assert {result.id for result in reports[name].failures} == {"commands-payload", "tools-answered"}, told(
+    assert {result.id for result in reports[name].failures} == {"commands-payload", "tools-answered"}, report_text(
         reports[name]
     )
-    assert {result.id for result in reports[name].warnings} - {LATE} == {"notes-level"}, told(reports[name])
+    assert {result.id for result in reports[name].warnings} - {LATE} == {"notes-level"}, report_text(reports[name])
     skipped = {result.id for result in reports[name].results if result.status == "skip"}
     assert skipped <= {"exec-script"}  # a compiled one has none

@@ -1,6 +1,5 @@
-"""What users write is typed: their programs and a starter's copy of the SDK pass mypy and pyright at their strictest.
-
-The programs are in ``typed_users``; they are checked where nothing of this repository's own settings holds.
+"""User programs and a starter's copy of the SDK pass mypy and pyright in strict mode; the programs are in
+``typed_users``.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("where", [".", "starter"])
-def test_mypy_strict_has_nothing_to_say(programs: Path, where: str) -> None:
+def test_mypy_strict_reports_nothing(programs: Path, where: str) -> None:
     files = ["main.py", "zot_ext"] if where == "starter" else sorted(path.name for path in USERS.glob("*.py"))
     mypy = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--cache-dir", str(programs / ".mypy")]
     ran = subprocess.run([*mypy, *files], cwd=programs / where, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-def test_pyright_strict_has_nothing_to_say(programs: Path) -> None:
+def test_pyright_strict_reports_nothing(programs: Path) -> None:
     settings = {"typeCheckingMode": "strict", "pythonVersion": "3.11", "include": [str(programs)]}
     (programs / "pyrightconfig.json").write_text(json.dumps(settings))
     command = [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable, "-p", str(programs)]

@@ -1,8 +1,5 @@
-"""Every verb of a conversation, and that RPC, SDK and terminal agree on it.
-
-The verbs are what ``Conversation`` has; a new one without a row in ``VERBS`` fails. What two front ends offer is done
-through each of them for real, and what it changed is compared: what the model is asked, what a command started by a
-tool sees, what an extension is told, what is in the session files.
+"""Every method of ``Conversation`` has the same effect through RPC, SDK and terminal; a new one needs a row in
+``VERBS``.
 """
 
 from __future__ import annotations
@@ -178,7 +175,7 @@ def test_every_verb_of_a_feature_exists(target: str) -> None:
     assert callable(attrgetter(name)(import_module(module)))
 
 
-def test_the_table_names_what_there_is_and_leaves_nothing_out() -> None:
+def test_verb_table_is_complete() -> None:
     commands = {str(command.__struct_config__.tag) for command in get_args(wire.AnyCommand)}
     assert {verb.rpc for verb in ALL_VERBS if isinstance(verb.rpc, str)} | RPC_ALONE == commands
     methods = {name for name in dir(Runtime) if not name.startswith("_")}
@@ -188,7 +185,7 @@ def test_the_table_names_what_there_is_and_leaves_nothing_out() -> None:
     assert slash | TERMINAL_ALONE == {command.name for command in COMMANDS}
 
 
-def test_what_two_front_ends_offer_is_done_through_each_of_them() -> None:
+def test_shared_operation_works_through_each_front_end() -> None:
     rows = {**VERBS, **{re.split(r"[.:]", target)[-1]: verb for target, verb in FEATURE_VERBS.items()}}
     shared = {name for name, verb in rows.items() if sum(isinstance(place, str) for place in verb) > 1}
     looked_at = {"snapshot", "busy", "model", "messages", "total_usage", "provider_models", "conversation_state"}
@@ -203,7 +200,7 @@ def test_what_two_front_ends_offer_is_done_through_each_of_them() -> None:
 
 
 def look(number: int) -> list[Turn]:
-    """A turn whose command says what it was told, and the answer to it."""
+    """A turn whose command prints its environment, and its answer."""
     return [CallTools([("bash", {"command": ENVIRONMENT})]), Say(f"answer {number}")]
 
 
@@ -264,7 +261,7 @@ def run_extension_command(front_end: Any) -> None:
 
 
 class Scenario(NamedTuple):
-    """``told``: the last thing a command was told in its environment."""
+    """``told``: the last environment of a command."""
 
     run: Callable[[Any], None]
     turns: list[Turn]
@@ -298,7 +295,7 @@ def did(scenario: Scenario, root: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("verb", SCENARIOS)
-def test_it_changes_the_same_through_each_of_them(verb: str, tmp_path: Path) -> None:
+def test_operation_has_same_effect_in_each_front_end(verb: str, tmp_path: Path) -> None:
     (first, expected), *others = did(SCENARIOS[verb], tmp_path)
     assert expected["requests"] and expected["extension"] and expected["sessions"]
     assert SCENARIOS[verb].told in str(expected["requests"][-1])
@@ -310,7 +307,7 @@ def test_it_changes_the_same_through_each_of_them(verb: str, tmp_path: Path) -> 
 @pytest.mark.parametrize("kept", [True, False], ids=["kept", "not kept"])
 @pytest.mark.parametrize("kind", FRONT_ENDS, ids=lambda kind: kind.name)
 def test_clearing_ends_one_session_and_starts_the_next(kind: type[FrontEnd], kept: bool, tmp_path: Path) -> None:
-    """Extensions are told, with the ids that commands and session files have, also where nothing is kept."""
+    """Extensions receive the ids used by commands and session files, even without a session file."""
     front_end = kind(tmp_path / kind.name, [Say("answer 1"), Say("answer 2")], keeps_session=kept)
     try:
         clear(front_end)
@@ -338,8 +335,8 @@ def plain(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai-responses"])
-def test_what_is_looked_at_is_the_same(provider: str, tmp_path: Path) -> None:
-    """The models of ``openai-responses`` are OpenAI's, whoever asks."""
+def test_query_returns_same_result_in_each_front_end(provider: str, tmp_path: Path) -> None:
+    """The models of ``openai-responses`` are OpenAI's in each front end."""
     rpc, sdk = (kind(tmp_path / kind.name, [Say("answer 1")], provider) for kind in (Rpc, Sdk))
     assert isinstance(rpc, Rpc) and isinstance(sdk, Sdk)
     try:

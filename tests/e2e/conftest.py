@@ -1,4 +1,4 @@
-"""The real program as a child process, in a home and a project of its own."""
+"""Fixtures: the real program as a child process with its own home and project."""
 
 from __future__ import annotations
 

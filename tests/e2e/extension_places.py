@@ -1,4 +1,4 @@
-"""Extensions where ``zot ext`` finds them, and what it says of them: shared by the tests of its verbs."""
+"""Helpers for tests of ``zot ext``: extensions in the places it searches, and its output."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def in_project(zot: Zot, folder: str, /, **fields: Any) -> Path:
 
 
 def left(zot: Zot) -> list[str]:
-    """What lies in the user's extensions."""
+    """Entries of the user's extensions directory."""
     place = zot.home / "zot" / "extensions"
     return sorted(os.listdir(place)) if place.exists() else []
 
@@ -58,7 +58,7 @@ def untrusted(zot: Zot) -> list[str]:
 
 
 def on_a_terminal(zot: Zot, *words: str, stream: str = "stdout") -> str:
-    """What the program writes to a stream that is a terminal."""
+    """Output of the program to a stream that is a terminal."""
     primary, secondary = pty.openpty()
     try:
         done = subprocess.Popen(zot.argv(words), cwd=zot.project, env=zot.env(), **{stream: secondary})

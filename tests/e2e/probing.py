@@ -1,4 +1,4 @@
-"""An extension that tries things and writes down what came of it, for tests of what it may do."""
+"""An extension that attempts actions and records the results, for permission tests."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def prober(directory: Path, tries: dict[str, str], /, intercept: tuple[str, ...]
 
 
 def told(zot: Zot) -> dict[str, dict[str, str]]:
-    """What the last start found out; it is wiped away."""
+    """Results of the last start; they are removed."""
     (path,) = (zot.home / "zot" / "data").glob("*/*/told.json")
     found = json.loads(path.read_text())
     path.unlink()

@@ -1,4 +1,4 @@
-"""``--approve outside``: what a jailed call wanted is put to whoever may decide, and stays refused everywhere else."""
+"""``--approve outside``: an allowed user or client decides about outside paths; otherwise they are denied."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def bash(command: str) -> CallTools:
 
 
 def results(server: FakeModelServer) -> str:
-    """All that the model was told by tools."""
+    """All tool results sent to the model."""
     return json.dumps([message for message in server.requests[-1].json["messages"] if message["role"] == "user"])
 
 
@@ -85,7 +85,7 @@ asyncio.run(main())
 
 
 def decided(zot: Zot, answer: str, *calls: tuple[str, dict[str, Any]]) -> tuple[list[str], list[str]]:
-    """What was asked, and what the model was told, by a program that always gives this answer."""
+    """The questions and tool results, with a program that always gives this answer."""
     turns = [{"tool_calls": [{"name": name, "args": args}]} for name, args in calls]
     argv = [sys.executable, "-c", PROGRAM, answer, json.dumps({"turns": [*turns, {"text": "done"}]})]
     done = subprocess.run(argv, cwd=zot.project, env=zot.env(), capture_output=True, text=True, timeout=60)
@@ -101,8 +101,8 @@ def test_once_is_for_one_call(zot: Zot, out: Path, level: str) -> None:
     assert all(SECRET in text and "[the user allowed this call to read" in text for text in said)
 
 
-def test_for_the_session_it_is_asked_once(zot: Zot, out: Path, level: str) -> None:
-    """The file tools and the commands share what was allowed; what lies beside it was not."""
+def test_session_answer_is_asked_once(zot: Zot, out: Path, level: str) -> None:
+    """File tools and commands share the answer; neighbouring paths are not covered."""
     (out / "other").write_text(SECRET)
     calls = [
         ("bash", {"command": f"cat {out}/file"}),
@@ -122,7 +122,7 @@ def test_never_stops_the_asking(zot: Zot, out: Path, level: str) -> None:
     assert "The user was asked and refused" in said[0] and "does not want to be asked" in said[1]
 
 
-def test_what_is_written_is_exactly_what_was_shown(zot: Zot, out: Path, level: str) -> None:
+def test_written_file_equals_the_preview(zot: Zot, out: Path, level: str) -> None:
     calls = [
         ("bash", {"command": f"echo changed >{out}/file"}),
         ("bash", {"command": f"echo made >{out}/new"}),
@@ -150,7 +150,7 @@ def test_a_call_that_fails_all_the_same_leaves_nothing(zot: Zot, out: Path, leve
     assert len(asked) == 1 and [path.name for path in out.iterdir()] == ["file"]
 
 
-def test_what_is_protected_is_never_asked_about(zot: Zot, out: Path) -> None:
+def test_protected_path_is_denied_without_a_question(zot: Zot, out: Path) -> None:
     subprocess.run(["git", "init", "-q", zot.project], check=True)
     hook, home = zot.project / ".git" / "hooks" / "pre-commit", zot.home
     (home / "zot").mkdir(exist_ok=True)
@@ -187,7 +187,7 @@ def test_the_network_is_all_or_nothing(zot: Zot) -> None:
 
 
 @pytest.mark.parametrize("mode", ["-p", "--json", "--stream"])
-def test_without_a_person_it_stays_refused_and_is_told(zot: Zot, serve: Any, out: Path, mode: str) -> None:
+def test_outside_path_without_a_user_is_denied_and_reported(zot: Zot, serve: Any, out: Path, mode: str) -> None:
     server = serve([bash(f"cat {out}/file"), bash(f"cat {out}/file"), Say("done")])
     ran = zot(mode, "--approve", "outside", "go")
     assert ran.code == 0, ran.err
@@ -195,8 +195,8 @@ def test_without_a_person_it_stays_refused_and_is_told(zot: Zot, serve: Any, out
     assert SECRET not in results(server) and results(server).count("There is no user to ask") == 2
 
 
-def test_a_setting_asks_nobody_in_a_run_without_a_person(zot: Zot, serve: Any, out: Path, rpc: Any) -> None:
-    """The setting is for the keyboard: a client that announces approvals is not asked by it."""
+def test_approve_setting_without_a_user_does_not_ask(zot: Zot, serve: Any, out: Path, rpc: Any) -> None:
+    """The setting applies to the terminal only: a client that announces approvals is not asked."""
     (zot.home / "zot").mkdir()
     (zot.home / "zot" / "config.json").write_text('{"approve": "outside", "jail_by_default": true}')
     server = serve([bash(f"cat {out}/file"), Say("done")])
@@ -207,7 +207,7 @@ def test_a_setting_asks_nobody_in_a_run_without_a_person(zot: Zot, serve: Any, o
     assert SECRET not in results(server)
 
 
-def test_another_word_is_a_mistake(zot: Zot) -> None:
+def test_unknown_approve_value_is_an_error(zot: Zot) -> None:
     ran = zot("-p", "--approve", "everything", "go")
     assert ran.code == 1 and 'zot: --approve "everything": expected outside' in ran.err
 
@@ -215,7 +215,7 @@ def test_another_word_is_a_mistake(zot: Zot) -> None:
 # --- a client of `zot rpc`
 
 
-def test_a_client_decides_if_whoever_started_zot_said_so(zot: Zot, serve: Any, out: Path, rpc: Any) -> None:
+def test_rpc_client_decides_if_launcher_allowed_it(zot: Zot, serve: Any, out: Path, rpc: Any) -> None:
     server = serve([bash(f"cat {out}/file"), bash(f"cat {out}/file"), bash(f"echo x >{out}/new"), Say("done")])
     client = rpc("--approve", "outside")
     client.ask("hello", capabilities=["approvals"])
@@ -235,7 +235,7 @@ def test_a_client_decides_if_whoever_started_zot_said_so(zot: Zot, serve: Any, o
 
 
 @pytest.mark.parametrize("flags", [("--jail",), ("--jail", "--no-yolo")])
-def test_a_client_without_the_launchers_say_cannot_widen(
+def test_rpc_client_without_launcher_consent_cannot_widen_jail(
     zot: Zot, serve: Any, out: Path, rpc: Any, flags: tuple[str, ...]
 ) -> None:
     server = serve([bash(f"cat {out}/file"), Say("done")])
@@ -281,7 +281,7 @@ def test_json_begins_with_the_jail(zot: Zot, serve: Any, out: Path) -> None:
     assert "jail" not in zot("--json", "go").types
 
 
-def test_the_model_knows_that_it_is_jailed(zot: Zot, serve: Any) -> None:
+def test_model_prompt_mentions_the_jail(zot: Zot, serve: Any) -> None:
     server = serve([Say("done"), Say("done"), Say("done")])
     zot("-p", "--jail", "go")
     zot("-p", "--jail=net", "go")
@@ -293,7 +293,7 @@ def test_the_model_knows_that_it_is_jailed(zot: Zot, serve: Any) -> None:
 
 
 def test_nothing_inside_needs_a_question(zot: Zot, serve: Any) -> None:
-    """The user's own mode asks about everything; jailed, with what is outside asked about, nothing inside is."""
+    """The user's mode asks about every call; jailed with ``--approve outside``, calls inside need no approval."""
     (zot.home / "zot").mkdir()
     (zot.home / "zot" / "config.json").write_text('{"permission_mode": "ask"}')
     serve([bash("echo x >made"), CallTools([("write", {"path": "written", "content": "x"})]), Say("done")])

@@ -1,4 +1,4 @@
-"""The quick rows of the table of attacks, each in a process of its own; ``make attack`` runs all of them."""
+"""The quick rows of the attack table, each in its own process; ``make attack`` runs all of them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ ROWS = every_row()
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.quick], ids=name_of)
-def test_it_is_refused(row: Attack) -> None:
+def test_attack_is_denied(row: Attack) -> None:
     assert run_row(row).happened == ""
 
 
-def test_every_row_has_a_name_of_its_own() -> None:
+def test_attack_rows_have_unique_names() -> None:
     names = [name_of(row) for row in ROWS]
     assert len(names) == len(set(names))
 
@@ -26,7 +26,7 @@ def test_the_page_of_the_documentation_names_every_row() -> None:
 
 
 def test_a_row_that_raises_hangs_or_dies_counts_as_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table whose rows cannot fail would say nothing."""
+    """The table must be able to fail."""
     gone = Attack("nowhere", "a row that is not in the table", "refused", lambda scratch: "")
     assert run_row(gone).happened
     assert "did not end" in run_row(ROWS[0], limit_s=0.01).happened

@@ -64,9 +64,7 @@ def test_a_key_from_standard_input_is_tried_and_stored_privately(auth: Zot, serv
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_refused_key_is_told_in_the_providers_words_and_not_stored(
-    auth: Zot, server: FakeKeyServer, status: int
-) -> None:
+def test_rejected_key_shows_provider_message_and_is_not_stored(auth: Zot, server: FakeKeyServer, status: int) -> None:
     """engine-128: probe 401 and 403 reject; nothing is stored."""
     server.refusal = status
     ran = auth("auth", "login", "openai", "--key-stdin", stdin="sk-bad-0123456789")
@@ -79,13 +77,13 @@ def test_a_refused_key_is_told_in_the_providers_words_and_not_stored(
 
 
 @pytest.mark.parametrize("key", ["", "two words", "\x1b[31m"])
-def test_what_is_no_key_asks_nobody(auth: Zot, server: FakeKeyServer, key: str) -> None:
+def test_malformed_key_is_rejected_without_a_request(auth: Zot, server: FakeKeyServer, key: str) -> None:
     ran = auth("auth", "login", "openai", "--key-stdin", stdin=key)
     assert ran.code == 1 and "no credential was saved" in ran.err
     assert server.keys == [] and content(auth) == {}
 
 
-def test_list_says_what_a_run_would_use_and_never_the_secret(auth: Zot) -> None:
+def test_auth_list_shows_active_credential_without_the_secret(auth: Zot) -> None:
     login(auth, "anthropic")
     login(auth, "anthropic", "--account", "work", key=OTHER)
     auth.environment = {"OPENAI_API_KEY": "sk-env-0123456789"}
@@ -120,7 +118,7 @@ def test_list_shows_when_a_login_ends(auth: Zot) -> None:
     assert "2020-01-01T00:00:00Z (expired)" in auth("auth", "list").out
 
 
-def test_nothing_at_all_says_how_to_begin(auth: Zot) -> None:
+def test_auth_list_without_credentials_explains_login(auth: Zot) -> None:
     ran = auth("auth")
     assert (ran.code, ran.out) == (0, "") and "zot auth login PROVIDER" in ran.err
     assert listed(auth) == []
@@ -137,7 +135,7 @@ def test_no_other_programs_credential_file_is_read(auth: Zot) -> None:
     assert ran.code == 1 and "KIMI_API_KEY" in ran.err and "theirs" not in ran.err
 
 
-def test_accounts_are_switched_and_what_is_in_use_is_sent(auth: Zot, server: FakeKeyServer) -> None:
+def test_switched_account_is_used_for_requests(auth: Zot, server: FakeKeyServer) -> None:
     login(auth, "anthropic", "--account", "home")
     login(auth, "anthropic", "--account", "work", key=OTHER)
     assert auth("auth", "test", "anthropic").out == "Anthropic accepts the credential from auth.json (work)\n"
@@ -149,7 +147,7 @@ def test_accounts_are_switched_and_what_is_in_use_is_sent(auth: Zot, server: Fak
     assert ran.code == 1 and "did you mean home" in ran.err
 
 
-def test_the_environment_comes_first_and_that_is_said(auth: Zot) -> None:
+def test_environment_key_takes_precedence_and_is_reported(auth: Zot) -> None:
     auth.environment = {"ANTHROPIC_API_KEY": OTHER}
     ran = auth("auth", "login", "anthropic", "--key-stdin", stdin=GOOD)
     assert "ANTHROPIC_API_KEY is set in the environment and takes precedence" in ran.err
@@ -181,7 +179,7 @@ def test_logging_out_of_all_leaves_nothing(auth: Zot) -> None:
     assert auth("auth", "logout", "all").out == "no login stored\n"
 
 
-def test_a_provider_that_is_gone_from_models_json_can_still_be_logged_out_of(auth: Zot) -> None:
+def test_provider_missing_from_models_json_can_be_logged_out(auth: Zot) -> None:
     login(auth, "mine")
     (auth.home / "zot" / "models.json").unlink()
     assert [row["provider"] for row in listed(auth)] == ["mine"]
@@ -211,12 +209,12 @@ def test_a_mistyped_provider_is_answered_with_the_nearest(auth: Zot, verb: str) 
         (("login", "openai", "--timeout", "soon"), "expected seconds"),
     ],
 )
-def test_what_cannot_work_is_one_line(auth: Zot, typed: tuple[str, ...], said: str) -> None:
+def test_auth_error_is_one_line(auth: Zot, typed: tuple[str, ...], said: str) -> None:
     ran = auth("auth", *typed, stdin=GOOD if "--key-stdin" in typed else None)
     assert ran.code in (1, 2) and said in ran.err and ran.err.count("\n") == 1, ran
 
 
-def test_test_asks_the_provider_and_its_exit_code_says_what_came_back(auth: Zot, server: FakeKeyServer) -> None:
+def test_auth_test_probes_provider_and_sets_exit_code(auth: Zot, server: FakeKeyServer) -> None:
     assert auth("auth", "test", "openai").code == 1
     login(auth, "openai")
     assert auth("auth", "test", "OpenAI").code == 0
@@ -229,7 +227,7 @@ def test_test_asks_the_provider_and_its_exit_code_says_what_came_back(auth: Zot,
     )
 
 
-def test_a_broken_file_is_one_line_and_stays_as_it_is(auth: Zot) -> None:
+def test_broken_file_is_one_line_and_unchanged(auth: Zot) -> None:
     path = auth.home / "zot" / "auth.json"
     path.write_text('{"openai": {"api_key": "s3cret"')
     for typed in (("list",), ("login", "openai", "--key-stdin"), ("logout", "all"), ("test", "openai")):
@@ -238,7 +236,7 @@ def test_a_broken_file_is_one_line_and_stays_as_it_is(auth: Zot) -> None:
     assert path.read_text() == '{"openai": {"api_key": "s3cret"'
 
 
-def test_the_keyring_keeps_the_secret_when_the_setting_says_so(auth: Zot, server: FakeKeyServer) -> None:
+def test_keyring_setting_stores_secret_in_keyring(auth: Zot, server: FakeKeyServer) -> None:
     ring = auth.home / "ring"
     (auth.home / "zot" / "config.json").write_text('{"credential_store": "keyring"}')
     auth.environment = file_keyring.environment(ring)
@@ -270,7 +268,7 @@ def in_terminal(zot: Zot, *args: str) -> FakeTerminal:
     return PatientTerminal(zot.argv(["auth", *args]), cwd=zot.project, env=zot.env(), columns=140)
 
 
-def test_a_key_pasted_in_the_terminal_is_not_shown_and_can_be_mended(auth: Zot) -> None:
+def test_key_pasted_in_terminal_is_hidden_and_editable(auth: Zot) -> None:
     auth.environment = {"ZOT_NO_BROWSER": "1"}
     with in_terminal(auth, "login", "mine") as terminal:
         terminal.wait_for("Paste the key for mine here")
@@ -294,7 +292,7 @@ def test_leaving_stores_nothing(auth: Zot, key: str, code: int) -> None:
 
 
 def opener(zot: Zot) -> Path:
-    """A browser that only writes down what it was asked to open, and what it was given."""
+    """A browser that only records the URL and environment it was started with."""
     told = zot.home / "opened"
     os.mkfifo(told)
     folder = zot.home / "bin"
@@ -325,7 +323,7 @@ def test_a_browser_that_never_comes_ends_with_a_sentence(auth: Zot) -> None:
     assert ran.err.endswith("zot: login timed out after 1 s; no credential was saved\n")
 
 
-def test_the_terminal_is_as_it_was_after_a_kill(auth: Zot) -> None:
+def test_terminal_is_restored_after_a_kill(auth: Zot) -> None:
     auth.environment = {"ZOT_NO_BROWSER": "1"}
     script = f"{' '.join(auth.argv(['auth', 'login', 'mine']))}; echo over; stty -a"
     with PatientTerminal(["/bin/sh", "-c", script], cwd=auth.project, env=auth.env(), columns=140) as terminal:

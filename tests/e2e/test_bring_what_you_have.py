@@ -1,4 +1,4 @@
-"""The guide "Bring what you have", typed line by line: servers, three hooks and a plugin become a working zot."""
+"""The guide "Bring what you have", line by line: servers, three hooks and a plugin work in zot."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def hook(text: str) -> dict[str, Any]:
 
 
 def arrange(zot: Zot) -> None:
-    """What somebody has who comes from elsewhere."""
+    """Existing configuration of a user of another agent."""
     (zot.project / ".mcp.json").write_text(json.dumps({"mcpServers": {"notes": command()}}))
     events = {
         "PreToolUse": [{"matcher": "Bash", **hook("grep -q 'rm -rf' && { echo not here >&2; exit 2; }; exit 0")}],

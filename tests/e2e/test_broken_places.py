@@ -1,4 +1,4 @@
-"""A home or a working directory that is not one: every mode and verb says so in one line."""
+"""An invalid home or working directory is a one-line error in every mode and verb."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def test_a_home_that_cannot_be_entered_is_one_line_in_every_verb(tmp_path: Path)
     assert files.home_of_somebody_else(tmp_path) == ""
 
 
-def test_a_working_directory_that_is_gone_is_one_line_in_every_verb(tmp_path: Path) -> None:
+def test_deleted_working_directory_is_one_line_in_every_verb(tmp_path: Path) -> None:
     assert files.working_directory_is_gone(tmp_path) == ""

@@ -77,8 +77,8 @@ class Canaries:
         (self.home / name).write_text(json.dumps(value))
         (self.home / name).chmod(0o600)
 
-    def told(self) -> str:
-        """Everything that was said, and every file that was written."""
+    def all_output(self) -> str:
+        """All output and every written file."""
         written = [
             path
             for root in (self.home, self.zot.project)
@@ -88,12 +88,12 @@ class Canaries:
         return self.heard + "".join(path.read_bytes().decode("utf-8", "replace") for path in written)
 
     def leaked(self) -> list[str]:
-        told = self.told()
+        told = self.all_output()
         return [name for name, secret in self.secret.items() if secret in told or secret[12:] in told]
 
 
 def echo(request: SeenRequest) -> Refuse:
-    """A provider that says what it was sent."""
+    """A provider that repeats the request."""
     return Refuse(401, {"error": {"message": f"refused: {json.dumps(request.headers)} {request.path}"}})
 
 
@@ -123,7 +123,7 @@ def exported(canaries: Canaries) -> None:
 
 
 @pytest.mark.parametrize("provider", ["alpha", "beta", "gamma", "delta", "epsilon"])
-def test_a_run_that_is_refused_tells_no_secret(canaries: Canaries, server: FakeModelServer, provider: str) -> None:
+def test_failed_run_prints_no_secret(canaries: Canaries, server: FakeModelServer, provider: str) -> None:
     """iface-278: keys, tokens, headers, passwords in addresses and what a key command prints appear in no answer,
     error, session, recording, trace, export, child environment or argv."""
     zot = canaries.zot
@@ -135,7 +135,7 @@ def test_a_run_that_is_refused_tells_no_secret(canaries: Canaries, server: FakeM
     if provider != "epsilon":  # nobody can be reached there
         used = {"alpha": "env", "beta": "store", "gamma": "command", "delta": "access"}[provider]
         assert any(canaries.secret[used] in str(request.headers) for request in server.requests), "it was used"
-        assert "HOME=" in canaries.told(), "the command ran, and what it printed was kept"
+        assert "HOME=" in canaries.all_output(), "the command ran, and what it printed was kept"
     exported(canaries)
     for verb in (("auth",), ("auth", "list", "--json"), ("auth", "test", provider), ("doctor",), ("--list-models",)):
         ran = zot(*verb)
@@ -143,14 +143,14 @@ def test_a_run_that_is_refused_tells_no_secret(canaries: Canaries, server: FakeM
     assert canaries.leaked() == []
 
 
-def test_json_tells_no_secret(canaries: Canaries) -> None:
+def test_json_output_contains_no_secret(canaries: Canaries) -> None:
     ran = canaries.zot("--json", "look", *flags("alpha"))
     assert "tool_result" in ran.types
     canaries.heard += ran.out + ran.err
     assert "HOME=" in canaries.heard and canaries.leaked() == []
 
 
-def test_rpc_tells_no_secret(canaries: Canaries) -> None:
+def test_rpc_output_contains_no_secret(canaries: Canaries) -> None:
     zot = canaries.zot
     client = FakeRpcClient(zot.argv(["rpc", *flags("alpha")]), zot.env(), zot.project)
     client.prompt("look")
@@ -182,7 +182,7 @@ def test_the_terminal_shows_no_secret(canaries: Canaries) -> None:
     assert canaries.leaked() == []
 
 
-def test_there_are_twelve_of_them(canaries: Canaries) -> None:
+def test_canary_list_has_twelve_secrets(canaries: Canaries) -> None:
     """Each is where it should be, so that not finding one elsewhere means something."""
     places = "".join((canaries.home / name).read_text() for name in OURS) + str(canaries.zot.environment)
     places += (canaries.zot.home / "vault").read_text()

@@ -1,4 +1,4 @@
-"""Providers whose address is made of variables, through the real program: what they send, with which key."""
+"""Providers whose URL contains variables: requests and keys of the real program."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run(zot: Zot, *args: str) -> Any:
         ("azure-responses", {"AZURE_OPENAI_API_KEY": "az-key"}, "api-key", "az-key"),
     ],
 )
-def test_each_key_goes_where_its_provider_reads_it(
+def test_key_is_sent_in_the_providers_header(
     zot: Zot, serve: Any, provider: str, environment: dict[str, str], header: str, value: str
 ) -> None:
     server = serve([Say("hi there")])
@@ -95,7 +95,7 @@ UNKNOWN = Refuse(401, {"error": {"code": 401, "message": "invalid credentials", 
         ("bedrock", ("ASIAFIRSTFIRSTFIRST0:one:a", "ASIASECONDSECOND0000:two:b"), EXPIRED),
     ],
 )
-def test_a_key_of_an_hour_is_asked_for_again_once_after_it_was_refused(
+def test_expired_key_is_fetched_again_once_after_rejection(
     zot: Zot, serve: Any, provider: str, keys: tuple[str, str], refusal: Refuse
 ) -> None:
     """The program prints another key each time it runs; a third one would be refused like the second."""

@@ -1,4 +1,4 @@
-"""The garbage collector rests while zot starts, and is awake in every mode that goes on for a while."""
+"""The garbage collector is disabled during start-up and enabled in every long-running mode."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.fakes.terminal import FakeTerminal
 
 
 @pytest.mark.parametrize("flags", [("-p",), ("--json",), ("--stream",)])
-def test_it_is_awake_when_a_run_begins(zot: Zot, serve: Any, tmp_path: Path, flags: tuple[str, ...]) -> None:
+def test_collector_is_enabled_when_a_run_begins(zot: Zot, serve: Any, tmp_path: Path, flags: tuple[str, ...]) -> None:
     serve([Say("hi")])
     told = tmp_path / "told"
     argv = [sys.executable, "-c", _program(told), *flags, "hello", *zot.endpoint(True)]
@@ -25,7 +25,7 @@ def test_it_is_awake_when_a_run_begins(zot: Zot, serve: Any, tmp_path: Path, fla
     assert told.read_text() == "True True"
 
 
-def test_it_is_awake_in_rpc(zot: Zot, serve: Any, tmp_path: Path) -> None:
+def test_collector_is_enabled_in_rpc(zot: Zot, serve: Any, tmp_path: Path) -> None:
     serve([Say("hi")])
     told = tmp_path / "told"
     argv = [sys.executable, "-c", _program(told), "rpc", *zot.endpoint(True)]
@@ -35,7 +35,7 @@ def test_it_is_awake_in_rpc(zot: Zot, serve: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
-def test_it_is_awake_in_the_terminal(zot: Zot, serve: Any, tmp_path: Path, term: str) -> None:
+def test_collector_is_enabled_in_the_terminal(zot: Zot, serve: Any, tmp_path: Path, term: str) -> None:
     serve([Say("an answer")])
     told = tmp_path / "told"
     argv = [sys.executable, "-c", _program(told), "hello", *zot.endpoint(True)]

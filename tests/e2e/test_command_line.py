@@ -27,7 +27,7 @@ def tool_names(server) -> list[str]:
 
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])
-def test_help_goes_to_stdout_names_extensions_and_exits_0(zot: Zot, flag: str) -> None:
+def test_help_is_on_stdout_names_extensions_and_exits_0(zot: Zot, flag: str) -> None:
     """iface-001, iface-012, iface-280, iface-312: both spellings of help print to stdout, name `zot ext install` and
     `--ext PATH`, and exit 0.
     """
@@ -70,14 +70,14 @@ def test_an_unknown_flag_is_named_in_the_last_line(zot: Zot) -> None:
     assert "--frobnicate" in last_line(ran.err) and "--help" in ran.err and ran.err.count("\n") == 1
 
 
-def test_a_flag_without_its_value_says_so(zot: Zot) -> None:
-    """iface-005: a flag at the end without its value says that one is needed."""
+def test_flag_without_its_value_is_an_error(zot: Zot) -> None:
+    """iface-005: a flag at the end without its value is an error."""
     ran = zot("-p", "x", "--model")
     assert ran.code == 1
     assert "--model needs a value" in ran.err
 
 
-def test_reasoning_levels_are_read_in_any_case_and_a_bad_one_lists_all_seven(zot: Zot, serve) -> None:
+def test_reasoning_level_ignores_case_and_bad_value_lists_all(zot: Zot, serve) -> None:
     """iface-006, iface-282: levels are accepted in any case; an unknown one exits 1 and lists all seven."""
     for level in ("HIGH", "xhigh", "max", "minimal", "off"):
         serve([Say("ok")])
@@ -132,8 +132,8 @@ def test_system_prompt_beats_system_md_which_beats_the_default(zot: Zot, serve) 
     assert "I AM FROM THE FLAG" in system_text(server) and "FROM THE FILE" not in system_text(server)
 
 
-def test_an_empty_system_prompt_removes_the_identity_and_keeps_agents_md(zot: Zot, serve) -> None:
-    """iface-285, engine-250: an empty `--system-prompt` removes the identity and keeps AGENTS.md."""
+def test_empty_system_prompt_removes_identity_keeps_agents_md(zot: Zot, serve) -> None:
+    """iface-285, engine-250: an empty `--system-prompt` removes the identity and preserves AGENTS.md."""
     (zot.project / "AGENTS.md").write_text("HOUSE RULES")
     server = serve([Say("ok")])
     zot("-p", "x", "--system-prompt", "")
@@ -142,7 +142,7 @@ def test_an_empty_system_prompt_removes_the_identity_and_keeps_agents_md(zot: Zo
 
 
 @pytest.mark.parametrize("flag", ["--no-context-files", "-nc"])
-def test_context_files_can_be_left_out(zot: Zot, serve, flag: str) -> None:
+def test_context_files_can_be_disabled(zot: Zot, serve, flag: str) -> None:
     """iface-286, engine-241: `--no-context-files` and its short form leave AGENTS.md out of the prompt."""
     (zot.project / "AGENTS.md").write_text("HOUSE RULES")
     server = serve([Say("ok")])
@@ -159,8 +159,8 @@ def test_flags_kept_for_users_of_the_reference_change_nothing(zot: Zot, serve, f
     assert server.requests[0].json == server.requests[1].json
 
 
-def test_an_unknown_provider_typed_by_hand_lists_the_providers(zot: Zot) -> None:
-    """iface-015: an unknown provider exits 1 and lists those there are."""
+def test_unknown_provider_flag_lists_the_providers(zot: Zot) -> None:
+    """iface-015: an unknown provider exits 1 and lists the known providers."""
     ran = zot("-p", "x", "--provider", "nope")
     assert ran.code == 1
     assert all(name in ran.err for name in ("nope", "anthropic", "openai", "kimi", "ollama"))
@@ -173,7 +173,7 @@ def test_ollama_without_a_model_asks_for_one(zot: Zot) -> None:
     assert "--model" in ran.err
 
 
-def test_a_relative_cwd_and_its_absolute_form_share_the_session_folder(zot: Zot, serve) -> None:
+def test_relative_and_absolute_cwd_share_session_folder(zot: Zot, serve) -> None:
     """iface-017: a relative `--cwd` and its absolute form share one session folder."""
     serve([Say("ok")], repeat=True)
     (zot.project / "sub").mkdir()
@@ -197,8 +197,8 @@ def test_no_tools_sends_an_empty_tool_list_even_with_skills(zot: Zot, serve) -> 
     assert tool_names(server) == []
 
 
-def test_tools_keeps_only_the_named_ones_and_refuses_unknown_names(zot: Zot, serve) -> None:
-    """iface-020: `--tools` offers only those it names; a name nobody has ends the run before it begins."""
+def test_tools_flag_offers_named_tools_and_rejects_unknown_ones(zot: Zot, serve) -> None:
+    """iface-020: `--tools` offers only the named tools; an unknown name ends the run before it begins."""
     server = serve([Say("ok")])
     ran = zot("-p", "x", "--tools", "read, bash,frob")
     assert ran.code == 2 and "frob" in ran.err and not server.requests
@@ -242,7 +242,7 @@ def test_a_missing_session_file_is_an_error_in_every_mode(zot: Zot, serve, mode:
     assert server.requests == []
 
 
-def test_a_missing_credential_names_the_variable_the_flag_and_login(zot: Zot) -> None:
+def test_missing_credential_error_names_variable_flag_and_login(zot: Zot) -> None:
     """iface-025, engine-111: the message names the variable, `--api-key` and `/login`, and stdout stays empty."""
     ran = zot("-p", "x")
     assert (ran.code, ran.out) == (1, "")
@@ -266,7 +266,7 @@ def test_a_model_of_models_json_is_listed_as_the_users(zot: Zot) -> None:
     assert "user" in row.split()
 
 
-def test_a_temperature_out_of_range_and_stats_without_print_are_errors(zot: Zot) -> None:
+def test_bad_temperature_and_stats_without_print_are_errors(zot: Zot) -> None:
     """iface-283: a temperature out of range is refused, and so is `--stats` without `-p`."""
     assert "--temperature" in zot("-p", "x", "--temperature", "3").err
     ran = zot("--json", "x", "--stats", "f")
@@ -274,7 +274,7 @@ def test_a_temperature_out_of_range_and_stats_without_print_are_errors(zot: Zot)
     assert "--stats" in ran.err
 
 
-def test_values_may_follow_an_equals_sign_and_may_begin_with_a_dash(zot: Zot, serve) -> None:
+def test_flag_value_may_follow_equals_sign_and_begin_with_dash(zot: Zot, serve) -> None:
     server = serve([Say("ok")])
     assert zot("-p", "x", "--append-system-prompt=- dash", "--append-system-prompt", "--other").code == 0
     assert "- dash" in system_text(server) and "--other" in system_text(server)
@@ -288,7 +288,7 @@ def test_everything_after_two_dashes_is_prompt(zot: Zot, serve) -> None:
 
 
 @pytest.mark.parametrize("prompt", ["run the tests", "verify that it works", "inspect main.py", "pack it", "tg me"])
-def test_first_word_that_is_no_verb_is_a_prompt(zot: Zot, prompt: str) -> None:
+def test_first_argument_that_is_not_a_verb_is_a_prompt(zot: Zot, prompt: str) -> None:
     """`zot run the tests` is a prompt: only the names of verbs have another meaning."""
     (zot.project / "script.json").write_text('{"turns": [{"text": "done"}]}')
     process = zot.start(*prompt.split(), "--json", "--provider", "script", "--script", "script.json")
@@ -299,8 +299,8 @@ def test_first_word_that_is_no_verb_is_a_prompt(zot: Zot, prompt: str) -> None:
     assert events[-1] == {"type": "done", "reason": "end_turn", "exit_code": 0}
 
 
-def test_a_bad_models_json_is_reported_and_left_alone(zot: Zot, serve) -> None:
-    """engine-100: a malformed models.json is reported and left as it is, and the run succeeds."""
+def test_bad_models_json_is_reported_and_unchanged(zot: Zot, serve) -> None:
+    """engine-100: a malformed models.json is reported and left unchanged, and the run succeeds."""
     serve([Say("ok")])
     path = zot.home / "zot" / "models.json"
     path.parent.mkdir(exist_ok=True)
@@ -310,8 +310,8 @@ def test_a_bad_models_json_is_reported_and_left_alone(zot: Zot, serve) -> None:
     assert str(path) in ran.err and path.read_text() == "{broken"
 
 
-def test_a_bad_config_json_is_reported_and_left_alone(zot: Zot, serve) -> None:
-    """iface-273: a malformed config.json is reported and left as it is, and the run succeeds."""
+def test_bad_config_json_is_reported_and_unchanged(zot: Zot, serve) -> None:
+    """iface-273: a malformed config.json is reported and left unchanged, and the run succeeds."""
     serve([Say("ok")])
     path = zot.home / "zot" / "config.json"
     path.parent.mkdir(exist_ok=True)
@@ -339,7 +339,7 @@ def test_nothing_ever_prints_a_traceback(zot: Zot, tmp_path: Path) -> None:
         assert "Traceback" not in ran.err and ran.err.startswith("zot: "), (line, ran.err)
 
 
-def test_no_module_of_the_project_takes_the_place_of_one_zot_imports(zot: Zot, serve) -> None:
+def test_project_modules_do_not_shadow_zot_imports(zot: Zot, serve) -> None:
     for name in ("asyncio", "msgspec", "pathlib", "ssl"):
         (zot.project / f"{name}.py").write_text("import os; os._exit(9)")
     serve([Say("an answer")])

@@ -1,4 +1,4 @@
-"""What ``zot completions`` answers a shell with: from the tables alone, or from what is on this machine."""
+"""``zot completions``: candidates from the tables and from this machine."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def test_every_switch_of_a_verb_is_offered(zot: Zot, verb) -> None:
         ),
     ],
 )
-def test_what_comes_next(zot: Zot, line: str, kind: str, rows: list[str]) -> None:
+def test_completion_offers_next_words(zot: Zot, line: str, kind: str, rows: list[str]) -> None:
     assert offered(zot, line) == (kind, rows)
 
 
-def test_models_are_those_of_the_provider_that_was_named(zot: Zot) -> None:
+def test_model_completion_uses_named_provider(zot: Zot) -> None:
     _, every = offered(zot, "zot --model ")
     _, some = offered(zot, "zot --provider anthropic --model ")
     assert 0 < len(some) < len(every) and all("claude" in name for name in some)
@@ -81,7 +81,7 @@ def test_a_broken_home_is_silence(zot: Zot) -> None:
         assert (ran.code, ran.err) == (0, "")
 
 
-def test_an_unknown_shell_names_those_there_are(zot: Zot) -> None:
+def test_unknown_shell_lists_supported_shells(zot: Zot) -> None:
     for words in (("completions",), ("completions", "tcsh")):
         ran = zot(*words)
         assert (ran.code, ran.out) == (1, "") and "bash, zsh, fish" in ran.err

@@ -1,4 +1,4 @@
-"""``zot cost``: what was spent, from sessions and ledgers, and nothing twice."""
+"""``zot cost``: spending from sessions and ledgers, without double counting."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def report(zot: Zot, *more: str) -> Any:
     return json.loads(ran.out)
 
 
-def test_sessions_and_runs_without_one_are_added_up_by_model_day_and_project(zot: Zot, serve: Any) -> None:
+def test_cost_sums_sessions_and_runs_by_model_day_and_project(zot: Zot, serve: Any) -> None:
     serve([Say("one", usage=DEAR)], repeat=True)
     zot("-p", "hi")
     zot("-p", "-c", "--model", "claude-haiku-4-5", "again")  # $0.15
@@ -58,7 +58,7 @@ def test_a_branch_and_a_deleted_session_are_counted_once(zot: Zot, serve: Any, t
     assert told["total"]["calls"] == 3 and told["total"]["cost_usd"] == pytest.approx(1.35)
 
 
-def test_people_get_tables(zot: Zot, serve: Any) -> None:
+def test_cost_on_terminal_prints_tables(zot: Zot, serve: Any) -> None:
     serve([Say("one", usage=(1000, 100), cached=99_000)])
     zot("-p", "hi")
     ran = zot("cost", model=False)
@@ -70,14 +70,14 @@ def test_people_get_tables(zot: Zot, serve: Any) -> None:
     assert "by project" in zot("cost", "--by", "project", model=False).out
 
 
-def test_nothing_spent_is_said(zot: Zot) -> None:
+def test_cost_without_spending_is_reported(zot: Zot) -> None:
     ran = zot("cost", model=False)
     assert (ran.code, ran.out) == (0, "") and "nothing was spent since" in ran.err
     assert report(zot)["total"]["calls"] == 0
 
 
 @pytest.mark.parametrize("wrong", [("--since", "soon"), ("--since", "2026-13-01"), ("--by", "hour"), ("word",)])
-def test_what_cannot_be_meant_is_refused(zot: Zot, wrong: tuple[str, ...]) -> None:
+def test_cost_rejects_contradictory_arguments(zot: Zot, wrong: tuple[str, ...]) -> None:
     ran = zot("cost", *wrong, model=False)
     assert ran.code == 1 and wrong[-1] in ran.err
 
@@ -122,8 +122,8 @@ def test_an_old_usage_row_has_the_day_of_the_message_before_it(zot: Zot) -> None
     assert told["days"] == [{"day": "2026-01-03", "calls": 1, **used, "cache_read_tokens": 0, "cache_write_tokens": 0}]
 
 
-def test_a_thousand_sessions_take_a_moment(zot: Zot) -> None:
-    """Two hundred kilobytes each would be rare; these have twenty. What was read once is not read again."""
+def test_cost_of_a_thousand_sessions_is_fast(zot: Zot) -> None:
+    """Each session has twenty kilobytes; a session already read is not read again."""
     folder = zot.home / "zot" / "sessions" / "0123456789abcdef"
     folder.mkdir(parents=True)
     used = {"input_tokens": 10, "output_tokens": 5, "cost_usd": 0.001}

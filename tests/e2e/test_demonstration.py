@@ -1,4 +1,4 @@
-"""The first command of the README: it works for somebody who has installed zot and nothing else."""
+"""The first command of the README works in a fresh installation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.e2e.conftest import Zot
 from tests.fakes.web import FakeWeb
 
 
-def test_without_a_key_and_without_a_file_the_scripted_model_shows_what_zot_does(zot: Zot) -> None:
+def test_demo_without_key_or_file_uses_scripted_model(zot: Zot) -> None:
     (zot.project / "what-is-here.txt").touch()
     ran = zot("--stream", "--provider", "script", "look around")
     assert ran.code == 0
@@ -14,17 +14,17 @@ def test_without_a_key_and_without_a_file_the_scripted_model_shows_what_zot_does
     assert zot("docs", "first-steps").code == 0
 
 
-def test_it_goes_on_for_as_many_prompts_as_somebody_types(zot: Zot) -> None:
+def test_demo_answers_every_typed_prompt(zot: Zot) -> None:
     prompts = "".join(f'{{"id":"{n}","type":"prompt","message":"again"}}\n' for n in range(3))
     ran = zot("rpc", "--provider", "script", stdin=prompts)
     assert ran.out.count('"type":"done"') == 3 and '"type":"error"' not in ran.out
 
 
-def test_who_has_no_key_is_told_of_it(zot: Zot) -> None:
+def test_run_without_key_suggests_demo(zot: Zot) -> None:
     assert "--provider script for a demonstration" in zot("-p", "x").err
 
 
-def test_who_has_no_key_but_a_server_here_is_told_its_name_in_one_line(zot: Zot) -> None:
+def test_run_without_key_names_local_server(zot: Zot) -> None:
     zot.environment["OLLAMA_BASE_URL"] = zot.environment["VLLM_BASE_URL"] = "http://127.0.0.1:1"
     zot.environment["LLAMA_BASE_URL"] = "http://127.0.0.1:1"
     models = '{"object":"list","data":[{"id":"qwen 3"}]}'
@@ -42,7 +42,7 @@ def test_who_has_no_key_but_a_server_here_is_told_its_name_in_one_line(zot: Zot)
     )
 
 
-def test_who_has_no_key_but_weights_here_is_told_of_them(zot: Zot) -> None:
+def test_run_without_key_names_installed_weights(zot: Zot) -> None:
     weights = zot.home / ".cache" / "zot" / "models" / "small.gguf"
     weights.parent.mkdir(parents=True)
     weights.write_bytes(b"GGUF")

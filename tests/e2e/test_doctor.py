@@ -1,4 +1,4 @@
-"""``zot doctor``: it never says that no problems found when something is broken, and runs nothing untrusted."""
+"""``zot doctor`` reports every problem and runs nothing untrusted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def states(zot: Zot) -> dict[str, str]:
     return {item["name"]: item["state"] for item in json.loads(zot("doctor", "--json").out)["extensions"]}
 
 
-def test_a_sound_extension_is_named_and_nothing_is_wrong(zot: Zot) -> None:
+def test_doctor_names_sound_extension_without_problems(zot: Zot) -> None:
     directory = script(installed(zot, "sound"), SOUND)
     ran = zot("doctor")
     assert (ran.code, ran.err) == (0, "")
@@ -61,7 +61,7 @@ def test_a_broken_one_is_a_problem_with_its_cause(zot: Zot, break_it, told: str)
     assert states(zot) == {"x": "broken"}
 
 
-def test_trust_is_shown_and_what_is_not_trusted_is_not_run(zot: Zot) -> None:
+def test_doctor_shows_trust_and_skips_untrusted(zot: Zot) -> None:
     stranger = script(in_project(zot, "stranger"), SOUND)
     assert states(zot) == {"stranger": "not trusted"}
     assert zot("doctor").code == 0  # a choice that is still to be made is nothing wrong
@@ -75,13 +75,13 @@ def test_trust_is_shown_and_what_is_not_trusted_is_not_run(zot: Zot) -> None:
     assert states(zot) == {"stranger": "changed"}
 
 
-def test_one_that_is_switched_off_may_be_as_broken_as_it_likes(zot: Zot) -> None:
+def test_doctor_ignores_faults_of_disabled_extension(zot: Zot) -> None:
     script(installed(zot, "off", enabled=False), CRASHES)
     assert zot("doctor").code == 0
     assert states(zot) == {"off": "disabled"}
 
 
-def test_json_says_the_same(zot: Zot) -> None:
+def test_doctor_json_equals_text(zot: Zot) -> None:
     sound = json.loads(zot("doctor", "--json").out)
     assert sound["ok"] is True and sound["problems"] == [] and sound["facts"]["installed"].startswith("checkout")
     script(installed(zot, "x"), CRASHES)

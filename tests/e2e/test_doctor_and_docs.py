@@ -22,14 +22,14 @@ def test_an_unknown_topic_names_the_topics(zot: Zot) -> None:
     assert "nonsense" in ran.err and "first-steps" in ran.err
 
 
-def test_doctor_of_a_fresh_home_finds_nothing_wrong_and_creates_nothing(zot: Zot) -> None:
+def test_doctor_of_fresh_home_is_clean_and_creates_nothing(zot: Zot) -> None:
     ran = zot("doctor")
     assert (ran.code, ran.err) == (0, "")
     assert "no problems found" in ran.out
     assert not (zot.home / "zot").exists()
 
 
-def test_doctor_lists_what_a_run_would_complain_about_and_no_secret(zot: Zot) -> None:
+def test_doctor_lists_run_problems_without_secrets(zot: Zot) -> None:
     """iface-278: doctor lists every problem a run would report, and no secret."""
     home = zot.home / "zot"
     home.mkdir()

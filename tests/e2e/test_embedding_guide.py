@@ -1,4 +1,4 @@
-"""The code of the embedding guide, run as it is written."""
+"""The code of the embedding guide runs unchanged."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_a_failure_is_shown(serve: Serve, app: Callable[[], str], page: chromium
     ("headers", "method"),
     [({"x-key": "guessed"}, "POST"), ({}, "POST"), ({"Host": "evil.example"}, "GET")],
 )
-def test_another_site_gets_nothing(serve: Serve, app: Callable[[], str], headers: dict[str, str], method: str) -> None:
+def test_other_origin_is_rejected(serve: Serve, app: Callable[[], str], headers: dict[str, str], method: str) -> None:
     server = serve([Say("secret")])
     path = "ask" if method == "POST" else ""
     request = urllib.request.Request(app() + path, b"hi" if method == "POST" else None, headers, method=method)

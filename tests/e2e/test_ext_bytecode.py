@@ -13,7 +13,7 @@ from tests.fakes.model_server import Say
 
 
 def loaded(zot: Zot, serve, *flags: str, name: str = "words") -> set[str]:
-    """The SDK's modules that the next start takes from bytecode; Python tells on stderr, which is the log."""
+    """SDK modules loaded from bytecode at the next start, from Python's verbose stderr in the log."""
     log = zot.home / "zot" / "logs" / f"ext-{name}.log"
     log.unlink(missing_ok=True)
     zot.environment["PYTHONVERBOSE"] = "1"
@@ -33,7 +33,7 @@ def starter(zot: Zot, *flags: str) -> Path:
     return directory
 
 
-def test_an_installed_extension_is_compiled_once_and_its_directory_stays_as_it_is(zot: Zot, serve) -> None:
+def test_installed_extension_is_compiled_once_outside_its_files(zot: Zot, serve) -> None:
     starter(zot)
     assert zot("ext", "install", "words").code == 0
     directory = zot.home / "zot" / "extensions" / "words"
@@ -45,7 +45,7 @@ def test_an_installed_extension_is_compiled_once_and_its_directory_stays_as_it_i
     assert not kept.exists()
 
 
-def test_a_new_extension_is_compiled_and_what_its_author_changes_is_not_taken_from_there(zot: Zot, serve) -> None:
+def test_edited_extension_does_not_use_stale_bytecode(zot: Zot, serve) -> None:
     directory = starter(zot)
     assert {"server", "results"} <= loaded(zot, serve, "--ext", "words")
     with (directory / "zot_ext" / "results.py").open("a") as file:
@@ -54,7 +54,7 @@ def test_a_new_extension_is_compiled_and_what_its_author_changes_is_not_taken_fr
     assert "server" in again and "results" not in again
 
 
-def test_a_trusted_project_extension_is_compiled_where_its_copy_runs(zot: Zot, serve) -> None:
+def test_trusted_project_extension_is_compiled_beside_its_copy(zot: Zot, serve) -> None:
     directory = starter(zot, "--dir", str(zot.project / ".zot" / "extensions" / "words"))
     manifest = json.loads((directory / "extension.json").read_text())
     granted = {"permissions": {"env": ["PYTHONVERBOSE"]}}
@@ -65,7 +65,7 @@ def test_a_trusted_project_extension_is_compiled_where_its_copy_runs(zot: Zot, s
     assert not list((zot.home / "zot" / "pycache").rglob("trusted/*/*"))
 
 
-def test_what_cannot_be_compiled_is_told_in_the_log_and_stops_nothing(zot: Zot) -> None:
+def test_compile_error_is_logged_and_extension_runs(zot: Zot) -> None:
     (starter(zot) / "broken.py").write_text("def (:\n")
     ran = zot("ext", "install", "words")
     assert ran.code == 0 and "broken" not in ran.err
@@ -73,8 +73,8 @@ def test_what_cannot_be_compiled_is_told_in_the_log_and_stops_nothing(zot: Zot) 
 
 
 @pytest.mark.parametrize("exec_", ["./python3", "./run"])
-def test_a_program_that_came_with_the_extension_is_not_run_at_install(zot: Zot, exec_: str) -> None:
-    """Nothing of what is installed is run, not even something called python."""
+def test_install_does_not_run_bundled_programs(zot: Zot, exec_: str) -> None:
+    """Installing runs no file of the extension, even one named python."""
     directory = starter(zot)
     manifest = json.loads((directory / "extension.json").read_text())
     (directory / "extension.json").write_text(json.dumps({**manifest, "exec": exec_}))
@@ -87,7 +87,7 @@ def test_a_program_that_came_with_the_extension_is_not_run_at_install(zot: Zot, 
     assert not (zot.project / "ran").exists()
 
 
-def test_a_script_is_compiled_by_the_interpreter_its_first_line_names(zot: Zot, serve) -> None:
+def test_script_is_compiled_by_its_shebang_interpreter(zot: Zot, serve) -> None:
     directory = starter(zot)
     manifest = json.loads((directory / "extension.json").read_text())
     (directory / "extension.json").write_text(json.dumps({**manifest, "exec": "./main.py", "args": []}))

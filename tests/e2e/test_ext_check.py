@@ -17,7 +17,7 @@ def sound(tmp_path: Path) -> Path:
     return install(BROKEN / "good.py", tmp_path / "sound")
 
 
-def test_a_sound_extension_exits_zero_and_is_told_what_was_skipped(zot: Zot, sound: Path) -> None:
+def test_check_of_sound_extension_exits_zero_and_lists_skips(zot: Zot, sound: Path) -> None:
     ran = zot("ext", "check", str(sound), model=False)
     assert ran.code == 0, ran.out
     assert "PASS handshake-hello-first" in ran.out
@@ -36,8 +36,8 @@ def test_a_failure_shows_the_line_the_broken_rule_and_the_fix(zot: Zot, tmp_path
     assert "fix:  send logs and debug output to stderr" in told
 
 
-def test_what_a_host_takes_is_a_warning_and_fails_nothing(zot: Zot, tmp_path: Path) -> None:
-    """ext-086: a level nobody knows is shown as info, so an extension that sends one goes on working."""
+def test_tolerated_deviation_is_a_warning(zot: Zot, tmp_path: Path) -> None:
+    """ext-086: an unknown level is shown as info, so that the extension still works."""
     odd = install(BROKEN / "odd_level.py", tmp_path / "odd")
     ran = zot("ext", "check", str(odd), model=False)
     assert ran.code == 0 and ", 0 failed, 1 warned, " in ran.out.splitlines()[-1]
@@ -95,7 +95,7 @@ def test_an_unknown_check_is_a_usage_error(zot: Zot, sound: Path) -> None:
     assert 'unknown check "nonsense"' in ran.err
 
 
-def test_the_timeout_scales_what_is_waited_for(zot: Zot, tmp_path: Path) -> None:
+def test_check_timeout_flag_scales_waits(zot: Zot, tmp_path: Path) -> None:
     silent = install(BROKEN / "silent_tool.py", tmp_path / "silent")
     ran = zot("ext", "check", str(silent), "--timeout", "3", model=False)
     assert ran.code == 1 and "tool echo: no answer within 3 s" in ran.out
@@ -114,7 +114,7 @@ def test_credentials_do_not_reach_the_extension_that_is_checked(zot: Zot, tmp_pa
     assert "the process ended (status 3)" in ran.out
 
 
-def test_an_extension_without_a_process_has_nothing_to_be_talked_to(zot: Zot, tmp_path: Path) -> None:
+def test_check_of_extension_without_process_starts_nothing(zot: Zot, tmp_path: Path) -> None:
     """ext-098: an extension with only a theme is checked without starting anything."""
     theme = tmp_path / "dusk"
     theme.mkdir()
@@ -124,7 +124,7 @@ def test_an_extension_without_a_process_has_nothing_to_be_talked_to(zot: Zot, tm
     assert (ran.code, "9 passed, 0 failed" in ran.out) == (0, True)
 
 
-def test_what_an_extension_writes_cannot_drive_the_terminal(zot: Zot, tmp_path: Path) -> None:
+def test_check_output_escapes_control_sequences(zot: Zot, tmp_path: Path) -> None:
     rude = tmp_path / "rude"
     rude.mkdir()
     (rude / "extension.json").write_text(
@@ -136,7 +136,7 @@ def test_what_an_extension_writes_cannot_drive_the_terminal(zot: Zot, tmp_path: 
 
 
 def test_every_rule_has_its_place_on_the_page(zot: Zot) -> None:
-    """The page is compared with the code by `python -m generate --check`; here, with what an author can ask for."""
+    """`python -m generate --check` compares the page with the code; this compares it with the flags."""
     names = [line.split()[0] for line in zot("ext", "check", "--list", model=False).out.splitlines()]
     page = zot("docs", "rules", model=False).out
     assert [line.removeprefix("### ") for line in page.splitlines() if line.startswith("### ")] == names
@@ -156,7 +156,7 @@ def test_lines_are_shown_with_the_spaces_they_have(zot: Zot, tmp_path: Path) -> 
     assert "line: two  and   three\n" in ran.out and "  |     indented\n" in ran.out
 
 
-def test_a_trace_keeps_the_spaces_of_what_was_typed_and_answered(zot: Zot, tmp_path: Path) -> None:
+def test_trace_preserves_whitespace(zot: Zot, tmp_path: Path) -> None:
     echo = tmp_path / "echo"
     echo.mkdir()
     (echo / "extension.json").write_text(json.dumps({"name": "echo", "exec": sys.executable, "args": ["main.py"]}))

@@ -30,7 +30,7 @@ for frame in frames():
 
 
 def start(zot: Zot, serve, *flags: str) -> str:
-    """What was said on stderr by a run."""
+    """The stderr of a run."""
     serve([Say("ok")])
     ran = zot("-p", "go", *flags)
     zot.url = ""
@@ -55,7 +55,7 @@ def source(zot: Zot) -> Path:
     return write_extension(zot.project, "x", COUNTING, version="1")
 
 
-def test_data_outlives_an_update_and_a_forced_install_also_beside_the_program(zot: Zot, serve, source: Path) -> None:
+def test_data_survives_update_and_forced_install(zot: Zot, serve, source: Path) -> None:
     assert zot("ext", "install", "x").code == 0
     assert start(zot, serve) == ""
     assert counts(zot) == ("1", "1")
@@ -69,7 +69,7 @@ def test_data_outlives_an_update_and_a_forced_install_also_beside_the_program(zo
     assert counts(zot) == ("3", "3")
 
 
-def test_the_old_place_is_read_once_told_in_one_line_and_left_as_it_is(zot: Zot, serve) -> None:
+def test_legacy_data_is_copied_once_and_reported(zot: Zot, serve) -> None:
     """Installed by an older zot: no record beside it, and its data lies among its files."""
     write_extension(own(zot).parent, "x", COUNTING)
     (own(zot) / "count.txt").write_text("41")
@@ -82,7 +82,7 @@ def test_the_old_place_is_read_once_told_in_one_line_and_left_as_it_is(zot: Zot,
     assert counts(zot) == ("43", "43")
 
 
-def test_data_beside_a_program_installed_by_an_older_zot_outlives_its_replacement(zot: Zot, source: Path) -> None:
+def test_legacy_data_beside_program_survives_replacement(zot: Zot, source: Path) -> None:
     write_extension(own(zot).parent, "x", COUNTING)
     (own(zot) / "count.txt").write_text("41")
     ran = zot("ext", "install", "--force", "x")
@@ -90,7 +90,7 @@ def test_data_beside_a_program_installed_by_an_older_zot_outlives_its_replacemen
     assert counts(zot) == ("41", "41")
 
 
-def test_without_yes_removing_asks_about_the_data(zot: Zot, serve, source: Path) -> None:
+def test_remove_without_yes_asks_about_data(zot: Zot, serve, source: Path) -> None:
     zot("ext", "install", "x")
     start(zot, serve)
     ran = zot("ext", "remove", "x", stdin="y\ny\n")
@@ -110,7 +110,7 @@ def test_without_yes_removing_asks_about_the_data(zot: Zot, serve, source: Path)
         ((), "y\n", True),
     ],
 )
-def test_data_is_only_deleted_when_that_was_said(
+def test_data_is_deleted_only_on_request(
     zot: Zot, serve, source: Path, words: tuple[str, ...], answers: str, kept: bool
 ) -> None:
     zot("ext", "install", "x")
@@ -125,7 +125,7 @@ def test_data_is_only_deleted_when_that_was_said(
         assert (data(zot) / "count.txt").read_text() == "2"
 
 
-def test_what_was_written_beside_the_program_is_kept_with_the_data_when_it_is_removed(zot: Zot, source: Path) -> None:
+def test_remove_preserves_files_written_beside_program(zot: Zot, source: Path) -> None:
     zot("ext", "install", "x")
     (own(zot) / "notes.txt").write_text("mine")
     assert "kept its data" in zot("ext", "remove", "x", "--yes").err
@@ -135,7 +135,7 @@ def test_what_was_written_beside_the_program_is_kept_with_the_data_when_it_is_re
 
 
 def test_an_authors_data_stays_at_home(zot: Zot, serve, source: Path) -> None:
-    """Neither what a run with --ext wrote as its state, nor what git ignores; what is built goes along."""
+    """State of a run with --ext and git-ignored files are not copied; build results are."""
     start(zot, serve, "--ext", "x")
     (source / "count.txt").unlink()
     (source / ".gitignore").write_text("*.txt\nnode_modules/\nprivate/\n*.jsonl\nrun\n")
@@ -163,7 +163,7 @@ def test_the_state_of_a_run_by_path_is_not_among_the_sources(zot: Zot, serve, so
     assert json.loads((source / "seen.jsonl").read_text().splitlines()[0])["data_dir"] == str(places[0].parent)
 
 
-def test_where_no_data_directory_can_be_made_the_extension_keeps_its_state_beside_itself(zot: Zot, serve) -> None:
+def test_without_data_directory_state_is_stored_beside_extension(zot: Zot, serve) -> None:
     write_extension(own(zot).parent, "x", COUNTING)
     (zot.home / "zot" / "data").write_text("in the way")
     assert start(zot, serve) == ""
@@ -171,7 +171,7 @@ def test_where_no_data_directory_can_be_made_the_extension_keeps_its_state_besid
     assert acknowledged["data_dir"] == acknowledged["extension_dir"] == str(own(zot))
 
 
-def test_among_an_authors_sources_only_what_git_ignores_is_taken_for_data(zot: Zot, serve, source: Path) -> None:
+def test_only_git_ignored_files_among_sources_count_as_data(zot: Zot, serve, source: Path) -> None:
     for name in ("count.txt", "words.txt"):
         (source / name).write_text("41")
     assert start(zot, serve, "--ext", "x") == ""

@@ -1,4 +1,4 @@
-"""``zot ext dev``: the extension as it is now, its frames and its stderr, and the verdict, again at every change."""
+"""``zot ext dev``: shows frames, stderr and the check result, and restarts on every change."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ for line in sys.stdin.buffer:
 
 
 class Dev:
-    """A running loop and what it has said."""
+    """A running `zot ext dev` and its output."""
 
     def __init__(self, zot: Zot, *words: str) -> None:
         self.process = zot.start("ext", "dev", *words, stdin=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -44,7 +44,7 @@ class Dev:
         self._read_to = 0
 
     def until(self, text: str) -> str:
-        """What was said since the last time, up to and with ``text``."""
+        """New output up to and including ``text``."""
         assert self.process.stdout
         deadline = time.monotonic() + 90
         with selectors.DefaultSelector() as selector:
@@ -74,7 +74,7 @@ def dev(zot: Zot) -> Iterator[Dev]:
     running.process.wait()
 
 
-def test_it_shows_frames_stderr_and_the_verdict_and_starts_again_on_change(zot: Zot, dev: Dev) -> None:
+def test_ext_dev_shows_frames_and_verdict_and_restarts_on_change(zot: Zot, dev: Dev) -> None:
     started = dev.until("rules passed")
     assert "x ← hello" in started and "x → hello_ack" in started and "x ← register_tool" in started
     assert "x ! good morning" in started
@@ -93,9 +93,7 @@ def test_it_shows_frames_stderr_and_the_verdict_and_starts_again_on_change(zot: 
     assert dev.process.wait(30) == 0
 
 
-def test_a_crash_a_broken_rule_and_a_broken_manifest_are_told_and_the_next_change_is_waited_for(
-    zot: Zot, dev: Dev
-) -> None:
+def test_ext_dev_reports_crash_or_bad_manifest_and_waits(zot: Zot, dev: Dev) -> None:
     dev.until("rules passed")
     manifest = (zot.project / "x" / "extension.json").read_text()
     write_extension(zot.project, "x", "raise SystemExit('no luck today')")
@@ -121,7 +119,7 @@ def test_once_is_for_scripts(zot: Zot, body: str, code: int) -> None:
     assert "x ← hello" in zot("ext", "dev", "x", "--once", "--no-check").out
 
 
-def test_with_a_prompt_zot_runs_with_the_extension_and_its_frames_are_shown(zot: Zot, serve) -> None:
+def test_ext_dev_with_prompt_shows_frames_of_the_run(zot: Zot, serve) -> None:
     write_extension(zot.project, "x", GREETING)
     server = serve([CallTools([("greet", {})]), Say("It greeted.")])
     ran = zot("ext", "dev", "x", "--once", "greet", "me", "--")  # followed by where the model is

@@ -1,4 +1,4 @@
-"""``zot ext doctor``: what loaded, what did not and why, and nothing is changed."""
+"""``zot ext doctor``: lists loaded and missing extensions with reasons and changes nothing."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from tests.e2e.conftest import Ran, Zot
 from tests.e2e.extension_places import extension, in_project, installed, untrusted
 
 
-def test_doctor_tells_what_loaded_what_is_hidden_and_why_something_is_missing(zot: Zot) -> None:
-    """ext-134: doctor says what loaded, what is hidden and why something is missing, and changes nothing."""
+def test_ext_doctor_lists_loaded_hidden_and_missing(zot: Zot) -> None:
+    """ext-134: doctor lists loaded, hidden and missing extensions with reasons, and changes nothing."""
     installed(zot, "first")
     installed(zot, "second")
     installed(zot, "off", enabled=False)
@@ -42,7 +42,7 @@ def section(ran: Ran, name: str) -> list[str]:
 
 
 def snapshot(zot: Zot) -> dict[str, bytes]:
-    """Every file but the logs and what the extensions of this test write themselves."""
+    """Every file except the logs and the files written by this test's extensions."""
     files = [path for root in (zot.home, zot.project) for path in root.rglob("*") if path.is_file()]
     return {str(path): path.read_bytes() for path in files if "logs" not in path.parts and path.name != "started"}
 
@@ -60,7 +60,7 @@ def test_doctor_names_withheld_variables_and_never_their_values(zot: Zot) -> Non
         assert "secret" not in out
 
 
-def test_doctor_of_zot_shows_extension_problems_and_runs_nothing_untrusted(zot: Zot) -> None:
+def test_zot_doctor_shows_extension_problems_runs_no_untrusted(zot: Zot) -> None:
     installed(zot, "broken", exec=None)
     installed(zot, "lost", exec="no-such-program-here")
     stranger = in_project(zot, "stranger")
@@ -72,20 +72,20 @@ def test_doctor_of_zot_shows_extension_problems_and_runs_nothing_untrusted(zot: 
     assert not (stranger / "started").exists()
 
 
-def test_doctor_names_what_a_killed_install_left_behind(zot: Zot) -> None:
+def test_ext_doctor_names_leftovers_of_killed_install(zot: Zot) -> None:
     left_over = zot.home / "zot" / "extensions" / ".installing-12345678"
     left_over.mkdir(parents=True)
     assert str(left_over) in zot("ext", "doctor").out
     assert "no extensions found" in zot("ext", "doctor").out
 
 
-def test_doctor_with_nothing_installed_says_so(zot: Zot) -> None:
+def test_ext_doctor_reports_that_none_is_installed(zot: Zot) -> None:
     ran = zot("ext", "doctor")
     assert (ran.code, ran.out) == (0, "no extensions found\n")
 
 
-def test_doctor_of_a_path_or_a_name_tells_only_about_that(zot: Zot) -> None:
-    """Everything is loaded, because something else may be in the way; what is not asked about is not told."""
+def test_ext_doctor_with_path_or_name_reports_only_that_one(zot: Zot) -> None:
+    """Every extension is loaded, because another one may be the cause; only the named one is reported."""
     installed(zot, "broken", exec=None)
     installed(zot, "other")
     installed(zot, "first")
@@ -104,7 +104,7 @@ def test_doctor_of_a_path_or_a_name_tells_only_about_that(zot: Zot) -> None:
     assert (ran.code, "no such directory" in ran.out) == (1, True)
 
 
-def test_one_that_never_says_hello_is_a_problem_too(zot: Zot) -> None:
+def test_ext_doctor_reports_missing_hello(zot: Zot) -> None:
     directory = installed(zot, "mute")
     (directory / "main.py").write_text("import sys\nsys.stdin.read()\n")
     ran = zot("ext", "doctor")

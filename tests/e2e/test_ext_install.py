@@ -32,7 +32,7 @@ def repository(directory: Path, *, manifest: bool = True) -> Path:
     return directory
 
 
-def test_a_directory_is_copied_with_its_modes_and_a_second_time_refused(zot: Zot) -> None:
+def test_install_copies_directory_with_modes_and_rejects_second(zot: Zot) -> None:
     """iface-063: a directory is copied with its file modes, as far as they are its owner's, and a second install is
     refused."""
     source = extension(zot.project / "x")
@@ -69,7 +69,7 @@ def test_a_manifest_that_cannot_be_used_is_rolled_back(zot: Zot) -> None:
     assert left(zot) == []
 
 
-def test_a_copy_that_breaks_half_way_leaves_nothing_behind(zot: Zot) -> None:
+def test_failed_copy_leaves_no_files(zot: Zot) -> None:
     """ext-102: a copy that fails half-way leaves nothing behind."""
     source = extension(zot.project / "x")
     (source / "big").write_bytes(b"x" * 3_000_000)
@@ -101,7 +101,7 @@ def test_a_theme_only_directory_can_be_installed(zot: Zot) -> None:
     assert zot("ext", "install", "x").code == 0
 
 
-def test_links_are_copied_as_links_that_still_lead_to_the_same_thing(zot: Zot) -> None:
+def test_install_copies_links_with_same_targets(zot: Zot) -> None:
     source = extension(zot.project / "x")
     (zot.project / "outside.txt").write_text("outside")
     (source / "inside").symlink_to("main.py")
@@ -158,7 +158,7 @@ def test_a_git_url_is_cloned_and_a_plain_path_copied(zot: Zot, form: str, tmp_pa
 
 
 @pytest.mark.parametrize("url", ["ssh://host/a/tool.git", "http://host/tool", "git@host:a/tool.git", "tool.git"])
-def test_every_form_of_a_url_goes_to_git_behind_two_dashes(zot: Zot, url: str, tmp_path: Path) -> None:
+def test_url_is_passed_to_git_after_two_dashes(zot: Zot, url: str, tmp_path: Path) -> None:
     """ext-142, iface-305: every form of URL is passed to git behind `--`."""
     assert git_words(zot, tmp_path, url)[:-1] == ["clone", "--depth", "1", "--quiet", "--", url]
     assert left(zot) == []
@@ -172,7 +172,7 @@ def test_a_url_that_begins_with_a_dash_is_never_an_option_of_git(zot: Zot, tmp_p
 
 
 def git_words(zot: Zot, tmp_path: Path, *words: str) -> list[str]:
-    """What a git that only writes down its arguments was told."""
+    """Arguments recorded by a fake git."""
     fake = tmp_path / "bin" / "git"
     fake.parent.mkdir()
     fake.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/words\nexit 1\n')
@@ -215,7 +215,7 @@ def test_an_install_ended_by_a_signal_leaves_nothing_behind(zot: Zot, tmp_path: 
     assert left(zot) == []
 
 
-def test_installing_says_what_will_run_and_what_is_missing(zot: Zot) -> None:
+def test_install_shows_commands_and_missing_requirements(zot: Zot) -> None:
     extension(zot.project / "x", exec="no-such-program-here")
     assert "was not found on PATH" in zot("ext", "install", "x").err
     extension(zot.project / "y")
@@ -234,7 +234,7 @@ def test_an_installed_example_does_not_depend_on_the_checkout(zot: Zot, example:
 
 
 def test_a_link_out_of_the_repository_stays_a_link(zot: Zot) -> None:
-    """A repository somebody else wrote cannot have the reader's files copied."""
+    """A foreign repository cannot make the installer copy the user's files."""
     secret = zot.project / "secret"
     secret.write_text("mine")
     (zot.project / "repository" / ".git").mkdir(parents=True)
@@ -250,8 +250,8 @@ def test_a_link_out_of_the_repository_stays_a_link(zot: Zot) -> None:
     assert os.readlink(copy / "around") == str(zot.project / "repository")
 
 
-def test_a_repository_that_names_programs_for_git_has_none_of_them_run(zot: Zot) -> None:
-    """Nothing of what is installed is run, not by asking git what it ignores either."""
+def test_install_runs_no_program_configured_for_git(zot: Zot) -> None:
+    """Installing runs nothing, not even through git's ignore rules."""
     source = repository(zot.project / "x")
     (source / ".gitignore").write_text("*.txt\n")
     (source / "notes.txt").write_text("mine")

@@ -11,7 +11,7 @@ from tests.e2e.extension_places import extension, in_project, installed, on_a_te
 
 
 @pytest.mark.parametrize("words", [(), ("help",), ("-h",), ("--help",)])
-def test_help_goes_to_stderr_and_succeeds(zot: Zot, words: tuple[str, ...]) -> None:
+def test_help_is_on_stderr_and_exits_0(zot: Zot, words: tuple[str, ...]) -> None:
     """iface-061: `zot ext` and `zot ext help` list every verb and exit 0."""
     ran = zot("ext", *words)
     assert (ran.code, ran.out) == (0, "")
@@ -41,7 +41,7 @@ def test_nothing_installed_is_a_hint_on_stderr(zot: Zot) -> None:
     assert "zot ext install" in ran.err
 
 
-def test_the_list_has_all_columns_project_first_and_starts_nothing(zot: Zot) -> None:
+def test_ext_list_has_all_columns_project_first_starts_nothing(zot: Zot) -> None:
     """ext-136, iface-304: the list has version and description columns, project entries first, and starts nothing."""
     directory = installed(zot, "b", version="1.2", description="does b", language="python")
     installed(zot, "a", enabled=False)
@@ -69,7 +69,7 @@ def test_the_list_has_all_columns_project_first_and_starts_nothing(zot: Zot) -> 
     assert not (directory / "started").exists()
 
 
-def test_kinds_tell_themes_and_processes_apart(zot: Zot) -> None:
+def test_ext_list_distinguishes_themes_and_processes(zot: Zot) -> None:
     theme = installed(zot, "theme", exec=None, args=None)
     (theme / "theme.json").write_text("{}")
     both = installed(zot, "zboth")
@@ -77,15 +77,15 @@ def test_kinds_tell_themes_and_processes_apart(zot: Zot) -> None:
     assert [line.split()[6] for line in zot("ext", "list").out.splitlines()[1:]] == ["theme", "process+theme"]
 
 
-def test_on_a_terminal_a_long_description_is_cut_between_wide_characters(zot: Zot) -> None:
+def test_ext_list_truncates_description_between_wide_characters(zot: Zot) -> None:
     installed(zot, "x", description="日本語の説明がここにありますしかもとても長いですよ\x1b[2J")
     out = on_a_terminal(zot, "ext", "list")
     assert "日本語の説明がここにあります…  process" in out
     assert "\x1b[2J" not in out
 
 
-def test_the_list_says_what_is_trusted(zot: Zot) -> None:
-    """A project's extension is trusted, changed since, or was never looked at; your own needs no trust."""
+def test_ext_list_shows_trust(zot: Zot) -> None:
+    """A project's extension is trusted, changed or undecided; a user's extension needs no trust."""
     changed, _, theme = in_project(zot, "changed"), in_project(zot, "kept"), in_project(zot, "theme", exec=None)
     (theme / "theme.json").write_text("{}")
     assert zot("ext", "trust").code == 0
@@ -96,7 +96,7 @@ def test_the_list_says_what_is_trusted(zot: Zot) -> None:
     assert states == {"changed": "changed", "kept": "trusted", "new": "untrusted", "theme": "-", "own": "-"}
 
 
-def test_the_list_as_json_has_everything_also_what_is_broken(zot: Zot) -> None:
+def test_ext_list_json_includes_broken_extensions(zot: Zot) -> None:
     extension(zot.project / "source", name="x", version="1", description="does x", guard=True)
     zot("ext", "install", "source")
     installed(zot, "broken", name=None)

@@ -1,4 +1,4 @@
-"""Which extensions a real run loads: seen by the tools the model is offered, and by what zot says about the rest."""
+"""Extensions loaded by a real run: the tools offered to the model and the notices about the others."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def offered(zot: Zot, serve, *flags: str) -> tuple[set[str], Ran]:
     return names - {"read", "write", "edit", "bash", "skill", "glob", "grep"}, ran
 
 
-def test_a_disabled_one_named_on_the_command_line_is_told_and_an_installed_one_is_not(zot: Zot, serve) -> None:
+def test_disabled_extension_is_reported_only_if_named_by_flag(zot: Zot, serve) -> None:
     """ext-014: a disabled extension is mentioned only when the command line named it."""
     extension(zot.project / "named", "a", enabled=False)
     own(zot, "installed", "b", enabled=False)
@@ -62,8 +62,8 @@ def test_an_explicit_path_wins_over_an_installed_one_of_its_name(zot: Zot, serve
     assert "skipped " in ran.err
 
 
-def test_no_ext_skips_what_is_installed_but_not_what_is_named(zot: Zot, serve) -> None:
-    """ext-025: `--no-ext` skips what is installed and still loads what `--ext` names."""
+def test_no_ext_flag_skips_installed_but_loads_named(zot: Zot, serve) -> None:
+    """ext-025: `--no-ext` skips installed extensions and still loads those of `--ext`."""
     extension(zot.project / "named", "a")
     own(zot, "installed", "b")
     assert offered(zot, serve)[0] == {"b"}
@@ -71,8 +71,8 @@ def test_no_ext_skips_what_is_installed_but_not_what_is_named(zot: Zot, serve) -
     assert offered(zot, serve, "--no-ext", "--ext", "named")[0] == {"a"}
 
 
-def test_a_relative_path_belongs_to_the_process_and_survives_another_working_directory(zot: Zot, serve) -> None:
-    """ext-026: `--ext .` means the process's directory, whatever `--cwd` says."""
+def test_relative_ext_path_is_resolved_before_cwd(zot: Zot, serve) -> None:
+    """ext-026: `--ext .` means the process's directory, independent of `--cwd`."""
     there = zot.project / "there"
     there.mkdir()
     zot.project = extension(zot.project / "here", "a")
@@ -88,7 +88,7 @@ def test_bundles_without_a_process_load_in_silence(zot: Zot, serve) -> None:
     assert not (zot.home / "zot" / "logs" / "ext-theme.log").exists()
 
 
-def test_a_broken_one_is_told_and_the_others_load(zot: Zot, serve) -> None:
+def test_broken_manifest_is_reported_and_others_load(zot: Zot, serve) -> None:
     """ext-012, ext-013: broken manifests are reported, and the others load."""
     own(zot, "nameless", "a", name="")
     own(zot, "nothing-to-run", "b", exec=None)
@@ -99,8 +99,8 @@ def test_a_broken_one_is_told_and_the_others_load(zot: Zot, serve) -> None:
     assert all("extension load: " in line for line in ran.err.splitlines())
 
 
-def test_a_misspelt_key_of_a_manifest_is_told(zot: Zot, serve) -> None:
-    """`"guards": true` makes no guard, and would never be noticed; keys for other programs are nobody's business."""
+def test_misspelt_manifest_key_is_reported(zot: Zot, serve) -> None:
+    """`"guards": true` declares no guard, so it must be reported; keys of other programs are ignored."""
     own(zot, "keeper", "a", guards=True, homepage="https://example.com")
     tools, ran = offered(zot, serve)
     assert tools == {"a"}

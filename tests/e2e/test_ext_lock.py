@@ -1,4 +1,4 @@
-"""What `zot ext install` brought is what starts: a file that is not as it came ends it, data written later does not."""
+"""The lock of `zot ext install`: a changed file prevents the start, data written later does not."""
 
 from __future__ import annotations
 
@@ -37,9 +37,7 @@ def flip(path: Path, *, in_secret: bool = False) -> None:
 
 @pytest.mark.parametrize("in_secret", [False, True], ids=["", "with its old time"])
 @pytest.mark.parametrize("name", ["main.py", "lib/words.py"])
-def test_one_flipped_byte_refuses_to_start_and_names_the_file_and_the_way_back(
-    zot: Zot, source: Path, name: str, in_secret: bool
-) -> None:
+def test_changed_byte_prevents_start_and_names_file_and_fix(zot: Zot, source: Path, name: str, in_secret: bool) -> None:
     assert zot("ext", "doctor").code == 0
     (own(zot) / "started").unlink()
     flip(own(zot) / name, in_secret=in_secret)
@@ -91,13 +89,13 @@ def test_a_lock_file_that_cannot_be_read_refuses(zot: Zot, source: Path) -> None
     assert not (own(zot) / "started").exists()
 
 
-def test_data_written_later_and_a_new_time_are_no_change(zot: Zot, source: Path) -> None:
+def test_later_data_and_new_mtime_do_not_break_the_lock(zot: Zot, source: Path) -> None:
     (own(zot) / "notes.txt").write_text("mine")
     os.utime(own(zot) / "main.py")
     assert zot("ext", "doctor").code == 0
 
 
-def test_what_was_changed_on_purpose_can_be_accepted(zot: Zot, source: Path) -> None:
+def test_deliberate_change_can_be_accepted(zot: Zot, source: Path) -> None:
     with (own(zot) / "main.py").open("a") as file:
         file.write("# mine\n")
     assert zot("ext", "doctor").code == 1
@@ -107,7 +105,7 @@ def test_what_was_changed_on_purpose_can_be_accepted(zot: Zot, source: Path) -> 
     assert zot("ext", "doctor").code == 1
 
 
-def test_switching_off_and_on_and_updating_keep_the_pins_the_data_and_the_choice(zot: Zot, source: Path) -> None:
+def test_disable_enable_and_update_preserve_pins_data_and_choice(zot: Zot, source: Path) -> None:
     assert zot("ext", "doctor").code == 0
     data = zot.home / "zot" / "data" / "global" / "tool"
     (data / "state").write_text("kept")
@@ -148,7 +146,7 @@ def test_an_update_that_asks_for_more_is_not_taken_unasked(zot: Zot, tmp_path: P
     assert " confined " in zot("ext", "list").out
 
 
-def test_a_removed_extension_is_forgotten(zot: Zot, source: Path) -> None:
+def test_removed_extension_is_removed_from_the_lock(zot: Zot, source: Path) -> None:
     assert zot("ext", "remove", "tool", "--yes").code == 0
     extension(own(zot))
     assert zot("ext", "doctor").code == 0

@@ -1,4 +1,4 @@
-"""``zot ext logs``: what an extension wrote, and what it writes next."""
+"""``zot ext logs``: existing and new lines of an extension's log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_missing_log_is_an_error(zot: Zot) -> None:
 
 
 @pytest.mark.parametrize("flag", ["-f", "--follow"])
-def test_following_prints_new_lines_across_rotation_until_interrupted(zot: Zot, flag: str) -> None:
+def test_logs_follow_continues_across_rotation_until_interrupt(zot: Zot, flag: str) -> None:
     """iface-311: `-f` and `--follow` print new lines, across a rotation, until interrupted."""
     log = zot.home / "zot" / "logs" / "ext-x.log"
     log.parent.mkdir(parents=True)

@@ -52,7 +52,7 @@ def test_a_starter_works_from_new_to_a_tool_call_of_the_agent(author: Zot, serve
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_guard_starter_refuses_what_it_guards_against(author: Zot, serve, language: str) -> None:
+def test_guard_starter_denies_its_example(author: Zot, serve, language: str) -> None:
     assert author("ext", "new", "watch", "--lang", language, "--guard").code == 0
     manifest = json.loads((author.project / "watch" / "extension.json").read_text())
     assert manifest["guard"] is True
@@ -122,13 +122,13 @@ def test_a_starter_keeps_to_itself(author: Zot) -> None:
         (("Big", "--lang", "bash"), "is not a valid name"),
     ],
 )
-def test_what_cannot_be_made_is_told(author: Zot, words: tuple[str, ...], reason: str) -> None:
+def test_ext_new_reports_invalid_arguments(author: Zot, words: tuple[str, ...], reason: str) -> None:
     ran = author("ext", "new", *words)
     assert ran.code == 1
     assert reason in ran.err
 
 
-def test_a_directory_with_something_in_it_is_left_alone(author: Zot) -> None:
+def test_ext_new_leaves_nonempty_directory_unchanged(author: Zot) -> None:
     (author.project / "x").mkdir()
     (author.project / "x" / "mine").write_text("mine")
     ran = author("ext", "new", "x", "--lang", "bash")

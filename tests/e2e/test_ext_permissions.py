@@ -1,4 +1,4 @@
-"""What an extension may do: what its manifest asks for and a person granted, held by the system at both levels."""
+"""Permissions of extensions: declared in the manifest, granted by the user, enforced at both jail levels."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def port() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
-# Whoever runs the tests as an ordinary user is the one who tries; root becomes one, and tries itself in `make torture`.
+# Tests run as the current ordinary user; root drops its privileges, and runs as root only in `make torture`.
 USERS = [pytest.param(True, id="an ordinary user"), pytest.param(False, id="root", marks=pytest.mark.torture)]
 
 
 @pytest.fixture(params=USERS if os.geteuid() == 0 else [False])
-def whoever(request: pytest.FixtureRequest, zot: Zot) -> Iterator[None]:
-    """An ordinary user has a place of their own: what pytest makes for root is root's alone."""
+def user_identity(request: pytest.FixtureRequest, zot: Zot) -> Iterator[None]:
+    """An ordinary user needs a separate directory: pytest's belongs to root."""
     with tempfile.TemporaryDirectory(prefix="zot-plain-user-") as base:
         if request.param:
             os.chmod(base, 0o755)
@@ -61,7 +61,7 @@ def whoever(request: pytest.FixtureRequest, zot: Zot) -> Iterator[None]:
 
 
 @pytest.fixture(params=("full", "reduced"))
-def level(request: pytest.FixtureRequest, whoever: None, zot: Zot) -> str:
+def level(request: pytest.FixtureRequest, user_identity: None, zot: Zot) -> str:
     at_level(zot, request.param, zot.home.parent / "bin")
     return request.param
 
@@ -95,7 +95,7 @@ def test_permissions_that_ask_for_nothing_give_nothing(zot: Zot, level: str, tri
     assert refused(zot) == sorted([*OUTSIDE, *more])
 
 
-def test_each_permission_gives_what_it_says_and_no_more(zot: Zot, level: str, tries: dict[str, str]) -> None:
+def test_permission_grants_only_what_it_declares(zot: Zot, level: str, tries: dict[str, str]) -> None:
     (zot.home / "notes").mkdir()
     (zot.home / "notes" / "one").write_text("note")
     (zot.home / "notes-2").mkdir()
@@ -143,7 +143,7 @@ def test_a_project_extension_without_permissions_gets_the_least(zot: Zot, level:
     assert not (directory / "state.txt").exists()
 
 
-def test_code_that_a_project_extension_left_beside_itself_is_gone_before_the_next_start(zot: Zot, level: str) -> None:
+def test_files_written_beside_project_extension_are_removed(zot: Zot, level: str) -> None:
     leaving = {
         "code": "open(OWN / 'json.py', 'x').write('raise SystemExit(3)')",
         "bytecode": "((OWN / '__pycache__').mkdir(), (OWN / '__pycache__' / 'json.cpython-311.pyc').write_text('x'))",
@@ -175,7 +175,7 @@ def test_a_project_extension_may_be_granted_everything(zot: Zot, tries: dict[str
 
 
 @pytest.mark.parametrize("where", ["own", "project"])
-def test_without_a_jail_it_does_not_start_and_the_reason_says_how_to_get_one(zot: Zot, where: str) -> None:
+def test_extension_without_available_jail_fails_with_a_fix(zot: Zot, where: str) -> None:
     without_a_jail(zot)
     if where == "own":
         prober(own(zot), {}, permissions={"net": True})
@@ -192,7 +192,7 @@ def test_without_a_jail_it_does_not_start_and_the_reason_says_how_to_get_one(zot
 
 
 def test_more_than_was_granted_is_refused_and_less_is_not(zot: Zot, serve: Any) -> None:
-    """A manifest that is edited to get more is not started until somebody grants it; neither is one without walls."""
+    """An extension whose manifest asks for more, or for no jail, does not start until the user grants it."""
     serve([Say("ok")] * 6)
     directory = prober(own(zot), {}, permissions={"net": True, "fs": {"read": ["$PROJECT"]}})
     assert zot("-p", "go").err == ""
@@ -208,7 +208,7 @@ def test_more_than_was_granted_is_refused_and_less_is_not(zot: Zot, serve: Any) 
     assert zot("-p", "go").err == ""
 
 
-def test_who_may_not_intercept_is_not_asked_and_cannot_hold_anything_up(zot: Zot, serve: Any) -> None:
+def test_extension_without_intercept_permission_is_not_called(zot: Zot, serve: Any) -> None:
     serve([CallTools([("bash", {"command": "touch done"})]), Say("ok")] * 2)
     directory = prober(own(zot), {}, ("tool_call",), permissions={"intercept": ["turn_start"]})
     ran = zot("-p", "go")
@@ -271,7 +271,7 @@ def test_a_link_in_the_project_does_not_widen_a_write(zot: Zot) -> None:
     assert "is a link to" in zot("ext", "doctor").out
 
 
-def test_what_other_programs_run_stays_as_it_is_in_a_project_that_may_be_changed(zot: Zot, level: str) -> None:
+def test_project_write_permission_excludes_files_others_execute(zot: Zot, level: str) -> None:
     trying = {
         "a file": "(PROJECT / 'x').write_text('x')",
         "zot's": "(PROJECT / '.zot' / 'extensions').mkdir(parents=True)",
@@ -283,7 +283,7 @@ def test_what_other_programs_run_stays_as_it_is_in_a_project_that_may_be_changed
     assert sorted(os.listdir(zot.project)) == ([".vscode", ".zot", "x"] if level == "reduced" else ["x"])
 
 
-def test_permissions_are_told_where_somebody_decides(zot: Zot) -> None:
+def test_permissions_are_shown_at_install_and_trust(zot: Zot) -> None:
     source = prober(zot.project / "prober", {}, permissions={"net": True, "env": ["WEATHER_KEY"], "exec": ["git"]})
     ran = zot("ext", "install", str(source))
     words = ["connects to the network", "gets the variables WEATHER_KEY", "runs git"]

@@ -1,4 +1,4 @@
-"""``zot ext remove``, ``enable`` and ``disable``: one installation is meant, and nothing else changes."""
+"""``zot ext remove``, ``enable`` and ``disable`` change only the named installation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.e2e.conftest import Zot
 from tests.e2e.extension_places import extension, in_project, installed, left
 
 
-def test_without_a_yes_nothing_is_removed(zot: Zot) -> None:
+def test_remove_without_yes_removes_nothing(zot: Zot) -> None:
     """ext-104, iface-067: any answer but a plain y removes nothing and exits 0."""
     directory = installed(zot, "x")
     for answer in ("", "n\n", "yes\n", "\n"):
@@ -23,7 +23,7 @@ def test_without_a_yes_nothing_is_removed(zot: Zot) -> None:
 
 @pytest.mark.parametrize("answer", ["y\n", "Y\n"])
 def test_a_yes_removes_the_directory_and_keeps_the_log(zot: Zot, answer: str) -> None:
-    """iface-067: y removes the directory and keeps the log."""
+    """iface-067: y removes the directory and leaves the log."""
     installed(zot, "x")
     log = zot.home / "zot" / "logs" / "ext-x.log"
     log.parent.mkdir()
@@ -42,7 +42,7 @@ def test_the_flag_asks_nothing(zot: Zot) -> None:
     assert left(zot) == []
 
 
-def test_of_a_linked_extension_only_the_link_goes(zot: Zot) -> None:
+def test_remove_of_linked_extension_removes_only_the_link(zot: Zot) -> None:
     target = extension(zot.project / "real")
     place = zot.home / "zot" / "extensions"
     place.mkdir(parents=True)
@@ -53,7 +53,7 @@ def test_of_a_linked_extension_only_the_link_goes(zot: Zot) -> None:
 
 @pytest.mark.parametrize("verb", ["remove", "enable", "disable", "logs"])
 @pytest.mark.parametrize("name", ["../x", "a/b", "..", "."])
-def test_names_that_lead_elsewhere_are_refused(zot: Zot, verb: str, name: str) -> None:
+def test_names_outside_the_directory_are_rejected(zot: Zot, verb: str, name: str) -> None:
     """iface-068: a name that leads out of the extensions' directory is refused."""
     directory = extension(zot.home / "zot" / "x")
     ran = zot("ext", verb, name)
@@ -82,7 +82,7 @@ def test_an_unknown_name_is_an_error(zot: Zot) -> None:
 
 
 def test_disable_and_enable_keep_every_other_key(zot: Zot) -> None:
-    """ext-103, iface-066: disabling and enabling keep every other key of the manifest."""
+    """ext-103, iface-066: disabling and enabling preserve every other key of the manifest."""
     directory = installed(zot, "x", custom={"deep": [1, 1234567890123456789, 1.50, "ü"]}, description="d")
     path = directory / "extension.json"
     before = json.loads(path.read_text())

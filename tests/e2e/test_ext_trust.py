@@ -1,4 +1,4 @@
-"""Project extensions in a real run: only what was trusted runs, and it stays trusted by running."""
+"""Project extensions in a real run: only trusted ones run, and running does not end trust."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def project(zot: Zot) -> Path:
 
 
 def answer(zot: Zot, serve, *flags: str) -> tuple[str, str]:
-    """What the project's tool said to the model, or nothing, and what zot said on stderr."""
+    """The project tool's result, or nothing, and zot's stderr."""
     server = serve([CallTools([("project_tool", {})]), Say("done")])
     ran = zot("-p", *flags, "go")
     assert ran.code == 0
@@ -57,7 +57,7 @@ def answer(zot: Zot, serve, *flags: str) -> tuple[str, str]:
     return said, ran.err
 
 
-def test_print_mode_skips_what_is_not_trusted_with_one_line_and_never_asks(zot: Zot, serve, project: Path) -> None:
+def test_print_mode_skips_untrusted_with_one_line(zot: Zot, serve, project: Path) -> None:
     """ext-140, ext-022: print mode skips an untrusted extension with one line and does not ask."""
     said, err = answer(zot, serve)
     assert said == ""
@@ -66,7 +66,7 @@ def test_print_mode_skips_what_is_not_trusted_with_one_line_and_never_asks(zot: 
 
 
 @pytest.mark.parametrize("mode", ["--json", "--stream"])
-def test_the_other_headless_modes_skip_it_too(zot: Zot, serve, project: Path, mode: str) -> None:
+def test_json_and_stream_mode_skip_untrusted(zot: Zot, serve, project: Path, mode: str) -> None:
     """ext-140: JSON and stream mode skip it as well."""
     server = serve([Say("done")])
     ran = zot(mode, "go")
@@ -90,7 +90,7 @@ def test_the_flag_trusts_for_one_run(zot: Zot, serve, project: Path) -> None:
     assert answer(zot, serve)[0] == ""
 
 
-def test_running_it_twice_leaves_its_directory_and_its_trust_as_they_were(zot: Zot, serve, project: Path) -> None:
+def test_two_runs_leave_directory_and_trust_unchanged(zot: Zot, serve, project: Path) -> None:
     """ext-137, ext-138: running it twice leaves no bytecode in its directory, and it stays trusted."""
     zot("ext", "trust")
     before = sorted(path.name for path in project.iterdir())
@@ -133,7 +133,7 @@ def test_bytecode_planted_in_the_project_is_never_loaded(zot: Zot, serve, projec
     assert "the words you trusted" in answer(zot, serve)[0]
 
 
-def test_a_changed_project_guard_refuses_tools_until_somebody_decides(zot: Zot, serve, project: Path) -> None:
+def test_changed_project_guard_denies_tools_until_trusted(zot: Zot, serve, project: Path) -> None:
     """A model that edits the guard's files must not get rid of the guard."""
     manifest = json.loads((project / "extension.json").read_text())
     (project / "extension.json").write_text(json.dumps({**manifest, "guard": True}))

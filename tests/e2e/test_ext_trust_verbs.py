@@ -10,7 +10,7 @@ from tests.e2e.conftest import Zot
 from tests.e2e.extension_places import in_project, untrusted
 
 
-def test_trust_and_untrust_act_on_the_current_project_and_name_each_entry(zot: Zot) -> None:
+def test_trust_and_untrust_default_to_current_project(zot: Zot) -> None:
     """iface-306: without an argument both act on the current project and name each extension."""
     directory = in_project(zot, "x")
     ran = zot("ext", "trust")
@@ -44,7 +44,7 @@ def test_nothing_to_trust_is_an_error(zot: Zot) -> None:
         assert str(zot.project) in ran.err
 
 
-def test_a_directory_that_is_gone_can_be_forgotten(zot: Zot) -> None:
+def test_trust_of_missing_directory_can_be_removed(zot: Zot) -> None:
     directory = in_project(zot, "x")
     zot("ext", "trust")
     shutil.rmtree(directory)

@@ -96,7 +96,7 @@ def test_a_commit_can_be_installed_and_stays(zot: Zot, repository: Path) -> None
         (["{}", "--ref", "v1"], "write file://"),
     ],
 )
-def test_what_is_not_there_installs_nothing(zot: Zot, repository: Path, words: list[str], told: str) -> None:
+def test_update_of_missing_source_installs_nothing(zot: Zot, repository: Path, words: list[str], told: str) -> None:
     ran = zot("ext", "install", *(word.format(repository) for word in words))
     assert ran.code == 1
     assert told in ran.err
@@ -124,7 +124,7 @@ def test_a_part_of_a_repository_is_updated_from_there(zot: Zot, repository: Path
     assert version(zot, "part") == "p2"
 
 
-def test_a_clone_of_an_older_zot_knows_itself_where_it_came_from(zot: Zot, repository: Path) -> None:
+def test_update_of_legacy_clone_uses_its_git_remote(zot: Zot, repository: Path) -> None:
     own(zot).parent.mkdir(parents=True)
     git("clone", "-q", "--depth", "1", f"file://{repository}", str(own(zot)), cwd=repository)
     rewrite(repository, version="4")
@@ -146,7 +146,7 @@ def test_a_directory_is_updated_from_where_it_was_copied(zot: Zot) -> None:
     assert not (own(zot) / "more.py").exists()
 
 
-def test_what_fails_leaves_the_old_one_and_the_others_are_updated(zot: Zot) -> None:
+def test_failed_update_leaves_old_version_and_others_continue(zot: Zot) -> None:
     for name in ("a", "b", "c"):
         extension(zot.project / name, version="1")
         zot("ext", "install", name)
@@ -165,7 +165,7 @@ def test_what_fails_leaves_the_old_one_and_the_others_are_updated(zot: Zot) -> N
     assert zot("ext", "update", "d").code == 1
 
 
-def test_an_update_ended_half_way_changes_nothing(zot: Zot, repository: Path, tmp_path: Path) -> None:
+def test_interrupted_update_changes_nothing(zot: Zot, repository: Path, tmp_path: Path) -> None:
     zot("ext", "install", f"file://{repository}")
     fake = tmp_path / "bin" / "git"
     fake.parent.mkdir()
@@ -181,7 +181,7 @@ def test_an_update_ended_half_way_changes_nothing(zot: Zot, repository: Path, tm
     assert (left(zot), version(zot)) == (["tool"], "3")
 
 
-def test_what_was_changed_here_is_only_replaced_by_force(zot: Zot) -> None:
+def test_locally_changed_extension_is_replaced_only_by_force(zot: Zot) -> None:
     source = extension(zot.project / "tool", version="1")
     zot("ext", "install", "tool")
     rewrite(source, version="2")
@@ -206,7 +206,7 @@ def test_a_guard_does_not_stop_guarding_by_an_update(zot: Zot) -> None:
     assert version(zot) == "2"
 
 
-def test_what_was_disabled_stays_disabled(zot: Zot) -> None:
+def test_update_leaves_disabled_extension_disabled(zot: Zot) -> None:
     source = extension(zot.project / "tool", version="1")
     zot("ext", "install", "tool")
     zot("ext", "disable", "tool")
@@ -218,7 +218,7 @@ def test_what_was_disabled_stays_disabled(zot: Zot) -> None:
 
 
 def test_a_built_program_is_not_taken_for_the_new_one(zot: Zot) -> None:
-    """The sources are new and the program would be old: it is said that it has to be built."""
+    """New sources with an old program: the update reports that it must be built."""
     source = extension(zot.project / "tool", version="1", exec="./run", args=None)
     zot("ext", "install", "tool")
     (own(zot) / "run").write_text("#!/bin/sh\n")
@@ -227,7 +227,7 @@ def test_a_built_program_is_not_taken_for_the_new_one(zot: Zot) -> None:
     assert "cannot start until it is built" in zot("ext", "update").err
 
 
-def test_links_and_the_projects_own_are_left_alone(zot: Zot) -> None:
+def test_update_skips_links_and_project_extensions(zot: Zot) -> None:
     target = extension(zot.project / "real", version="1")
     own(zot).parent.mkdir(parents=True)
     own(zot, "real").symlink_to(target)
@@ -267,8 +267,8 @@ def test_force_replaces_and_keeps_the_name_of_the_data(zot: Zot) -> None:
         ("https://host/a/tool@--upload-pack=evil", "--upload-pack=evil", "https://host/a/tool"),
     ],
 )
-def test_every_way_to_say_a_branch_reaches_git(zot: Zot, tmp_path: Path, typed: str, branch: str, url: str) -> None:
-    """What is a user of a host stays one, and nothing typed becomes an option of git."""
+def test_branch_syntax_variants_reach_git(zot: Zot, tmp_path: Path, typed: str, branch: str, url: str) -> None:
+    """A user name of a host stays one, and no input becomes a git option."""
     words = git_words(zot, tmp_path, typed)
     assert words[words.index("--") + 1] == url
     assert [word for word in words if word.startswith("--branch")] == ([f"--branch={branch}"] if branch else [])

@@ -103,7 +103,7 @@ def test_the_typescript_of_the_guide_is_well_typed(reader: Zot) -> None:
 
 
 @pytest.mark.parametrize(("status", "runs"), [(0, True), (2, False)])
-def test_an_old_hook_goes_on_deciding(reader: Zot, serve, status: int, runs: bool) -> None:
+def test_migrated_hook_still_decides(reader: Zot, serve, status: int, runs: bool) -> None:
     reader("ext", "new", "hook", "--lang", "python")
     hook = reader.project / "hook"
     for name, text in files(PORTING).items():
@@ -119,8 +119,8 @@ def test_an_old_hook_goes_on_deciding(reader: Zot, serve, status: int, runs: boo
     assert ("not in this house" in json.dumps(server.requests[1].json["messages"])) is not runs
 
 
-def test_what_the_edit_loop_names_is_there(reader: Zot) -> None:
-    """Every `zot` command and flag of the page is one that zot knows, and the question has the words it quotes."""
+def test_edit_loop_page_names_existing_commands(reader: Zot) -> None:
+    """Every `zot` command and flag of the page exists, and the quoted question is exact."""
     page = (DOCS / "guides" / "editing-extensions.md").read_text("utf-8")
     words = " ".join(page.split())
     known = reader("docs", "command-line").out

@@ -1,4 +1,4 @@
-"""The fault matrix: whatever a guard does wrong, the side effect never happens, in every mode.
+"""The fault matrix: a failing guard never permits the side effect, in every mode.
 
 The model asks for one command that leaves a file behind. Each fault runs under ``-p`` and ``--json`` at once.
 """
@@ -60,8 +60,8 @@ def script(zot: Zot) -> list[Any]:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_guard_that_fails_lets_nothing_happen(zot: Zot, serve: Any, fault: str) -> None:
-    """ext-079, ext-080: a guard that fails in whatever way lets no tool run and says so; the run itself goes on."""
+def test_failing_guard_denies_everything(zot: Zot, serve: Any, fault: str) -> None:
+    """ext-079, ext-080: a guard that fails in any way denies every tool and reports it; the run continues."""
     server = serve(script(zot))
     options = {"exec": "./missing"} if fault == "cannot be started" else {}
     write_extension(zot.home / "zot" / "extensions", "g", FAULTS[fault], guard=True, **options)
@@ -79,7 +79,7 @@ def test_a_guard_that_fails_lets_nothing_happen(zot: Zot, serve: Any, fault: str
         assert "denied: the guard" in json.dumps(request.json["messages"][-1])
 
 
-def test_the_same_faults_of_no_guard_harm_nobody(zot: Zot, serve: Any) -> None:
+def test_same_faults_in_ordinary_extensions_are_harmless(zot: Zot, serve: Any) -> None:
     """ext-006, ext-066, ext-080: all quick ones at once, beside one that works."""
     server = serve(script(zot))
     slow = ("hangs", "sends no newline", "stops reading stdin", "answers other ids", "answers a wrong type")

@@ -54,9 +54,7 @@ serve(
 """
 
 
-def test_a_deferred_tool_joins_the_tools_and_leaves_the_system_prompt_as_it_was(
-    zot: Zot, serve: Any, tmp_path: Path
-) -> None:
+def test_deferred_tool_is_added_without_changing_system_prompt(zot: Zot, serve: Any, tmp_path: Path) -> None:
     """ext-116, ext-128: the prompt is stable across tool steps, for its editors and for a provider's cache"""
     server = serve([CallTools([("open_box", {})]), CallTools([("inside", {})]), Say("done")])
     directory = write_extension(tmp_path, "box", DEFERRED)
@@ -76,7 +74,7 @@ def test_a_deferred_tool_joins_the_tools_and_leaves_the_system_prompt_as_it_was(
         (("--tools", "read"), ["read"]),
     ],
 )
-def test_tool_flags_hold_for_extensions(
+def test_tool_flags_apply_to_extensions(
     zot: Zot, serve: Any, tmp_path: Path, flags: tuple[str, ...], tools: list[str]
 ) -> None:
     """iface-019 (OP-11): `--tools` and `--no-tools` hold for the tools of extensions too."""
@@ -130,8 +128,8 @@ def test_blocked_turn_fails_in_every_mode(zot: Zot, serve: Any, tmp_path: Path) 
     assert events.events[-1] == {"type": "done", "reason": "blocked", "exit_code": 1}
 
 
-def test_a_redactor_lets_nothing_of_the_original_out(zot: Zot, serve: Any, tmp_path: Path) -> None:
-    """ext-082: the model still sees what it said."""
+def test_redactor_removes_original_from_all_outputs(zot: Zot, serve: Any, tmp_path: Path) -> None:
+    """ext-082: the model still sees its original text."""
     server = serve([CallTools([("read", {"path": "x"})], text="the key is hunter2"), Say("and hunter2 again")])
     body = """
 hello(); subscribe(intercept=["assistant_message"]); ready()
@@ -152,7 +150,7 @@ def test_a_suppressed_answer_gives_its_reason_on_stderr(zot: Zot, serve: Any, tm
     assert ran.code == 0 and "secret" not in ran.out and "[r] warn: withheld" in ran.err.splitlines()
 
 
-def test_children_do_not_get_credentials_unless_the_setting_names_them(zot: Zot, serve: Any, tmp_path: Path) -> None:
+def test_child_gets_no_credentials_unless_setting_names_them(zot: Zot, serve: Any, tmp_path: Path) -> None:
     """ext-020, ext-145: a child gets no credentials unless the setting names them."""
     serve([Say("ok"), Say("ok")])
     body = 'hello(); ready(); json.dump(dict(os.environ), open(HERE + "/env.json", "w")); serve()'
@@ -181,9 +179,7 @@ def test_a_tool_timeout_is_a_setting(zot: Zot, serve: Any, tmp_path: Path) -> No
     assert ran.code == 0 and result["is_error"] and "extension s/slow failed: timeout" in json.dumps(result)
 
 
-def test_installed_extensions_are_found_linked_ones_too_and_leftovers_ignored(
-    zot: Zot, serve: Any, tmp_path: Path
-) -> None:
+def test_installed_and_linked_extensions_load_leftovers_do_not(zot: Zot, serve: Any, tmp_path: Path) -> None:
     """ext-105, ext-106: installed and linked extensions load, and folders without a manifest are ignored."""
     server = serve([Say("ok"), Say("ok")])
     home = zot.home / "zot" / "extensions"
@@ -229,7 +225,7 @@ def test_a_run_without_extensions_does_not_load_the_host(zot: Zot, serve: Any) -
     assert "zot.agent.build" in ran.err and "zot.features.extensions" not in ran.err
 
 
-def test_events_come_from_the_real_run(zot: Zot, serve: Any, tmp_path: Path) -> None:
+def test_real_run_sends_events_in_order(zot: Zot, serve: Any, tmp_path: Path) -> None:
     """ext-067, ext-069, ext-132: a real run delivers the events in order, from `session_start` to `session_end`."""
     serve([CallTools([("bash", {"command": "true"})], text="a"), Say("b")])
     events = ["session_start", "turn_start", "assistant_message", "tool_call", "turn_end", "session_end"]
@@ -253,7 +249,7 @@ def _alive(pid: int) -> bool:
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 @pytest.mark.parametrize("when", ["starting", "running"])
-def test_no_process_is_left_however_zot_ends(zot: Zot, serve: Any, tmp_path: Path, how: int, when: str) -> None:
+def test_zot_exit_leaves_no_process(zot: Zot, serve: Any, tmp_path: Path, how: int, when: str) -> None:
     """§13: exit, SIGTERM, SIGKILL; a child that ignores signals and its own child included."""
     serve([CallTools([("weather", {})]), Say("ok")])
     body = """

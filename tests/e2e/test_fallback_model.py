@@ -1,4 +1,4 @@
-"""``--fallback-model``: checked at the start, takes over once when the first model fails, and says so in one line."""
+"""``--fallback-model``: checked at start, takes over once when the first model fails, and prints one line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def models(server: FakeModelServer) -> list[str]:
 
 
 @pytest.mark.parametrize("named", ["claude-haiku-4-5", "anthropic/claude-haiku-4-5"])
-def test_the_answer_comes_from_the_second_model_and_stderr_says_why(zot: Zot, serve: Any, named: str) -> None:
+def test_fallback_model_answers_and_stderr_has_the_reason(zot: Zot, serve: Any, named: str) -> None:
     server = serve([WRONG_KEY, CallTools([("bash", {"command": "echo $ZOT_MODEL"})]), Say("hello")])
     ran = zot("-p", "--fallback-model", named, "hi")
     assert (ran.code, ran.out) == (0, "hello\n")
@@ -40,7 +40,7 @@ def test_programs_see_one_prompt_and_one_done(zot: Zot, serve: Any) -> None:
     assert ran.events[-1] == {"type": "done", "reason": "end_turn", "exit_code": 0}
 
 
-def test_a_program_over_rpc_is_told_who_answers_now(zot: Zot, serve: Any) -> None:
+def test_rpc_client_is_notified_of_fallback(zot: Zot, serve: Any) -> None:
     server = serve([WRONG_KEY, Say("hello")])
     argv = zot.argv(["rpc", "--fallback-model", "claude-haiku-4-5", *zot.endpoint(True)])
     client = FakeRpcClient(argv, zot.env(), zot.project)
@@ -51,7 +51,7 @@ def test_a_program_over_rpc_is_told_who_answers_now(zot: Zot, serve: Any) -> Non
     assert client.close() == 0
 
 
-def test_the_session_remembers_who_answered(zot: Zot, serve: Any) -> None:
+def test_session_records_the_answering_model(zot: Zot, serve: Any) -> None:
     server = serve([WRONG_KEY, Say("hello"), Say("again")])
     assert zot("-p", "--fallback-model", "claude-haiku-4-5", "hi").code == 0
     [path] = zot.sessions
@@ -60,7 +60,7 @@ def test_the_session_remembers_who_answered(zot: Zot, serve: Any) -> None:
     assert models(server)[-1] == "claude-haiku-4-5"
 
 
-def test_another_providers_model_goes_there_without_the_first_ones_key(zot: Zot, serve: Any) -> None:
+def test_fallback_to_other_provider_omits_first_key(zot: Zot, serve: Any) -> None:
     with FakeModelServer([Say("from beta")]) as good:
         two_providers(zot, good.url)
         configure(zot, retry_wait_s=0.01)
@@ -74,7 +74,7 @@ OVERLOADED = Refuse(529, {"type": "error", "error": {"type": "overloaded_error",
 
 
 @pytest.mark.parametrize(("flags", "tries"), [([], 3), (["--retries", "1"], 2)], ids=["usual", "fewer were asked for"])
-def test_it_takes_over_after_three_tries_and_has_all_of_its_own(
+def test_fallback_starts_after_three_tries_with_its_own_retries(
     zot: Zot, serve: Any, flags: list[str], tries: int
 ) -> None:
     configure(zot, retry_wait_s=0.01)
@@ -87,14 +87,14 @@ def test_it_takes_over_after_three_tries_and_has_all_of_its_own(
     assert waits[: tries - 1] == [(number, tries) for number in range(2, tries + 1)]
 
 
-def test_a_model_that_is_the_second_one_already_has_all_its_tries(zot: Zot, serve: Any) -> None:
+def test_fallback_equal_to_model_has_all_retries(zot: Zot, serve: Any) -> None:
     configure(zot, retry_wait_s=0.01)
     server = serve([*[OVERLOADED] * 5, Say("hello")])
     ran = zot.patiently("-p", "--model", "claude-haiku-4-5", "--fallback-model", "claude-haiku-4-5", "hi")
     assert ran.out == "hello\n" and len(models(server)) == 6
 
 
-def test_it_is_tried_once(zot: Zot, serve: Any) -> None:
+def test_fallback_is_tried_once(zot: Zot, serve: Any) -> None:
     server = serve([WRONG_KEY, WRONG_KEY, Say("never")])
     ran = zot("--json", "--fallback-model", "claude-haiku-4-5", "hi")
     assert ran.code == 1 and ran.events[-1]["reason"] == "error" and ran.types.count("done") == 1
@@ -111,14 +111,14 @@ def test_it_is_tried_once(zot: Zot, serve: Any) -> None:
     ],
     ids=["bad request", "too large", "cut in mid-answer", "failed in mid-answer"],
 )
-def test_what_another_model_would_not_do_better_is_not_tried_there(zot: Zot, serve: Any, failure: Any) -> None:
+def test_request_error_does_not_trigger_fallback(zot: Zot, serve: Any, failure: Any) -> None:
     server = serve([failure], repeat=True)
     ran = zot("-p", "--fallback-model", "claude-haiku-4-5", "hi")
     assert ran.code == 1 and "going on" not in ran.err
     assert set(models(server)) == {"claude-sonnet-4-5"}
 
 
-def test_a_model_nobody_knows_is_an_error_at_the_start(zot: Zot, serve: Any) -> None:
+def test_unknown_fallback_model_is_an_error_at_start(zot: Zot, serve: Any) -> None:
     server = serve([])
     zot.url = ""
     zot.environment["ANTHROPIC_API_KEY"] = "k"
@@ -135,7 +135,7 @@ def test_a_model_without_a_credential_is_an_error_at_the_start(zot: Zot, serve: 
     assert server.requests == []
 
 
-def test_rpc_goes_on_with_the_second_model_too(zot: Zot, serve: Any) -> None:
+def test_rpc_continues_with_fallback_model(zot: Zot, serve: Any) -> None:
     serve([WRONG_KEY, Say("hello"), Say("again")])
     lines = '{"type":"prompt","message":"hi"}\n{"type":"prompt","message":"more"}\n{"type":"get_state"}\n'
     ran = zot("rpc", "--fallback-model", "claude-haiku-4-5", stdin=lines)

@@ -30,9 +30,7 @@ def run(zot: Zot, server: FakeLlamaServer, *args: str) -> Ran:
     return zot("-p", "hello", "--provider", "llama.cpp", "--model", "tiny", *FREE, *args, model=False)
 
 
-def test_a_model_that_cannot_call_tools_is_held_by_a_grammar_and_one_line_says_so(
-    zot: Zot, server: FakeLlamaServer
-) -> None:
+def test_model_without_tool_calls_gets_grammar_and_one_notice(zot: Zot, server: FakeLlamaServer) -> None:
     ran = run(zot, server)
     assert (ran.code, ran.out) == (0, "Done.\n") and ran.err.splitlines() == [f"zot: {TOLD}"]
     tools, grammar = server.probes
@@ -42,7 +40,7 @@ def test_a_model_that_cannot_call_tools_is_held_by_a_grammar_and_one_line_says_s
     assert "tools" not in prompt and "grammar" in prompt and '"tool": "glob"' in prompt["messages"][0]["content"]
 
 
-def test_it_is_asked_once_for_each_model_that_is_served(zot: Zot, server: FakeLlamaServer) -> None:
+def test_tool_support_is_probed_once_per_model(zot: Zot, server: FakeLlamaServer) -> None:
     for _ in range(3):
         assert run(zot, server).out == "Done.\n"
     assert len(server.probes) == 2 and server.props >= 3
@@ -51,7 +49,7 @@ def test_it_is_asked_once_for_each_model_that_is_served(zot: Zot, server: FakeLl
     assert len(server.probes) == 3 and "tools" in server.prompts[-1]
 
 
-def test_a_model_that_calls_tools_is_left_alone(zot: Zot, server: FakeLlamaServer) -> None:
+def test_model_with_tool_calls_is_not_constrained(zot: Zot, server: FakeLlamaServer) -> None:
     server.calls = True
     for _ in range(2):
         ran = run(zot, server)
@@ -60,7 +58,7 @@ def test_a_model_that_calls_tools_is_left_alone(zot: Zot, server: FakeLlamaServe
 
 
 @pytest.mark.parametrize("what", ["knows no grammars", "answers with errors", "is another server", "has its say"])
-def test_where_nothing_is_found_out_the_model_is_used_as_it_is(zot: Zot, server: FakeLlamaServer, what: str) -> None:
+def test_failed_probe_leaves_the_model_unconstrained(zot: Zot, server: FakeLlamaServer, what: str) -> None:
     if what == "knows no grammars":
         server.grammars = False
     elif what == "answers with errors":
@@ -78,7 +76,7 @@ def test_where_nothing_is_found_out_the_model_is_used_as_it_is(zot: Zot, server:
 
 
 @pytest.mark.parametrize("said", [b"", b"{", b"[]", b'{"x": 1}', b"\xff\xfe"])
-def test_a_damaged_file_of_answers_is_written_anew(zot: Zot, server: FakeLlamaServer, said: bytes) -> None:
+def test_damaged_probe_cache_is_rewritten(zot: Zot, server: FakeLlamaServer, said: bytes) -> None:
     place = zot.home / "zot" / "tool-calls.json"
     place.parent.mkdir()
     place.write_bytes(said)
@@ -87,12 +85,12 @@ def test_a_damaged_file_of_answers_is_written_anew(zot: Zot, server: FakeLlamaSe
     assert kept["calls"] is False and kept["grammar"] is True
 
 
-def test_nobody_is_asked_where_there_are_no_tools(zot: Zot, server: FakeLlamaServer) -> None:
+def test_run_without_tools_does_not_probe(zot: Zot, server: FakeLlamaServer) -> None:
     assert run(zot, server, "--no-tools").out == "Hello.\n"
     assert not server.probes and not server.props
 
 
-def test_a_server_of_ones_own_on_this_machine_is_asked_too(zot: Zot, server: FakeLlamaServer) -> None:
+def test_custom_local_server_is_probed(zot: Zot, server: FakeLlamaServer) -> None:
     (zot.home / "zot").mkdir()
     mine = {"baseUrl": server.url, "auth": "none", "models": [{"id": "tiny"}]}
     (zot.home / "zot" / "models.json").write_text(json.dumps({"providers": {"mine": mine}}))
@@ -111,7 +109,7 @@ def rpc(zot: Zot, server: FakeLlamaServer) -> FakeRpcClient:
     return FakeRpcClient(zot.argv(["rpc", "--provider", "llama.cpp", "--model", "tiny"]), zot.env(), zot.project)
 
 
-def test_whoever_waits_for_the_answer_can_give_up(zot: Zot, server: FakeLlamaServer) -> None:
+def test_probe_can_be_interrupted(zot: Zot, server: FakeLlamaServer) -> None:
     server.hold.clear()
     client = rpc(zot, server)
     client.send("prompt", message="hello")
@@ -126,7 +124,7 @@ def test_whoever_waits_for_the_answer_can_give_up(zot: Zot, server: FakeLlamaSer
     assert [len(server.prompts), "grammar" in server.prompts[0]] == [1, True]
 
 
-def test_a_run_that_is_stopped_while_it_is_asked_ends_at_once(zot: Zot, server: FakeLlamaServer) -> None:
+def test_run_stopped_during_probe_ends_at_once(zot: Zot, server: FakeLlamaServer) -> None:
     server.hold.clear()
     zot.environment["LLAMA_BASE_URL"] = server.url
     child = zot.start("-p", "hello", "--provider", "llama.cpp", "--model", "tiny")

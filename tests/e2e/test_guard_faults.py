@@ -69,32 +69,33 @@ ALLOWS = "hello(); subscribe(intercept=['tool_call']); ready()\nserve(event_inte
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_guard_that_fails_lets_nothing_happen(zot: Zot, tmp_path: Path, kind: str) -> None:
+def test_failing_guard_denies_everything(zot: Zot, tmp_path: Path, kind: str) -> None:
     """By the model's call in every mode, by a program that embeds zot, by a child conversation, by an extension's own
     call, by its command."""
     assert done_with(zot, tmp_path, KINDS[kind]) == {"print": [], "json": [], "rpc": [], "sdk": [], "child": []}
 
 
-def test_one_that_allows_lets_all_of_it_happen(zot: Zot, tmp_path: Path) -> None:
+def test_allowing_guard_permits_everything(zot: Zot, tmp_path: Path) -> None:
     done = done_with(zot, tmp_path, ALLOWS)
     assert all("by-model" in names for names in done.values()), done
     assert {"by-call", "by-prompt"} <= set(done["rpc"]), done
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_guard_that_fails_lets_nothing_happen_in_the_terminal(zot: Zot, tmp_path: Path, kind: str) -> None:
-    """By the model's call, by an extension's own call and by its command, by the side chat of `/btw`. What a person
-    types after an exclamation mark is their own hand, which no guard is asked about."""
+def test_failing_guard_denies_everything_in_terminal(zot: Zot, tmp_path: Path, kind: str) -> None:
+    """Covers the model's call, an extension's call and command, and the side chat of `/btw`. Guards do not apply to
+    commands the user types after an exclamation mark.
+    """
     assert done_in_the_terminal(zot, tmp_path, KINDS[kind]) == ["by-hand"]
 
 
-def test_one_that_allows_lets_it_happen_in_the_terminal(zot: Zot, tmp_path: Path) -> None:
-    """A side chat has no tools, whoever allows them."""
+def test_allowing_guard_permits_everything_in_terminal(zot: Zot, tmp_path: Path) -> None:
+    """A side chat has no tools, whatever the guard allows."""
     assert done_in_the_terminal(zot, tmp_path, ALLOWS) == ["by-call", "by-hand", "by-model", "by-prompt"]
 
 
 def done_in_the_terminal(zot: Zot, tmp_path: Path, guard: str) -> list[str]:
-    """One after the other, as a person would."""
+    """One after the other in the terminal."""
     turns = [calling("by-model"), {"text": "answered the prompt"}, {"text": "answered the command"}]
     turns += [calling("by-side-chat"), {"text": "answered on the side"}]
     argv = zot.argv(prepared(zot, tmp_path, guard, turns))
@@ -124,7 +125,7 @@ def prepared(zot: Zot, tmp_path: Path, guard: str, turns: list[dict[str, object]
 
 
 def done_with(zot: Zot, tmp_path: Path, guard: str) -> dict[str, list[str]]:
-    """What was done by each way, all at once, each in a project of its own: the slowest is all that is waited for."""
+    """Side effects by each way, run concurrently in separate projects."""
     model = prepared(zot, tmp_path, guard, [calling("by-model"), {"text": "done"}])
     script = model[3]
     ways = {

@@ -1,7 +1,4 @@
-"""Nothing an author registers takes the place of something else, seen through a run of zot with each SDK.
-
-The last handler allows everything: it is the one that used to be asked alone.
-"""
+"""Each SDK calls every registered handler: none replaces another, seen through a run of zot."""
 
 from __future__ import annotations
 
@@ -135,9 +132,7 @@ def test_handlers_are_a_chain_in_which_the_first_refusal_wins(author: Zot, serve
 
 
 @pytest.mark.parametrize("language", CHAIN)
-def test_a_name_given_twice_ends_the_start_and_a_guard_that_did_not_start_refuses(
-    author: Zot, serve, language: str
-) -> None:
+def test_duplicate_name_aborts_start_and_missing_guard_denies(author: Zot, serve, language: str) -> None:
     twice, file = TWICE[language]
     run = {"python": "ext.on(", "typescript": "ext.on(", "go": "e.On("}[language]
     directory = chain(author, language, CHAIN[language].replace(run, twice + run, 1))

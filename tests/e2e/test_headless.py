@@ -1,4 +1,4 @@
-"""``-p``, ``--json`` and ``--stream``: what reaches stdout, stderr, the session file and the exit code."""
+"""``-p``, ``--json`` and ``--stream``: stdout, stderr, the session file and the exit code."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_piped_input_is_the_prompt(zot: Zot, serve) -> None:
 
 @pytest.mark.parametrize("mode", ["-p", "--json", "--stream"])
 def test_no_prompt_at_all_asks_for_one(zot: Zot, mode: str) -> None:
-    """iface-032: an empty input exits 1 and asks for a prompt."""
+    """iface-032: an empty input exits 1 with an error about the missing prompt."""
     ran = zot(mode, stdin="  \n")
     assert ran.code == 1 and ran.types == (["error", "done"] if mode == "--json" else [])
     assert "requires a prompt" in ran.err
@@ -131,15 +131,15 @@ def test_piped_stdin_without_a_mode_never_hangs(zot: Zot) -> None:
     assert "requires a prompt" in ran.err
 
 
-def test_without_a_terminal_the_interactive_mode_says_so(zot: Zot) -> None:
+def test_interactive_mode_without_terminal_is_an_error(zot: Zot) -> None:
     """iface-034: without a terminal the interactive mode exits and names `-p`."""
     ran = zot("hello")
     assert (ran.code, ran.out) == (1, "")
     assert "-p" in ran.err
 
 
-def test_no_yolo_denies_every_call_and_says_so_once(zot: Zot, serve) -> None:
-    """iface-036, engine-200: `--no-yolo` denies every call and says so in one line on stderr."""
+def test_no_yolo_denies_every_call_with_one_notice(zot: Zot, serve) -> None:
+    """iface-036, engine-200: `--no-yolo` denies every call with one line on stderr."""
     marker = zot.project / "ran"
     server = serve([CallTools([("bash", {"command": f"touch {marker}"})] * 2), bash("true"), Say("ok")])
     ran = zot("-p", "go", "--no-yolo")
@@ -153,7 +153,7 @@ def test_no_yolo_denies_every_call_and_says_so_once(zot: Zot, serve) -> None:
 @pytest.mark.parametrize(
     ("mode", "made"), [("plan", []), ("ask", []), ("accept-edits", ["b.txt"]), ("yolo", ["b.txt", "c"])]
 )
-def test_a_mode_says_what_runs_where_nobody_can_be_asked(zot: Zot, serve, mode: str, made: list[str]) -> None:
+def test_permission_mode_without_a_user_decides_what_runs(zot: Zot, serve, mode: str, made: list[str]) -> None:
     (zot.project / "a.txt").write_text("what is read")
     read, write = ("read", {"path": "a.txt"}), ("write", {"path": "b.txt", "content": "x"})
     server = serve([CallTools([read, write, ("bash", {"command": "touch c"})]), Say("ok")])
@@ -166,7 +166,7 @@ def test_a_mode_says_what_runs_where_nobody_can_be_asked(zot: Zot, serve, mode: 
 @pytest.mark.parametrize(
     "content", ['{"permission_mode": "ask"}', '{"permission_mode": "aks"}', '{"permission_mode": "ask"']
 )
-def test_a_setting_that_asks_is_obeyed_also_when_it_is_damaged(zot: Zot, serve, content: str) -> None:
+def test_damaged_permission_setting_stays_strict(zot: Zot, serve, content: str) -> None:
     path = zot.home / "zot" / "config.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(content)
@@ -200,7 +200,7 @@ def test_a_provider_error_leaves_stdout_empty(zot: Zot, serve) -> None:
     ],
     ids=["key", "page"],
 )
-def test_an_error_is_one_sentence_with_what_to_do(zot: Zot, serve, refusal: Refuse, told: str) -> None:
+def test_error_is_one_sentence_with_a_fix(zot: Zot, serve, refusal: Refuse, told: str) -> None:
     serve([refusal], repeat=True)
     ran = zot("-p", "go", "--retries", "0", "--base-url", zot.url, "--api-key", "k", model=False)
     assert (ran.code, ran.out, ran.err) == (1, "", told + "\n")
@@ -272,7 +272,7 @@ def test_image_blocks_carry_a_byte_count_and_no_data(zot: Zot, serve) -> None:
     assert result["content"] == [{"type": "image", "mime_type": "image/png", "bytes": len(png)}]
 
 
-def test_sigint_kills_the_shell_commands_whole_group_and_exits_130(zot: Zot, serve) -> None:
+def test_sigint_kills_command_group_and_exits_130(zot: Zot, serve) -> None:
     """iface-042, iface-276: an interrupt kills the shell command's whole group, saves the session and exits 130."""
     serve([bash("echo $$ > shell.pid; sleep 300 & echo $! > child.pid; wait")])
     running = zot.start("-p", "go")
@@ -289,7 +289,7 @@ def test_sigint_kills_the_shell_commands_whole_group_and_exits_130(zot: Zot, ser
     ("number", "code", "reason"),
     [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated"), (signal.SIGHUP, 129, "hangup")],
 )
-def test_a_signal_ends_a_json_run_as_an_abort_and_keeps_the_session(
+def test_signal_ends_json_run_as_abort_and_saves_session(
     zot: Zot, serve, number: signal.Signals, code: int, reason: str
 ) -> None:
     """iface-276, engine-140: turn_end aborted, then done, no error"""
@@ -330,8 +330,8 @@ def test_an_output_that_cannot_be_written_is_one_line_and_exit_1(zot: Zot, serve
     assert done.stderr.decode() == "zot: cannot write to stdout: No space left on device\n"
 
 
-def test_a_closed_stdout_is_an_error_and_no_other_file_gets_the_answer(zot: Zot, serve) -> None:
-    """The number of a closed stdout would go to the next file that is opened: the session, say."""
+def test_closed_stdout_is_an_error_and_answer_reaches_no_file(zot: Zot, serve) -> None:
+    """The descriptor of a closed stdout would be reused by the next opened file, for example the session."""
     serve([Say("an answer")])
     argv = ["sh", "-c", 'exec "$@" >&-', "sh", *zot.argv(["-p", "go", *zot.endpoint(True)])]
     done = subprocess.run(
@@ -343,7 +343,7 @@ def test_a_closed_stdout_is_an_error_and_no_other_file_gets_the_answer(zot: Zot,
 
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["docs"], ["--list-models"]])
-def test_pages_and_lists_say_that_stdout_is_closed(zot: Zot, words: list[str]) -> None:
+def test_pages_and_lists_report_closed_stdout(zot: Zot, words: list[str]) -> None:
     done = subprocess.run(
         ["sh", "-c", 'exec "$@" >&-', "sh", *zot.argv(words)],
         **{"stdin": subprocess.DEVNULL, "capture_output": True, "cwd": zot.project, "env": zot.env(), "timeout": 60},
@@ -369,7 +369,7 @@ def test_stream_mode_puts_text_on_stdout_and_tools_on_stderr(zot: Zot, serve) ->
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_thoughts_are_events_of_their_own(zot: Zot, serve, dialect: str) -> None:
+def test_thoughts_are_separate_events(zot: Zot, serve, dialect: str) -> None:
     serve([Say("Done.", reasoning="First this, then that.")])
     ran = zot("--json", "go", *DIALECTS[dialect])
     lines = [json.loads(line) for line in ran.out.splitlines()]
@@ -397,7 +397,7 @@ def test_stats_are_written_after_a_successful_print_run(zot: Zot, serve) -> None
     assert stats["model"] == "claude-sonnet-4-5" and stats["elapsed_ms"] >= 0
 
 
-def test_a_run_is_remembered_and_continued_on_the_model_it_ended_on(zot: Zot, serve) -> None:
+def test_resumed_session_restores_last_model(zot: Zot, serve) -> None:
     """engine-183: the resumed session's model is restored"""
     server = serve([Say("first answer"), Say("second answer")])
     zot("-p", "first prompt", "--model", "claude-opus-4-1")
@@ -440,7 +440,7 @@ def test_the_api_key_is_nowhere_but_in_the_request(zot: Zot, serve) -> None:
     assert "SECRET-KEY-123" not in ran.out + ran.err + zot.sessions[0].read_text()
 
 
-def test_hostile_model_text_cannot_drive_a_terminal_but_passes_a_pipe_unchanged(zot: Zot, serve) -> None:
+def test_model_text_is_escaped_on_terminal_but_not_in_pipe(zot: Zot, serve) -> None:
     hostile = "a\x1b]52;c;ZXZpbA==\x07\x1b[2Jb"
     serve([Say(hostile)], repeat=True)
     assert zot("-p", "x").out == hostile + "\n"
@@ -464,7 +464,7 @@ def test_only_the_model_request_leaves_the_machine(zot: Zot, serve) -> None:
     assert [(seen.method, seen.path) for seen in server.requests] == [("POST", "/v1/messages")]
 
 
-def test_a_stale_model_list_is_refreshed_once_while_the_model_answers(zot: Zot, serve) -> None:
+def test_stale_model_list_is_refreshed_once_during_a_prompt(zot: Zot, serve) -> None:
     """engine-252, engine-101, iface-308: nothing at start, one refresh with a prompt, none while the cache is fresh"""
     server = serve([Slow(Say("one two three four five six"), delay_s=0.1)], repeat=True, models=["m1", "m2"])
     provider = {"baseUrl": f"{server.url}/v1", "api": "openai", "auth": "none", "discover": True}

@@ -37,7 +37,7 @@ def run(zot: Zot, *args: str, model: str = "tiny", **changes: Any) -> Any:
         {"models": [{"id": "tiny", "tool_calls": "grammar"}]},
     ],
 )
-def test_models_json_says_which_models_are_held_by_a_grammar(zot: Zot, serve, changes: dict[str, Any]) -> None:
+def test_models_json_selects_grammar_models(zot: Zot, serve, changes: dict[str, Any]) -> None:
     server = serve([ANSWER])
     ran = run(zot, "-p", "hello", *FREE, **changes)
     assert (ran.code, ran.out, ran.err) == (0, "Done.\n", "")
@@ -45,7 +45,7 @@ def test_models_json_says_which_models_are_held_by_a_grammar(zot: Zot, serve, ch
     assert "tools" not in sent and sent["grammar"].startswith("root ::= ")
 
 
-def test_an_action_is_a_tool_call_and_its_result_comes_back_as_text(zot: Zot, serve) -> None:
+def test_grammar_action_is_a_tool_call_with_text_result(zot: Zot, serve) -> None:
     action = '{"tool": "write", "path": "a.py"}\n```python\nx = 1\n```'
     server = serve([Say(action), ANSWER])
     ran = run(zot, "--json", "Go on with a.py.", *FREE, tool_calls="grammar")
@@ -57,7 +57,7 @@ def test_an_action_is_a_tool_call_and_its_result_comes_back_as_text(zot: Zot, se
     assert second[len(first)] == {"role": "assistant", "content": action}
 
 
-def test_a_file_is_asked_for_in_a_prompt_of_its_own_and_written_by_an_ordinary_call(zot: Zot, serve) -> None:
+def test_file_content_is_requested_in_separate_prompt(zot: Zot, serve) -> None:
     (zot.project / "a.py").write_text("x = 1\n")
     read = Say('{"tool": "read", "path": "a.py"}')
     server = serve([read, Say("```python\nx = 2\n```"), Say("I changed x.")])
@@ -70,7 +70,7 @@ def test_a_file_is_asked_for_in_a_prompt_of_its_own_and_written_by_an_ordinary_c
     assert ran.events[-1]["type"] == "done" and ran.events[-1]["reason"] == "end_turn"
 
 
-def test_such_a_model_gets_a_brief_prompt_the_tools_that_search_and_the_names_of_files(zot: Zot, serve) -> None:
+def test_grammar_model_gets_short_prompt_search_tools_and_files(zot: Zot, serve) -> None:
     (zot.project / "src").mkdir()
     (zot.project / "src" / "main.c").write_text("")
     (zot.project / "AGENTS.md").write_text("Be kind.\n" + "x" * 5000)
@@ -82,7 +82,7 @@ def test_such_a_model_gets_a_brief_prompt_the_tools_that_search_and_the_names_of
         assert f'{{"tool": "{tool}"' in system
 
 
-def test_a_mistake_in_models_json_is_told(zot: Zot, serve) -> None:
+def test_models_json_mistake_is_reported(zot: Zot, serve) -> None:
     serve([ANSWER], repeat=True)
     ran = run(zot, "-p", "hello", *FREE, models=[{"id": "tiny", "tool_calls": "magic"}])
     assert "providers.mine.models[0]: toolCalls: invalid enum value 'magic'" in ran.err
@@ -91,7 +91,7 @@ def test_a_mistake_in_models_json_is_told(zot: Zot, serve) -> None:
 # --- extensions
 
 
-def test_tools_of_extensions_are_actions_too(zot: Zot, serve, tmp_path: Path) -> None:
+def test_extension_tools_are_grammar_actions(zot: Zot, serve, tmp_path: Path) -> None:
     sample = install(BROKEN / "good.py", tmp_path / "sample")
     server = serve([Say('{"tool": "echo"}\n```\none two\n```'), ANSWER])
     ran = run(zot, "--json", "Echo it.", *FREE, "--ext", str(sample), tool_calls="grammar")
@@ -104,7 +104,7 @@ def test_tools_of_extensions_are_actions_too(zot: Zot, serve, tmp_path: Path) ->
     assert "one two" in second["messages"][-1]["content"]
 
 
-def test_a_guard_refuses_what_such_a_model_does(zot: Zot, serve) -> None:
+def test_guard_denies_calls_of_grammar_model(zot: Zot, serve) -> None:
     (zot.project / "kept").mkdir()
     server = serve([Say('{"tool": "bash", "command": "rm -rf kept"}'), ANSWER])
     ran = run(zot, "--json", "Remove it.", *FREE, "--ext", str(GUARD), tool_calls="grammar")
@@ -136,7 +136,7 @@ def calls_of(server: Any) -> list[Any]:
 
 
 def tools_of(request: Any) -> set[str]:
-    """What a request offers: by its ``tools``, or by the actions its prompt tells of."""
+    """Offered tools: from ``tools``, or from the actions in the prompt."""
     if "tools" in request.json:
         return {tool["function"]["name"] for tool in request.json["tools"]}
     system = request.json["messages"][0]["content"].partition("Example:")[0]
@@ -172,7 +172,7 @@ def test_a_small_model_takes_over_in_mid_session_and_gives_back(zot: Zot, serve,
     assert zot("replay", "--verify", str(tmp_path / "run.zotrec"), model=False).code == 0
 
 
-def test_a_mode_that_somebody_chose_stays_when_the_small_model_goes(zot: Zot, serve) -> None:
+def test_chosen_mode_stays_after_small_model_is_replaced(zot: Zot, serve) -> None:
     client = rpc(zot, serve([]), "large")
     client.ask("set_model", model="tiny")
     client.ask("set_permission_mode", permission_mode="plan")
@@ -188,7 +188,7 @@ def test_a_mode_that_somebody_chose_stays_when_the_small_model_goes(zot: Zot, se
     assert client.close() == 0
 
 
-def test_what_a_run_began_with_for_a_small_model_stays(zot: Zot, serve) -> None:
+def test_safeguards_for_small_model_stay_during_the_run(zot: Zot, serve) -> None:
     server = serve([ANSWER, Say("two")])
     client = rpc(zot, server, "tiny")
     client.prompt("first")
@@ -210,7 +210,7 @@ def test_named_tools_stay_the_ones_that_were_named(zot: Zot, serve) -> None:
     assert [tools_of(request) for request in calls_of(server)] == [{"read", "write"}] * 2
 
 
-def test_a_second_model_that_takes_over_where_nobody_can_be_asked_is_jailed(zot: Zot, serve) -> None:
+def test_fallback_to_small_model_without_a_user_is_jailed(zot: Zot, serve) -> None:
     server = serve([Refuse(529, "overloaded")] * 3 + [Say('{"tool": "bash", "command": "touch ../out in"}'), ANSWER])
     models = [{"id": "large"}, {"id": "tiny", "tool_calls": "grammar"}]
     ran = run(zot, "-p", "go", "--fallback-model", "tiny", model="large", baseUrl=f"{server.url}/v1", models=models)

@@ -1,4 +1,4 @@
-"""Hooks of Claude Code in the real program: asked before and after calls, told of prompts and sessions, bounded."""
+"""Claude Code hooks in the real program: called before and after calls, prompts and sessions, with time limits."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_project_cannot_disable_hooks_of_the_user(zot: Zot, serve: Any) -> None:
     ],
     ids=["long word", "huge", "deep pattern", "large count", "no pattern", "no list"],
 )
-def test_strange_hook_of_a_project_does_not_keep_zot_from_starting(zot: Zot, serve: Any, hook: Any) -> None:
+def test_malformed_project_hook_does_not_prevent_start(zot: Zot, serve: Any, hook: Any) -> None:
     (zot.project / ".claude").mkdir()
     (zot.project / ".claude" / "settings.json").write_text(json.dumps({"hooks": {"PreToolUse": [hook]}}))
     ran, _ = run(zot, serve, BASH)
@@ -106,7 +106,7 @@ def test_exit_2_refuses_and_the_model_reads_why(zot: Zot, serve: Any) -> None:
     assert "not today" in last_result(server.requests[1]) and not (zot.project / "made").exists()
 
 
-def test_it_is_told_the_call_in_its_own_words(zot: Zot, serve: Any) -> None:
+def test_hook_receives_call_in_claude_format(zot: Zot, serve: Any) -> None:
     own(zot, PreToolUse=[entry("cat > seen.json; echo $CLAUDE_PROJECT_DIR > dir", "Write|Edit")])
     run(zot, serve, WRITE)
     seen = json.loads((zot.project / "seen.json").read_text())
@@ -124,14 +124,14 @@ def test_a_matcher_leaves_other_tools_alone(zot: Zot, serve: Any, matcher: str) 
     assert (zot.project / "made").exists()
 
 
-def test_it_may_change_the_input(zot: Zot, serve: Any) -> None:
+def test_hook_may_change_the_input(zot: Zot, serve: Any) -> None:
     changed = specific("PreToolUse", permissionDecision="allow", updatedInput={"command": "echo other > made"})
     own(zot, PreToolUse=[entry(changed, "Bash")])
     run(zot, serve, BASH)
     assert (zot.project / "made").read_text() == "other\n"
 
 
-def test_deny_beats_allow_and_its_reason_is_told(zot: Zot, serve: Any) -> None:
+def test_hook_deny_beats_allow_and_shows_reason(zot: Zot, serve: Any) -> None:
     allow = specific("PreToolUse", permissionDecision="allow")
     deny = specific("PreToolUse", permissionDecision="deny", permissionDecisionReason="never here")
     own(zot, PreToolUse=[entry(allow), entry(deny)])
@@ -139,7 +139,7 @@ def test_deny_beats_allow_and_its_reason_is_told(zot: Zot, serve: Any) -> None:
     assert "never here" in last_result(server.requests[1]) and not (zot.project / "made").exists()
 
 
-def test_ask_is_a_no_where_nobody_can_be_asked(zot: Zot, serve: Any) -> None:
+def test_hook_ask_without_a_user_denies(zot: Zot, serve: Any) -> None:
     own(zot, PreToolUse=[entry(specific("PreToolUse", permissionDecision="ask", permissionDecisionReason="look"))])
     _, server = run(zot, serve, BASH)
     assert "a hook requires approval, and no user is present" in last_result(server.requests[1])
@@ -170,7 +170,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("how", BROKEN)
 @pytest.mark.parametrize("strict", [False, True], ids=["lenient", "strict"])
-def test_one_that_broke_warns_or_denies(zot: Zot, serve: Any, how: str, strict: bool) -> None:
+def test_failing_hook_warns_or_denies(zot: Zot, serve: Any, how: str, strict: bool) -> None:
     command, told = BROKEN[how]
     timeout = {"timeout": 0.5} if how == "timed out" else {}
     own(zot, PreToolUse=[entry(command, **timeout, **({"strict": True} if strict else {}))])
@@ -179,14 +179,14 @@ def test_one_that_broke_warns_or_denies(zot: Zot, serve: Any, how: str, strict: 
     assert told in (last_result(server.requests[1]) if strict else ran.err)
 
 
-def test_the_setting_makes_all_of_them_strict(zot: Zot, serve: Any) -> None:
+def test_strict_setting_applies_to_all_hooks(zot: Zot, serve: Any) -> None:
     own(zot, PreToolUse=[entry("exit 1")])
     (zot.home / "zot" / "config.json").write_text('{"hooks_strict": true}')
     run(zot, serve, BASH)
     assert not (zot.project / "made").exists()
 
 
-def test_fifty_megabytes_and_a_fork_hold_nothing_up(zot: Zot, serve: Any) -> None:
+def test_huge_output_and_a_fork_do_not_block_hooks(zot: Zot, serve: Any) -> None:
     flood = "head -c 50000000 /dev/zero | tr '\\0' x; (sleep 300 & echo $! > child); exit 0"
     own(zot, PreToolUse=[entry(flood)])
     started = time.monotonic()
@@ -208,7 +208,7 @@ def test_a_condition_saves_the_process_where_it_does_not_fit(zot: Zot, serve: An
     assert (zot.project / "echo-seen").exists() and not (zot.project / "git-seen").exists()
 
 
-def test_with_arguments_no_shell_is_between(zot: Zot, serve: Any) -> None:
+def test_hook_with_arguments_uses_no_shell(zot: Zot, serve: Any) -> None:
     args = [
         "-c",
         "import sys; open(sys.argv[1], 'w').write(sys.argv[2])",
@@ -220,7 +220,7 @@ def test_with_arguments_no_shell_is_between(zot: Zot, serve: Any) -> None:
     assert (zot.project / "told").read_text() == "$HOME; ls"
 
 
-def test_a_permission_request_changes_the_input_and_the_guards_see_what_runs(zot: Zot, serve: Any) -> None:
+def test_permission_request_hook_changes_input_guards_see_it(zot: Zot, serve: Any) -> None:
     decision = {"behavior": "allow", "updatedInput": {"command": "echo other > made"}}
     own(
         zot,
@@ -240,7 +240,7 @@ def test_a_permission_request_changes_the_input_and_the_guards_see_what_runs(zot
     assert "not that one" in last_result(server.requests[1]) and not (zot.project / "made").exists()
 
 
-def test_what_a_hook_asks_for_and_zot_has_not_is_told_once(zot: Zot, serve: Any) -> None:
+def test_unsupported_hook_request_is_reported_once(zot: Zot, serve: Any) -> None:
     own(zot, PostToolUse=[entry(specific("PostToolUse", updatedToolOutput="another"))])
     ran, _ = run(zot, serve, BASH, BASH)
     assert ran.err.count("ignored unsupported fields: updatedToolOutput") == 1
@@ -249,7 +249,7 @@ def test_what_a_hook_asks_for_and_zot_has_not_is_told_once(zot: Zot, serve: Any)
 # --- after a call
 
 
-def test_what_it_says_after_a_call_is_read_with_the_result(zot: Zot, serve: Any) -> None:
+def test_post_tool_hook_output_is_added_to_result(zot: Zot, serve: Any) -> None:
     own(
         zot,
         PostToolUse=[
@@ -313,7 +313,7 @@ def test_a_stop_hook_that_never_has_enough_is_stopped(zot: Zot, serve: Any) -> N
 # --- trust
 
 
-def test_a_projects_hooks_run_only_when_trusted_and_as_they_were(zot: Zot, serve: Any) -> None:
+def test_project_hooks_run_only_trusted_and_unchanged(zot: Zot, serve: Any) -> None:
     script = zot.project / ".claude" / "guard.sh"
     project(zot, PreToolUse=[entry('"$CLAUDE_PROJECT_DIR"/.claude/guard.sh', "Bash")])
     script.write_text("#!/bin/sh\necho guarded >&2; exit 2\n")
@@ -346,7 +346,7 @@ def test_the_agent_cannot_switch_a_trusted_guard_off(zot: Zot, serve: Any) -> No
     assert "changed since you trusted it" in last_result(server.requests[2]) and not (zot.project / "made").exists()
 
 
-def test_the_users_claude_hooks_need_trust_too(zot: Zot, serve: Any) -> None:
+def test_user_claude_hooks_need_trust(zot: Zot, serve: Any) -> None:
     path = zot.home / ".claude" / "settings.json"
     path.parent.mkdir()
     path.write_text(json.dumps({"hooks": {"Stop": [entry("touch stopped")], "Notification": [entry("x")]}}))
@@ -376,7 +376,7 @@ def test_the_terminal_asks_and_then_they_run(zot: Zot, serve: Any, open_zot: Any
     assert "guarded" in last_result(server.requests[1]) and not (zot.project / "made").exists()
 
 
-def test_settings_without_hooks_cost_nothing_and_say_nothing(zot: Zot, serve: Any) -> None:
+def test_settings_without_hooks_load_nothing(zot: Zot, serve: Any) -> None:
     project(zot, "other.json")
     (zot.project / ".claude").mkdir()
     (zot.project / ".claude" / "settings.json").write_text('{"permissions": {"allow": ["Bash(ls)"]}}')
@@ -402,7 +402,7 @@ async def test_an_agent_beside_and_an_extensions_own_call_are_bound(zot: Zot, se
     assert (zot.project / "side-stopped").exists()
 
 
-def test_they_bind_over_rpc_and_an_abort_ends_the_wait(zot: Zot, serve: Any) -> None:
+def test_hooks_apply_over_rpc_and_abort_ends_the_wait(zot: Zot, serve: Any) -> None:
     own(zot, UserPromptSubmit=[entry("touch waiting; grep -q slow && sleep 300; exit 0")])
     server = serve([Say("answered")])
     client = FakeRpcClient(zot.argv(["rpc", *zot.endpoint(True)]), zot.env(), zot.project)
@@ -417,7 +417,7 @@ def test_they_bind_over_rpc_and_an_abort_ends_the_wait(zot: Zot, serve: Any) -> 
     assert len(server.requests) == 1
 
 
-def test_a_refused_compaction_is_told(zot: Zot, serve: Any) -> None:
+def test_hook_denied_compaction_is_reported(zot: Zot, serve: Any) -> None:
     own(zot, PreCompact=[entry("echo keep it all >&2; exit 2", "manual")])
     serve([Say("answered")])
     client = FakeRpcClient(zot.argv(["rpc", *zot.endpoint(True)]), zot.env(), zot.project)
@@ -442,7 +442,7 @@ def test_an_automatic_compaction_can_be_refused(zot: Zot, serve: Any, refused: b
     assert ("first" in user_texts(server.requests[-1])) is refused
 
 
-def test_what_is_added_while_it_works_is_asked_about_and_said(zot: Zot, serve: Any, open_zot: Any) -> None:
+def test_hooks_added_during_a_run_need_trust(zot: Zot, serve: Any, open_zot: Any) -> None:
     about = "cat > asked; grep -q forbidden asked && { echo not that >&2; exit 2; }; echo mind the gap"
     own(zot, UserPromptSubmit=[entry(about)])
     go = zot.project / "go"
@@ -463,13 +463,13 @@ def test_what_is_added_while_it_works_is_asked_about_and_said(zot: Zot, serve: A
     assert not any("forbidden" in text for text in texts) and len(server.requests) == 2
 
 
-def test_commands_get_what_a_sessions_start_exported(zot: Zot, serve: Any) -> None:
+def test_session_start_exports_reach_commands(zot: Zot, serve: Any) -> None:
     own(zot, SessionStart=[entry("""echo 'export COLOUR="dark red"' >> $CLAUDE_ENV_FILE""")])
     _, server = run(zot, serve, CallTools([("bash", {"command": "echo it is $COLOUR"})]))
     assert "it is dark red" in last_result(server.requests[1])
 
 
-def test_no_words_are_no_decision(zot: Zot, serve: Any) -> None:
+def test_hook_without_output_makes_no_decision(zot: Zot, serve: Any) -> None:
     silent = {"decision": None, "reason": None, "systemMessage": None, "hookSpecificOutput": None}
     own(zot, PreToolUse=[entry(say_json(silent), strict=True)])
     run(zot, serve, BASH)
@@ -477,7 +477,7 @@ def test_no_words_are_no_decision(zot: Zot, serve: Any) -> None:
 
 
 @pytest.mark.skipif(detect_support(find_program).level != "full", reason="needs a jail")
-def test_with_the_jail_they_run_in_it(zot: Zot, serve: Any) -> None:
+def test_jailed_run_jails_its_hooks(zot: Zot, serve: Any) -> None:
     own(zot, PreToolUse=[entry(f"cat > seen; touch {zot.home}/outside; exit 0")])
     run(zot, serve, BASH, args=("--jail",))
     assert json.loads((zot.project / "seen").read_text())["tool_name"] == "Bash"

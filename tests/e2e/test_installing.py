@@ -1,4 +1,4 @@
-"""zot as people get it: built, installed into an environment of its own on every Python at hand, and used there."""
+"""zot built, installed into its own environment on every available Python, and used there."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def answers(zot: Installed) -> Ran:
 
 
 def is_contributor_page(path: str) -> bool:
-    """The README of a package is for contributors; those of the starters are for users."""
+    """READMEs of packages are for contributors; those of the starters are for users."""
     return path.endswith("/README.md") and "/starters/" not in path
 
 
@@ -87,7 +87,7 @@ def test_the_sdist_and_the_checkout_make_the_same_wheel(built: dict[str, Path]) 
     assert not [name for name in names if "__pycache__" in name or "node_modules" in name]
 
 
-def test_the_sdist_holds_what_packagers_look_for(built: dict[str, Path]) -> None:
+def test_sdist_contains_files_packagers_need(built: dict[str, Path]) -> None:
     with tarfile.open(built["sdist"]) as archive:
         names = {name.split("/", 1)[1] for name in archive.getnames()}
         assert not [member.name for member in archive.getmembers() if member.issym() or member.islnk()]
@@ -96,7 +96,7 @@ def test_the_sdist_holds_what_packagers_look_for(built: dict[str, Path]) -> None
     assert not [name for name in names if name.startswith(("tests/", "examples/", ".cache/", ".venv/"))]
 
 
-def test_the_wheel_holds_every_page_and_no_picture(built: dict[str, Path]) -> None:
+def test_wheel_contains_every_page_and_no_picture(built: dict[str, Path]) -> None:
     pages = {
         str(path.relative_to(ROOT)) for end in ("md", "json", "jsonl") for path in (ROOT / "docs").rglob(f"*.{end}")
     }
@@ -105,7 +105,7 @@ def test_the_wheel_holds_every_page_and_no_picture(built: dict[str, Path]) -> No
     assert inside == pages
 
 
-def test_the_metadata_names_us_and_nobody_else(built: dict[str, Path]) -> None:
+def test_metadata_names_only_the_authors(built: dict[str, Path]) -> None:
     with zipfile.ZipFile(built["wheel"]) as wheel:
         (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
         metadata = email.message_from_bytes(wheel.read(name))
@@ -132,8 +132,8 @@ def test_an_installed_zot_answers(built: dict[str, Path], tmp_path: Path, packag
         assert (zot.environment_path / "share" / name).is_file()
 
 
-def test_from_an_installed_wheel_an_author_gets_to_a_checked_extension(built: dict[str, Path], tmp_path: Path) -> None:
-    """And what pip put there it takes away again."""
+def test_installed_wheel_supports_ext_new_and_check(built: dict[str, Path], tmp_path: Path) -> None:
+    """Uninstalling with pip removes every file."""
     zot = install(built["wheel"], HERE, tmp_path)
     assert zot("ext", "new", "notes", "--lang", "python").code == 0
     checked = zot("ext", "check", "notes")

@@ -1,4 +1,4 @@
-"""The jail as people meet it: flags, the verb, the tools of a run, and work that must go on inside."""
+"""The jail in a real run: flags, the verb, the tools, and ordinary work inside."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_command_runs_inside_and_gives_its_exit_code(zot: Zot, level: str) -> 
         assert not outside.exists()  # at the full level it has a /tmp of its own to write to
 
 
-def test_what_is_missing_is_named(zot: Zot) -> None:
+def test_jail_names_missing_requirement(zot: Zot) -> None:
     ran = jail(zot, "no-such-program")
     assert (ran.code, ran.err) == (2, "zot: zot jail: no program no-such-program on PATH\n")
     assert "the command is missing" in zot("jail").err
@@ -102,7 +102,7 @@ def test_without_a_jail_everything_is_allowed(zot: Zot, serve: Any) -> None:
 
 @pytest.mark.parametrize("level", ["reduced"], indirect=True)
 def test_a_machine_with_less_refuses_the_full_level(zot: Zot, level: str) -> None:
-    """engine-229: what cannot be held is refused, with the way to get it."""
+    """engine-229: an unavailable jail level is an error with the fix."""
     ran = zot("jail", "--require", "full", "--", "true")
     assert ran.code == 1 and "no jail of level full: bubblewrap is not installed" in ran.err
     ran = zot("-p", "--provider", "script", "--jail", "--require-jail", "full", "go")
@@ -133,7 +133,7 @@ def test_the_tools_of_a_run_are_inside(zot: Zot, serve, level: str) -> None:
     assert sorted(os.listdir(zot.project)) == ["inside", "link"], "nothing is left behind"
 
 
-def test_a_program_that_embeds_zot_has_it_too(zot: Zot) -> None:
+def test_sdk_program_can_use_jail(zot: Zot) -> None:
     script = {
         "turns": [
             {"tool_calls": [{"name": "write", "args": {"path": "../out", "content": "x"}}]},
@@ -167,7 +167,7 @@ def test_nothing_stays_behind_when_zot_is_killed(zot: Zot, serve) -> None:
         time.sleep(0.05)
 
 
-def test_names_are_held_a_moment_longer_and_then_gone_also_after_a_kill(zot: Zot, serve) -> None:
+def test_jail_names_outlive_command_briefly_even_after_kill(zot: Zot, serve) -> None:
     """The next command mostly comes at once; a zot killed in between leaves nothing either."""
     for killed in (False, True):
         server = serve([CallTools([("bash", {"command": "true"})]), Silent(Say("never ends"))])

@@ -1,4 +1,4 @@
-"""Who can widen a jail: the keyboard and the launcher's flags. Nobody else, whatever they write, say or submit."""
+"""Only the user's keyboard and the launcher's flags can widen a jail."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ WHO = [settings_of_the_project, skill_of_the_project, words_for_the_model, hooks
 
 
 @pytest.mark.parametrize("who", WHO, ids=lambda who: who.__name__)
-def test_nobody_but_the_user_widens_it(zot: Zot, serve: Any, who: Any) -> None:
-    """The user's own settings jail every run; the model tries what it was told, and its command stays inside."""
+def test_only_the_user_can_widen_jail(zot: Zot, serve: Any, who: Any) -> None:
+    """The user's settings jail every run; the model's attempts stay inside."""
     out = zot.project.parent / "out"
     out.mkdir()
     (zot.home / "zot").mkdir()
@@ -101,7 +101,7 @@ def in_the_terminal(zot: Zot) -> FakeTerminal:
 
 
 def test_the_keyboard_does(zot: Zot, serve: Any) -> None:
-    """Narrower and wider at will, by a person's own keys."""
+    """The user's keys narrow and widen the jail."""
     out = zot.project.parent / "out"
     serve([])
     with in_the_terminal(zot) as terminal:
@@ -120,7 +120,7 @@ def test_the_keyboard_does(zot: Zot, serve: Any) -> None:
 
 @pytest.mark.parametrize("text", ["/unjail", "/jail net", " /unjail", "/UNJAIL"])
 @pytest.mark.parametrize("kind", ["submit_slash", "submit"])
-def test_what_an_extension_submits_in_the_terminal_does_not(zot: Zot, serve: Any, kind: str, text: str) -> None:
+def test_extension_submitted_text_cannot_widen_jail(zot: Zot, serve: Any, kind: str, text: str) -> None:
     """As a command it is refused with a word, as text it is a prompt for the model."""
     server = serve([Say("only words")])
     write_extension(zot.home / "zot" / "extensions", "sly", IN_THE_TERMINAL.format(kind=kind, text=text))

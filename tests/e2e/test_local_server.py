@@ -69,7 +69,7 @@ def wait_for(look: Callable[[], T], what: str) -> T:
 
 
 def is_gone(pid: int) -> bool:
-    """Also when nobody has asked for its exit code."""
+    """True also for a zombie."""
     try:
         return ") Z " in Path(f"/proc/{pid}/stat").read_text() if os.path.isdir("/proc/self") else not _signalled(pid)
     except OSError:
@@ -109,7 +109,7 @@ def test_a_run_starts_the_server_and_it_ends_with_the_run(zot: Zot) -> None:
     wait_for(lambda: not servers(zot), "the server has ended")
 
 
-def test_three_share_one_server_and_it_goes_when_the_last_of_them_is_killed(zot: Zot) -> None:
+def test_three_clients_share_server_until_last_one_is_killed(zot: Zot) -> None:
     runs = [zot.start("--json", LONG, *LOCAL, *STORY) for _ in range(3)]
     pids = {run.pid for run in runs}
     try:
@@ -130,7 +130,7 @@ def test_three_share_one_server_and_it_goes_when_the_last_of_them_is_killed(zot:
     assert servers(zot) == []
 
 
-def test_a_server_that_dies_in_an_answer_is_told_of_and_the_next_request_starts_another(zot: Zot) -> None:
+def test_server_crash_in_answer_is_reported_and_next_restarts(zot: Zot) -> None:
     process = started(zot)
     assert process.stdout is not None
     (first,) = servers(zot)
@@ -153,7 +153,7 @@ def test_a_server_that_dies_in_an_answer_is_told_of_and_the_next_request_starts_
     end(started(zot))
 
 
-def test_what_is_left_of_a_dead_server_is_not_believed(zot: Zot) -> None:
+def test_stale_server_record_is_ignored(zot: Zot) -> None:
     process = started(zot)
     (server,) = servers(zot)
     state = Path(server["key_file"]).with_name("state.json")
@@ -166,8 +166,8 @@ def test_what_is_left_of_a_dead_server_is_not_believed(zot: Zot) -> None:
     end(started(zot))
 
 
-def test_whoever_took_the_port_of_a_dead_server_gets_nothing(zot: Zot, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The system chooses the port of each server, and what the last one left behind names a stranger's by now."""
+def test_foreign_process_on_old_port_gets_no_request(zot: Zot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system assigns the port of each server, so a stale record may name another process."""
     weights = zot.project / "odd.gguf"
     weights.write_bytes(gguf("nosuchkind", 5000))
     monkeypatch.setenv("HOME", str(zot.home))
@@ -239,9 +239,7 @@ async def test_the_prefix_stays_warm_between_turns(tmp_path: Path, monkeypatch: 
     assert read[0] < 10 < 20 < read[1]
 
 
-async def test_a_program_that_closes_its_runtime_lets_the_server_go(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_closed_runtime_releases_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("ZOT_HOME", str(tmp_path / "home"))
     room = room_for(ModelFile("", MODEL))
@@ -254,7 +252,7 @@ async def test_a_program_that_closes_its_runtime_lets_the_server_go(
     await asyncio.to_thread(wait_for, lambda: is_gone(server.pid), "the server has gone")
 
 
-def test_a_server_nobody_asks_ends_and_is_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_server_exits_and_restarts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     async def use() -> list[ServerInfo]:
@@ -270,9 +268,7 @@ def test_a_server_nobody_asks_ends_and_is_started_again(tmp_path: Path, monkeypa
     assert first.pid != second.pid
 
 
-def test_who_is_cancelled_while_it_loads_leaves_no_second_server(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cancel_during_load_leaves_no_second_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     async def use() -> None:
@@ -290,7 +286,7 @@ def test_who_is_cancelled_while_it_loads_leaves_no_second_server(
     asyncio.run(use())
 
 
-def test_too_little_memory_is_refused_with_the_numbers(zot: Zot) -> None:
+def test_too_little_memory_is_an_error_with_numbers(zot: Zot) -> None:
     limit = 450_000_000
     done = subprocess.run(
         zot.argv(["-p", "hi", *LOCAL]),
@@ -306,7 +302,7 @@ def test_too_little_memory_is_refused_with_the_numbers(zot: Zot) -> None:
     assert re.search(r"not enough memory for \S+: it needs about 4\d\d MB, 450 MB are free", line)
 
 
-def test_weights_the_runtime_cannot_run_are_told_in_its_words(zot: Zot) -> None:
+def test_weights_rejected_by_runtime_show_its_message(zot: Zot) -> None:
     (zot.project / "odd.gguf").write_bytes(gguf("nosuchkind", 5000))
     ran = zot("-p", "hi", "--provider", "local", "--model", "./odd.gguf")
     assert ran.code == 1
@@ -316,7 +312,7 @@ def test_weights_the_runtime_cannot_run_are_told_in_its_words(zot: Zot) -> None:
     )
 
 
-def test_without_the_runtime_one_line_says_what_to_type(zot: Zot) -> None:
+def test_missing_runtime_is_one_line_with_a_command(zot: Zot) -> None:
     program = "import sys; sys.modules['xllamacpp'] = None; from zot.__main__ import main; sys.exit(main())"
     argv = [sys.executable, "-c", program, "-p", "hi", *LOCAL]
     done = subprocess.run(argv, capture_output=True, text=True, cwd=zot.project, env=zot.env(), timeout=60)

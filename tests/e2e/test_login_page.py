@@ -35,7 +35,7 @@ def send(page: chromium.Page, key: str, then: str) -> None:
     page.wait(f"document.body.innerText.includes({json.dumps(then)})")
 
 
-def test_a_key_is_refused_mended_and_stored(auth: Zot, server: FakeKeyServer, page: chromium.Page) -> None:
+def test_rejected_key_is_corrected_and_stored(auth: Zot, server: FakeKeyServer, page: chromium.Page) -> None:
     """engine-126, engine-128: the page tries the key, shows the provider's words, and stores the one that is taken."""
     told = opener(auth)
     with in_terminal(auth, "login", "openai", "--account", "work") as terminal:
@@ -54,7 +54,7 @@ def test_a_key_is_refused_mended_and_stored(auth: Zot, server: FakeKeyServer, pa
     assert server.keys == ["sk-bad-0123456789", GOOD]
 
 
-def test_the_page_asks_nobody_else_and_runs_nothing(auth: Zot, page: chromium.Page) -> None:
+def test_login_page_loads_nothing_external_and_no_script(auth: Zot, page: chromium.Page) -> None:
     told = opener(auth)
     with in_terminal(auth, "login", "openai"):
         page.call("Network.enable")
@@ -98,7 +98,7 @@ def test_a_browser_that_is_gone_leaves_the_paste(auth: Zot, page: chromium.Page)
         assert terminal.wait_exit() == 0
 
 
-def test_without_a_terminal_the_page_alone_will_do(auth: Zot, page: chromium.Page) -> None:
+def test_page_works_without_a_terminal(auth: Zot, page: chromium.Page) -> None:
     auth.environment = {"ZOT_NO_BROWSER": "1"}
     child = subprocess.Popen(
         auth.argv(["auth", "login", "mine", "--browser"]),
@@ -119,7 +119,7 @@ def test_without_a_terminal_the_page_alone_will_do(auth: Zot, page: chromium.Pag
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_is_light_or_dark_as_its_reader_likes_it(auth: Zot, page: chromium.Page, scheme: str) -> None:
+def test_page_follows_colour_scheme(auth: Zot, page: chromium.Page, scheme: str) -> None:
     told = opener(auth)
     with in_terminal(auth, "login", "openai"):
         page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])

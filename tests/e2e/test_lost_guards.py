@@ -1,4 +1,4 @@
-"""A guard that was seen once is missed for ever: whatever becomes of its manifest, tools are refused in every mode.
+"""A known guard with a damaged or missing manifest denies tools in every mode.
 
 A first run with the guard in order lets the command happen, so the matrix can fail; then the damage is done.
 """
@@ -69,7 +69,7 @@ def happens(zot: Zot, mode: str = "print") -> bool:
     return happened
 
 
-def test_the_refusal_names_the_file_and_both_ways_out(zot: Zot, guard: Path) -> None:
+def test_denial_names_the_file_and_both_fixes(zot: Zot, guard: Path) -> None:
     guard.write_text("")
     events = zot("--json", "go").events
     [refused] = [event for event in events if event["type"] == "tool_result"]
@@ -80,21 +80,21 @@ def test_the_refusal_names_the_file_and_both_ways_out(zot: Zot, guard: Path) -> 
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_guard_whose_manifest_is_damaged_lets_nothing_happen(zot: Zot, guard: Path, damage: str) -> None:
-    """ext-080: a guard whose manifest is damaged lets no tool run, in print, JSON and RPC mode."""
+def test_guard_with_damaged_manifest_denies_everything(zot: Zot, guard: Path, damage: str) -> None:
+    """ext-080: a guard whose manifest is damaged denies every tool, in print, JSON and RPC mode."""
     DAMAGES[damage](guard)
     for mode in MODES:
         assert not happens(zot, mode), mode
 
 
-def test_stderr_says_the_same(zot: Zot, guard: Path) -> None:
+def test_stderr_reports_lost_guard(zot: Zot, guard: Path) -> None:
     guard.write_text("")
     ran = zot("-p", "go")
     assert f"extension load: {guard.parent}: " in ran.err
     assert f"tool calls are denied: repair {guard}, or drop it: `zot ext remove g`" in ran.err
 
 
-def test_a_repaired_guard_is_asked_again(zot: Zot, guard: Path) -> None:
+def test_repaired_guard_is_called_again(zot: Zot, guard: Path) -> None:
     text = guard.read_text()
     guard.write_text("")
     assert not happens(zot)
@@ -103,7 +103,7 @@ def test_a_repaired_guard_is_asked_again(zot: Zot, guard: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["is empty", "is gone", "is gone with its directory", "is gone with all extensions"])
-def test_removing_it_is_a_way_out(zot: Zot, guard: Path, damage: str) -> None:
+def test_removing_the_guard_is_a_fix(zot: Zot, guard: Path, damage: str) -> None:
     DAMAGES[damage](guard)
     ran = zot("ext", "remove", "g", "--yes", model=False)
     assert ran.code == 0 and "g" in ran.err
@@ -118,7 +118,7 @@ def test_a_disabled_guard_is_not_missed(zot: Zot, guard: Path) -> None:
 
 
 @pytest.mark.parametrize("edit", [{"guard": False}, {"enabled": False}])
-def test_an_edit_by_hand_that_says_so_is_believed(zot: Zot, guard: Path, edit: dict[str, bool]) -> None:
+def test_manual_edit_that_removes_guard_is_accepted(zot: Zot, guard: Path, edit: dict[str, bool]) -> None:
     fields = json.loads(guard.read_text()) | edit
     guard.write_text(json.dumps(fields))
     assert happens(zot)
@@ -126,27 +126,27 @@ def test_an_edit_by_hand_that_says_so_is_believed(zot: Zot, guard: Path, edit: d
     assert happens(zot)
 
 
-def test_without_extensions_there_are_no_guards_to_miss(zot: Zot, guard: Path) -> None:
+def test_no_ext_flag_ignores_known_guards(zot: Zot, guard: Path) -> None:
     guard.unlink()
     assert zot("-p", "go", "--no-ext").code == 0
     assert (zot.project / "side-effect").exists()
 
 
-def test_a_broken_extension_that_never_was_a_guard_harms_nobody(zot: Zot, guard: Path) -> None:
+def test_broken_extension_that_was_never_a_guard_is_harmless(zot: Zot, guard: Path) -> None:
     other = write_extension(zot.home / "zot" / "extensions", "other", "hello(); ready(); serve()")
     assert happens(zot)
     (other / "extension.json").write_text("")
     assert happens(zot)
 
 
-def test_what_is_known_lies_in_a_private_file(zot: Zot, guard: Path) -> None:
+def test_guard_registry_is_a_private_file(zot: Zot, guard: Path) -> None:
     known = zot.home / "zot" / "guards.json"
     assert json.loads(known.read_text()) == {"guards": ["g"]}
     assert known.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_memory_that_cannot_be_read_stops_the_run(zot: Zot, guard: Path) -> None:
-    """Nobody can say then what is missing."""
+    """An unreadable guard registry means that missing guards are unknown."""
     (zot.home / "zot" / "guards.json").write_text("[")
     ran = zot("-p", "go")
     assert ran.code == 1

@@ -51,7 +51,7 @@ def test_the_model_finds_a_tool_and_calls_it(zot: Zot, serve: Any, mode: str) ->
     assert server.requests[0].json["system"] == server.requests[2].json["system"]  # what was found changes no prompt
 
 
-def test_over_rpc_too(zot: Zot, serve: Any) -> None:
+def test_mcp_tools_work_over_rpc(zot: Zot, serve: Any) -> None:
     mine(zot)
     server = serve([FIND, ECHO, Say("done")])
     client = FakeRpcClient(zot.argv(["rpc", *zot.endpoint(True)]), zot.env(), zot.project)
@@ -59,7 +59,7 @@ def test_over_rpc_too(zot: Zot, serve: Any) -> None:
     assert "from the server" in last_result(server.requests[2])
 
 
-def test_the_second_run_knows_the_tools_without_starting_anybody(zot: Zot, serve: Any) -> None:
+def test_second_run_lists_tools_without_starting_servers(zot: Zot, serve: Any) -> None:
     journal = zot.home / "journal"
     mine(zot, fake=command(journal=str(journal)))
     serve([FIND, Say("done")])
@@ -72,7 +72,7 @@ def test_the_second_run_knows_the_tools_without_starting_anybody(zot: Zot, serve
     assert not journal.exists()
 
 
-def test_nothing_is_left_of_servers_when_zot_ends_or_is_killed(zot: Zot, serve: Any) -> None:
+def test_servers_leave_no_process_after_exit_or_kill(zot: Zot, serve: Any) -> None:
     mine(zot)
     server = serve([FIND, CallTools([("mcp__fake__child", {})]), Say("done")])
     assert zot("-p", "hi").code == 0
@@ -98,7 +98,7 @@ def test_a_projects_servers_run_only_when_trusted(zot: Zot, serve: Any) -> None:
     assert "mcp_search" not in tools_of(server.requests[3])
 
 
-def test_a_projects_copy_of_my_server_does_not_take_its_place_untrusted(zot: Zot, serve: Any) -> None:
+def test_untrusted_project_server_does_not_replace_users(zot: Zot, serve: Any) -> None:
     mine(zot)
     for place in (".mcp.json", ".zot/mcp.json"):
         configure(zot.project / place, fake={"command": "/bin/false"})
@@ -120,7 +120,7 @@ def test_a_file_for_one_run_and_none_of_mine(zot: Zot, serve: Any, tmp_path: Pat
     assert zot("-p", "--mcp-config", "none.json", "hi").code == 2
 
 
-def test_the_gate_stands_before_a_servers_tools(zot: Zot, serve: Any) -> None:
+def test_gate_applies_to_server_tools(zot: Zot, serve: Any) -> None:
     mine(zot)
     server = serve([FIND, Say("no")])
     ran = zot("-p", "--no-yolo", "hi")
@@ -155,13 +155,13 @@ def test_servers_are_added_shown_tried_and_removed(zot: Zot) -> None:
     assert wrong.code == 2 and 'no MCP server "fake"' in wrong.err
 
 
-def test_a_server_that_cannot_start_fails_its_test_with_its_own_words(zot: Zot) -> None:
+def test_failing_server_test_shows_its_stderr(zot: Zot) -> None:
     mine(zot, fake=command(start="exit"))
     tried = zot("mcp", "test", "fake", model=False)
     assert tried.code == 1 and "the fake cannot start: no licence" in tried.err and "its log: " in tried.err
 
 
-def test_a_file_with_comments_is_left_to_its_author(zot: Zot) -> None:
+def test_config_file_with_comments_is_not_rewritten(zot: Zot) -> None:
     path = zot.home / "zot" / "mcp.json"
     path.parent.mkdir()
     path.write_text('{"mcpServers": {"a": {"command": "x"}} /* mine */}')
@@ -170,7 +170,7 @@ def test_a_file_with_comments_is_left_to_its_author(zot: Zot) -> None:
     assert "/* mine */" in path.read_text()
 
 
-def test_what_changed_since_the_last_run_is_seen(zot: Zot, serve: Any) -> None:
+def test_changes_since_last_run_are_detected(zot: Zot, serve: Any) -> None:
     """The first request's sentence is remembered; the files, the lists and the trust it was made from still count."""
     mine(zot)
     server = serve([Say("1"), Say("2"), FIND, Say("3"), Say("4"), Say("5"), Say("6")])
@@ -203,7 +203,7 @@ def test_a_remembered_sentence_still_leads_to_the_servers(zot: Zot, serve: Any) 
     assert "from the server" in last_result(server.requests[3])
 
 
-def test_a_prompt_of_a_server_is_said_in_every_mode(zot: Zot, serve: Any) -> None:
+def test_server_prompt_works_in_every_mode(zot: Zot, serve: Any) -> None:
     mine(zot)
     zot("mcp", "test", "fake", model=False)
     server = serve([Say("1"), Say("2"), Say("3")])
@@ -274,7 +274,7 @@ def test_servers_of_a_project_are_imported_into_the_project(zot: Zot) -> None:
     assert zot("mcp", "test", "clone", model=False).code != 0 and not (zot.project / "ran").exists()
 
 
-def test_doctor_knows_servers_and_what_they_lack(zot: Zot) -> None:
+def test_doctor_lists_servers_and_their_problems(zot: Zot) -> None:
     mine(zot, fake=command(), lost={"command": "no-such-program"}, unset={"command": "sh", "args": ["${NO_SUCH_NAME}"]})
     configure(zot.project / ".mcp.json", theirs=command())
     ran = zot("doctor", model=False)
@@ -283,7 +283,7 @@ def test_doctor_knows_servers_and_what_they_lack(zot: Zot) -> None:
     assert "mcp: unset: NO_SUCH_NAME is not set" in ran.out + ran.err
 
 
-def test_in_a_jail_a_server_is_jailed_too(zot: Zot, serve: Any) -> None:
+def test_jailed_run_jails_its_servers(zot: Zot, serve: Any) -> None:
     """Its process can change nothing outside the project, and without a network no other host is reached."""
     outside = zot.home / "outside"
     (zot.project / "server.py").write_text(Path(command()["args"][2]).read_text())  # nothing else of ours is in there
@@ -297,7 +297,7 @@ def test_in_a_jail_a_server_is_jailed_too(zot: Zot, serve: Any) -> None:
     assert "the jail has no network" in last_result(server.requests[3])
 
 
-def test_what_cannot_be_known_is_not_trusted(zot: Zot, serve: Any) -> None:
+def test_unverifiable_server_is_not_trusted(zot: Zot, serve: Any) -> None:
     configure(zot.project / ".mcp.json")
     zot("mcp", "trust", "fake", model=False)
     (zot.home / "zot" / "trust.json").write_text("{half")
@@ -317,8 +317,8 @@ def test_a_tool_of_a_server_is_named_as_any_other(zot: Zot, serve: Any) -> None:
     assert wrong.code == 2 and "no tool named mcp__fake__ecko" in wrong.err
 
 
-async def test_what_a_conversation_beside_another_finds_it_can_call(zot: Zot, serve: Any) -> None:
-    """And its parent, which did not look, is told of nothing new."""
+async def test_side_chat_can_call_tools_it_discovers(zot: Zot, serve: Any) -> None:
+    """Its parent, which did not search, gets no new tools."""
     mine(zot)
     server = serve([CallTools([("mcp_search", {"query": "echo,resource"})]), ECHO, Say("done"), Say("mine")])
     config = RunConfig(
@@ -332,7 +332,7 @@ async def test_what_a_conversation_beside_another_finds_it_can_call(zot: Zot, se
     assert "mcp__fake__echo" not in tools_of(server.requests[3])
 
 
-def test_one_that_takes_no_input_is_told_of_by_its_last_words(zot: Zot) -> None:
+def test_server_that_closes_stdin_is_reported_with_its_stderr(zot: Zot) -> None:
     script = "exec 0<&-; sleep 0.3; echo no licence >&2; exit 3"
     mine(zot, dies={"command": "sh", "args": ["-c", script]})
     ran = zot("mcp", "test", "dies", model=False)
@@ -362,7 +362,7 @@ def test_two_names_that_are_one_after_cleaning_stay_two_servers(zot: Zot, serve:
     assert '"one"' in answer and '"two"' in answer and "is called a_b_2" in ran.err, (answer, ran.err)
 
 
-def test_a_hook_and_an_extension_stand_before_a_servers_tool(zot: Zot, serve: Any, tmp_path: Path) -> None:
+def test_hook_and_extension_apply_to_server_tools(zot: Zot, serve: Any, tmp_path: Path) -> None:
     mine(zot)
     guard = {"matcher": "mcp__fake__.*", "hooks": [{"type": "command", "command": "echo hooked >&2; exit 2"}]}
     hooks = zot.home / "zot" / "hooks.json"
@@ -393,7 +393,7 @@ ext.run()
 """
 
 
-def test_a_run_without_guests_imports_nothing_of_them(zot: Zot, serve: Any) -> None:
+def test_run_without_guests_imports_no_guest_module(zot: Zot, serve: Any) -> None:
     serve([Say("hi")])
     zot.environment["PYTHONPROFILEIMPORTTIME"] = "1"
     ran = zot("-p", "hello")

@@ -1,4 +1,4 @@
-"""`zot mcp login`: from a server that says no to one that answers, through a real OAuth server, and out again."""
+"""`zot mcp login` and logout against a real OAuth server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def running() -> Iterator[OAuthServer]:
 
 
 def guarded(server: FakeMcpHttp, issuer: str) -> None:
-    """Says where to log in, and answers whoever brings any token."""
+    """Returns the login URL, and accepts any token."""
 
     def before(seen: Seen) -> bytes | None:
         place = f"{server.origin}/.well-known/oauth-protected-resource/mcp"
@@ -54,7 +54,7 @@ async def run(zot: Zot, *words: str) -> tuple[int, str]:
     return await child.wait(), said.decode()
 
 
-async def test_a_login_is_kept_used_and_forgotten(zot: Zot, running: OAuthServer) -> None:
+async def test_login_is_stored_used_and_removed(zot: Zot, running: OAuthServer) -> None:
     running.knobs(reset=True)
     zot.environment["ZOT_NO_BROWSER"] = "1"
     async with FakeMcpHttp() as server:
@@ -76,7 +76,7 @@ async def test_a_login_is_kept_used_and_forgotten(zot: Zot, running: OAuthServer
         assert code == 1 and "needs login" in said
 
 
-async def test_a_server_that_needs_no_login_says_so_and_a_program_has_none(zot: Zot) -> None:
+async def test_login_is_reported_as_unneeded_or_impossible(zot: Zot) -> None:
     async with FakeMcpHttp() as server:
         mine(zot, open={"type": "http", "url": server.url}, local={"command": "true"})
         assert "open needs no login" in (await run(zot, "login", "open"))[1]

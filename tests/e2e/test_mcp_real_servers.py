@@ -1,8 +1,4 @@
-"""Servers that people really use, over stdio: filesystem (npm, behind a launcher), git and time (PyPI).
-
-Listed, called by the scripted model in every mode, aborted, killed, started again, and gone afterwards with all their
-children.
-"""
+"""Widely used MCP servers over stdio: filesystem (npm), git and time (PyPI), called, aborted, killed and restarted."""
 
 from __future__ import annotations
 
@@ -96,7 +92,7 @@ def assert_all_answered(server: Any) -> None:
     assert "buy milk" in answers and "notes.txt" in answers and "T21:00:00+09:00" in answers
 
 
-def test_they_are_listed(real: Zot) -> None:
+def test_real_servers_are_listed(real: Zot) -> None:
     for name, tools in (("files", "read_text_file"), ("git", "git_status"), ("time", "convert_time")):
         tried = real("mcp", "test", name, model=False)
         assert tried.code == 0 and f"  {tools}: " in tried.out, tried.err
@@ -114,7 +110,7 @@ def test_the_model_calls_all_three(real: Zot, serve: Any, mode: str) -> None:
     assert running(real) == []
 
 
-def test_over_rpc_one_is_killed_and_comes_back_and_an_abort_ends_a_call(real: Zot, serve: Any) -> None:
+def test_rpc_restarts_killed_server_and_abort_ends_call(real: Zot, serve: Any) -> None:
     status = CallTools([("mcp__git__git_status", {"repo_path": str(real.project)})])
     server = serve([*all_calls(real), status, Say("again"), status, Say("unheard")])
     client = FakeRpcClient(real.argv(["rpc", *real.endpoint(True)]), real.env(), real.project)
@@ -137,7 +133,7 @@ def test_over_rpc_one_is_killed_and_comes_back_and_an_abort_ends_a_call(real: Zo
     eventually(lambda: not running(real), "all servers to be gone")
 
 
-def test_in_the_terminal(real: Zot, serve: Any, open_zot: OpenZot) -> None:
+def test_real_servers_work_in_the_terminal(real: Zot, serve: Any, open_zot: OpenZot) -> None:
     server = serve(all_calls(real))
     terminal = open_zot(rows=40, columns=120)
     terminal.submit("hi")

@@ -1,4 +1,4 @@
-"""Typical mistakes of a newcomer: the message names the thing and what to do."""
+"""Typical mistakes of a new user: the error names the cause and the fix."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_an_unknown_tool_is_answered_with_the_known_ones(zot: Zot, serve: Any) -
 
 
 @pytest.mark.parametrize("broken", ['{"permission_mode": "plan', "{", None], ids=["cut off", "no JSON", "a directory"])
-def test_with_settings_nobody_can_read_nothing_runs_unasked(zot: Zot, serve: Any, broken: str | None) -> None:
+def test_unreadable_settings_deny_calls_without_approval(zot: Zot, serve: Any, broken: str | None) -> None:
     path = zot.home / "zot" / "config.json"
     path.parent.mkdir(exist_ok=True)
     if broken is None:
@@ -63,7 +63,7 @@ def test_a_script_that_ends_too_early_is_named_with_the_reason(zot: Zot, tmp_pat
     assert ran.code == 1 and "half.json: not a script: the JSON is incomplete" in ran.err
 
 
-def test_checking_or_replaying_what_is_not_there_says_so(zot: Zot, tmp_path: Path) -> None:
+def test_check_and_replay_of_missing_path_are_errors(zot: Zot, tmp_path: Path) -> None:
     nowhere = str(tmp_path / "nowhere")
     checked = zot("ext", "check", nowhere)
     assert checked.code == 1 and "no such directory" in checked.out

@@ -1,7 +1,5 @@
-"""What somebody named by hand and is not there is an error in every mode, told with its name and the fix.
-
-A run without the guard, the tool or the session that was asked for is not the run that was asked for. Where the
-specification has a word on the exit code (`--session`, `--cwd`, `--provider`) it is 1, otherwise 2.
+"""A missing extension, tool or session named by a flag is an error in every mode, with its name and the fix. The exit
+code is 1 for `--session`, `--cwd` and `--provider`, otherwise 2.
 """
 
 from __future__ import annotations
@@ -117,7 +115,7 @@ def test_statistics_that_cannot_be_written_are_an_error(zot: Zot, place: FakeMod
     assert (ran.code, ran.out) == (1, "ok\n") and "--stats .: " in ran.err
 
 
-def test_what_the_settings_name_is_told_and_stops_nothing(zot: Zot, place: FakeModelServer) -> None:
+def test_bad_extension_in_settings_is_reported_and_run_continues(zot: Zot, place: FakeModelServer) -> None:
     (zot.home / "zot" / "config.json").write_text(json.dumps({"tools": ["grep", "grepp"], "theme": "nope"}))
     told = "config.json: tools: no tool named grepp; available: glob, grep"
     ran = zot("-p", "hi")

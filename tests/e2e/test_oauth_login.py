@@ -45,7 +45,7 @@ def gateway(zot: Zot, serve: Any, login: OAuthServer) -> FakeModelServer:
 
 
 class Login:
-    """`zot auth login gateway …` as a process; ``address`` is the one it asks to open."""
+    """`zot auth login gateway …` as a process; ``address`` is the URL to open."""
 
     def __init__(self, zot: Zot, *words: str, stdin: int = subprocess.DEVNULL) -> None:
         argv = [sys.executable, "-m", "zot", "auth", "login", "gateway", *words]
@@ -153,7 +153,7 @@ def test_a_login_given_up_frees_its_port(zot: Zot, gateway: FakeModelServer, log
     assert not (zot.home / "zot" / "auth.json").exists()
 
 
-def test_without_a_client_id_it_is_said_what_to_do(zot: Zot) -> None:
+def test_login_without_client_id_explains_setup(zot: Zot) -> None:
     argv = [sys.executable, "-m", "zot", "auth", "login", "kimi", "--device"]
     ran = subprocess.run(argv, capture_output=True, text=True, env=zot.env(), timeout=60, stdin=subprocess.DEVNULL)
     assert ran.returncode != 0

@@ -1,4 +1,4 @@
-"""Retries as a user of ``-p``, ``--json`` and ``--stream`` meets them: told, counted, and not for ever."""
+"""Retries in ``-p``, ``--json`` and ``--stream``: reported, counted and limited."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_flag_comes_before_the_setting(zot: Zot, serve: Any) -> None:
 
 
 @pytest.mark.parametrize("typed", ["-1", "many", "1.5", ""])
-def test_a_number_that_is_none_is_told(zot: Zot, typed: str) -> None:
+def test_invalid_number_is_reported(zot: Zot, typed: str) -> None:
     ran = zot("-p", "hi", f"--retries={typed}")
     assert ran.code == 1 and f'--retries "{typed}": expected a whole number' in ran.err
 
@@ -55,7 +55,7 @@ HALF = StreamError(after=Say("The answer is "))
 
 
 @pytest.mark.parametrize("half", [HALF, Cut(Say("The answer is "), 700)], ids=["overloaded", "cut"])
-def test_an_answer_that_broke_off_is_gone_on_with_once_and_told(zot: Zot, serve: Any, half: Any) -> None:
+def test_interrupted_answer_is_continued_once_and_reported(zot: Zot, serve: Any, half: Any) -> None:
     server = serve([half, Say("forty-two.")])
     ran = zot("-p", "hi")
     assert ran.code == 0 and ran.out.endswith("forty-two.\n") and ran.out.startswith("The answer")

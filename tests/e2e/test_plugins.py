@@ -1,4 +1,4 @@
-"""Plugins in the real program: installed after a yes to exactly what they run, and their parts used in every run."""
+"""Plugins in the real program: installed after consent to their commands, and used in every run."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_claude_plugin_brings_all_its_parts(zot: Zot, serve: Any, tmp_path: Pa
     assert not (zot.project / "made").exists()
 
 
-def test_its_server_is_called(zot: Zot, serve: Any, tmp_path: Path) -> None:
+def test_plugin_server_is_called(zot: Zot, serve: Any, tmp_path: Path) -> None:
     install(zot, open_plugin(tmp_path / "p"))
     call = CallTools([("mcp__plugin_open_one_fake__echo", {"text": "from the plugin"})])
     server = serve([CallTools([("mcp_search", {"query": "echo"})]), call, Say("done")])
@@ -107,13 +107,13 @@ def test_switching_and_removing(zot: Zot, serve: Any, tmp_path: Path) -> None:
     assert missing.code != 0 and 'no plugin "tidy"' in missing.err
 
 
-def test_nothing_is_installed_without_a_yes(zot: Zot, tmp_path: Path) -> None:
+def test_install_without_yes_installs_nothing(zot: Zot, tmp_path: Path) -> None:
     ran = zot("plugin", "install", str(claude_plugin(tmp_path / "tidy")), model=False)
     assert ran.code == 1 and "--yes" in ran.err and "guard.sh" in ran.err
     assert os.listdir(zot.home / "zot" / "plugins") == []
 
 
-def test_what_changed_since_is_not_used(zot: Zot, serve: Any, tmp_path: Path) -> None:
+def test_changed_plugin_is_not_used(zot: Zot, serve: Any, tmp_path: Path) -> None:
     install(zot, claude_plugin(tmp_path / "tidy"))
     (zot.home / "zot" / "plugins" / "tidy" / "guard.sh").write_text("exit 0\n")
     doctor = zot("plugin", "doctor", model=False)
@@ -123,7 +123,7 @@ def test_what_changed_since_is_not_used(zot: Zot, serve: Any, tmp_path: Path) ->
         assert zot(*args).err.count("changed since you accepted it") == 1
 
 
-def test_from_git_at_a_tag_and_from_a_marketplace(zot: Zot, tmp_path: Path) -> None:
+def test_install_from_git_tag_and_marketplace(zot: Zot, tmp_path: Path) -> None:
     repository = tmp_path / "market"
     claude_plugin(repository / "plugins" / "tidy")
     listed = {"name": "m", "plugins": [{"name": "tidy", "source": "./plugins/tidy"}]}
@@ -149,12 +149,12 @@ def test_from_git_at_a_tag_and_from_a_marketplace(zot: Zot, tmp_path: Path) -> N
         ({"keywords": "a"}, "keywords"),
     ],
 )
-def test_the_open_format_is_held_to_its_rules(zot: Zot, tmp_path: Path, fields: dict[str, Any], told: str) -> None:
+def test_open_format_rules_are_checked(zot: Zot, tmp_path: Path, fields: dict[str, Any], told: str) -> None:
     ran = zot("plugin", "install", str(open_plugin(tmp_path / "p", **fields)), "--yes", model=False)
     assert ran.code == 1 and told in ran.err
 
 
-def test_an_unknown_field_is_told_and_ignored(zot: Zot, tmp_path: Path) -> None:
+def test_unknown_plugin_field_is_reported_and_ignored(zot: Zot, tmp_path: Path) -> None:
     told = install(zot, open_plugin(tmp_path / "p", colour="red"))
     assert 'ignored unknown field "colour"' in told
     told = install(zot, write(open_plugin(tmp_path / "p"), **{"hooks__hooks.json": {}}), "--force")
@@ -162,7 +162,7 @@ def test_an_unknown_field_is_told_and_ignored(zot: Zot, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, "{", "[]"])
-def test_what_is_no_plugin_is_said_to_be_none(zot: Zot, tmp_path: Path, content: str | None) -> None:
+def test_path_without_plugin_is_an_error(zot: Zot, tmp_path: Path, content: str | None) -> None:
     (tmp_path / "p").mkdir()
     if content is not None:
         (tmp_path / "p" / "plugin.json").write_text(content)

@@ -40,8 +40,8 @@ def test_every_file_and_directory_is_private(zot: Zot, serve, tmp_path: Path) ->
     assert loose == {}
 
 
-def test_no_image_of_its_memory_is_left(zot: Zot, serve) -> None:
-    """zot itself writes none; what it starts may ask for one, unless it is in a jail."""
+def test_core_dumps_are_disabled(zot: Zot, serve) -> None:
+    """zot writes none; a command may raise its own limit unless it is jailed."""
     server = serve(
         [
             CallTools([("bash", {"command": "ulimit -Sc; ulimit -Hc; awk '/core/{print $5}' /proc/$PPID/limits"})]),

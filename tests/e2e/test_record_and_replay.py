@@ -61,7 +61,7 @@ def changed(sample: Path, before: str, after: str) -> None:
 # --- what is recorded
 
 
-def test_a_recording_holds_the_whole_run_in_order(recording: Path) -> None:
+def test_recording_contains_the_whole_run_in_order(recording: Path) -> None:
     kinds = [record["type"] for record in records(recording)]
     assert kinds[0] == "header" and kinds[-1] == "end"
     assert {"frame", "request", "stream", "event"} <= set(kinds)
@@ -69,7 +69,7 @@ def test_a_recording_holds_the_whole_run_in_order(recording: Path) -> None:
     assert times == sorted(times)
 
 
-def test_the_header_says_what_ran_without_the_secrets(recording: Path, recorded: Path) -> None:
+def test_recording_header_describes_run_without_secrets(recording: Path, recorded: Path) -> None:
     [header] = records(recording, "header")
     assert header["format"] == 2 and header["cwd"] == str(recorded)
     place = header["argv"].index("--api-key")
@@ -77,7 +77,7 @@ def test_the_header_says_what_ran_without_the_secrets(recording: Path, recorded:
     assert header["clock"]["wall"] > 1_700_000_000
 
 
-def test_no_credential_reaches_the_file_and_nobody_else_can_read_it(recording: Path) -> None:
+def test_recording_has_no_credential_and_is_private(recording: Path) -> None:
     text = recording.read_text()
     assert SECRET not in text and "test-key" not in text
     assert recording.stat().st_mode & 0o777 == 0o600
@@ -91,7 +91,7 @@ def test_a_credential_a_tool_prints_is_taken_out(zot: Zot, serve: Any, tmp_path:
     assert SECRET not in text and "[removed]" in text
 
 
-def test_a_stored_key_and_secret_variables_are_taken_out_too(zot: Zot, serve: Any, tmp_path: Path) -> None:
+def test_recording_redacts_stored_key_and_secret_variables(zot: Zot, serve: Any, tmp_path: Path) -> None:
     stored, variable = "sk-stored-0123456789", 'a "quoted" password'
     (zot.home / "zot").mkdir(exist_ok=True)
     (zot.home / "zot" / "auth.json").write_text(json.dumps({"openai": {"api_key": stored}}))
@@ -102,7 +102,7 @@ def test_a_stored_key_and_secret_variables_are_taken_out_too(zot: Zot, serve: An
     assert stored not in text and "quoted" not in text and text.count("[removed]") > 3
 
 
-def test_model_requests_repeat_only_what_changed(recording: Path) -> None:
+def test_recorded_requests_repeat_only_changes(recording: Path) -> None:
     first, second = records(recording, "request")
     assert (first["shared"], second["shared"]) == (0, 1)
     assert "echo" in {tool["name"] for tool in first["tools"]}
@@ -110,7 +110,7 @@ def test_model_requests_repeat_only_what_changed(recording: Path) -> None:
     assert second["messages"][0]["role"] == "assistant"
 
 
-def test_what_the_model_streamed_is_there_event_by_event(recording: Path) -> None:
+def test_recording_contains_each_stream_event(recording: Path) -> None:
     streams = records(recording, "stream")
     text = "".join(each["value"]["text"] for each in streams if each["kind"] == "TextDelta" and each["n"] == 2)
     assert text == "All done."
@@ -129,7 +129,7 @@ def test_a_refused_request_is_recorded_with_its_status(zot: Zot, serve: Any, tmp
     assert refusal["error"]["status"] == 400
 
 
-def test_a_recording_that_cannot_be_written_stops_the_run_before_it_begins(zot: Zot, serve: Any) -> None:
+def test_unwritable_recording_stops_run_before_start(zot: Zot, serve: Any) -> None:
     server = serve([Say("ok")])
     ran = zot("-p", "--record", "no/such/directory/run.jsonl", "go")
     assert ran.code == 1 and "--record" in ran.err and len(ran.err.splitlines()) == 1
@@ -160,7 +160,7 @@ def test_a_changed_answer_is_named_with_its_place(zot: Zot, recording: Path, sam
     assert (recorded.split(maxsplit=1)[1], now.split(maxsplit=1)[1]) == ('"one two"', '"ONE TWO"')
 
 
-def test_a_frame_that_does_not_come_is_the_difference(zot: Zot, recording: Path, sample: Path) -> None:
+def test_missing_frame_is_the_difference(zot: Zot, recording: Path, sample: Path) -> None:
     changed(sample, 'self.send("tool_result"', 'self.unknown("tool_result"')
     changed(sample, "def unknown(self, frame):", "def unknown(self, frame, **keys):")
     ran = zot("ext", "replay", str(recording), str(sample), "--timeout", "1", model=False)
@@ -173,7 +173,7 @@ def test_a_frame_that_was_not_recorded_is_the_difference(zot: Zot, recording: Pa
     assert ran.code == 1 and "after the end: clear_notes" in ran.out
 
 
-def test_times_ids_of_its_own_and_directories_may_differ(zot: Zot, sample: Path, tmp_path: Path) -> None:
+def test_replay_ignores_times_ids_and_directories(zot: Zot, sample: Path, tmp_path: Path) -> None:
     changed(
         sample,
         "def on_ack(self, ack):\n        pass",
@@ -207,7 +207,7 @@ def test_a_recording_of_others_names_whom_it_has(zot: Zot, recording: Path, tmp_
     assert zot("ext", "replay", "--extension", "second", str(recording), str(other), model=False).code == 0
 
 
-def test_a_file_that_is_no_recording_is_refused_by_line(zot: Zot, sample: Path, tmp_path: Path) -> None:
+def test_invalid_recording_is_rejected_with_its_line(zot: Zot, sample: Path, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello\n")
     ran = zot("ext", "replay", str(tmp_path / "notes.txt"), str(sample), model=False)
     assert ran.code == 1 and "line 1" in ran.err and len(ran.err.splitlines()) == 1
@@ -238,7 +238,7 @@ def test_a_trace_reads_as_one_line_per_frame(zot: Zot, recording: Path) -> None:
     assert any("← tool_result #" in line and " after " in line and " ms " in line for line in lines)
 
 
-def test_a_live_trace_is_driven_by_what_is_typed(zot: Zot, sample: Path) -> None:
+def test_live_trace_replays_typed_input(zot: Zot, sample: Path) -> None:
     typed = '/sample\necho {"text":"hi"}\n{"type":"panel_key","panel_id":"sample-panel","key":"down"}\nwhat is this\n'
     ran = zot("ext", "trace", str(sample), stdin=typed, model=False)
     assert ran.code == 0
@@ -253,7 +253,7 @@ def test_a_live_trace_is_driven_by_what_is_typed(zot: Zot, sample: Path) -> None
     assert "write /command args" in ran.err
 
 
-def test_following_shows_frames_as_they_are_written(zot: Zot, recording: Path, tmp_path: Path) -> None:
+def test_follow_shows_frames_as_they_are_written(zot: Zot, recording: Path, tmp_path: Path) -> None:
     lines = recording.with_name("trace.jsonl").read_bytes().splitlines(keepends=True)
     growing = tmp_path / "growing.jsonl"
     follower = zot.start("ext", "trace", "sample", "--follow", str(growing))
@@ -270,13 +270,13 @@ def test_following_shows_frames_as_they_are_written(zot: Zot, recording: Path, t
         assert follower.wait(20) == 130
 
 
-def test_a_line_that_is_no_frame_is_traced_as_text(zot: Zot, tmp_path: Path) -> None:
+def test_line_that_is_not_a_frame_is_traced_as_text(zot: Zot, tmp_path: Path) -> None:
     noisy = install(BROKEN / "banner.py", tmp_path / "noisy")
     ran = zot("ext", "trace", str(noisy), stdin="", model=False)
     assert "← NOT A FRAME 'sample 1.0 starting'" in ran.out
 
 
-def test_a_recording_in_the_project_is_no_change_of_a_command(zot: Zot, serve: Any) -> None:
+def test_recording_in_project_is_not_a_change_of_a_command(zot: Zot, serve: Any) -> None:
     """It grows while a command runs; going back would take it away."""
     commands = [CallTools([("bash", {"command": f"echo {n} > {n}.txt"})]) for n in range(3)]
     serve([*commands, Say("ok")])

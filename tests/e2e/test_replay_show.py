@@ -47,7 +47,7 @@ def written(path: Path, *records: dict[str, Any]) -> Path:
 # --- as it was
 
 
-def test_it_looks_like_the_transcript_in_plain_text(zot: Zot, recorded: Path) -> None:
+def test_replay_shows_the_transcript_as_plain_text(zot: Zot, recorded: Path) -> None:
     ran = replay(zot, "--fast", str(recorded))
     assert ran.code == 0 and "\x1b" not in ran.out
     rows = [row for row in ran.out.splitlines() if row]
@@ -65,7 +65,7 @@ def test_nothing_that_was_recorded_drives_the_terminal(zot: Zot, recorded: Path)
         assert "what is there?" in terminal.everything and "before red after" in terminal.everything
 
 
-def test_it_takes_the_time_it_took_or_a_part_of_it(zot: Zot, tmp_path: Path) -> None:
+def test_replay_takes_original_or_scaled_time(zot: Zot, tmp_path: Path) -> None:
     path = written(
         tmp_path / "slow.zotrec",
         {"type": "header", "t": 0, "format": 2, "zot": "1"},
@@ -91,7 +91,7 @@ def test_step_by_step_each_line_of_input_shows_the_next_block(zot: Zot, recorded
     assert whole.startswith(some) and "› what is there?" in some and "Ran echo" not in some
 
 
-def test_a_recording_of_the_first_format_is_shown_and_not_verified(zot: Zot, tmp_path: Path) -> None:
+def test_first_format_recording_is_shown_but_not_verified(zot: Zot, tmp_path: Path) -> None:
     path = tmp_path / "old.jsonl"
     records = [
         {"type": "header", "t": 0.0, "format": 1, "zot": "0.1.0", "argv": [], "cwd": "/x", "clock": {"wall": 1.8e9}},
@@ -123,7 +123,7 @@ def test_a_recording_of_the_first_format_is_shown_and_not_verified(zot: Zot, tmp
     ],
 )
 @pytest.mark.parametrize("how", [("--fast",), ("--verify",), ("--to-script",)])
-def test_what_is_no_recording_is_told_in_one_line(
+def test_file_that_is_not_a_recording_is_one_line(
     zot: Zot, tmp_path: Path, content: bytes, said: str, how: tuple[str, ...]
 ) -> None:
     path = tmp_path / "file.zotrec"
@@ -134,9 +134,7 @@ def test_what_is_no_recording_is_told_in_one_line(
 
 
 @pytest.mark.parametrize("command", [("--provider", "script", "-p", "go", "--script"), ("report", "--recording")])
-def test_a_recording_of_a_newer_zot_is_refused_whatever_it_is_for(
-    zot: Zot, tmp_path: Path, command: tuple[str, ...]
-) -> None:
+def test_recording_of_newer_zot_is_rejected(zot: Zot, tmp_path: Path, command: tuple[str, ...]) -> None:
     path = tmp_path / "newer.zotrec"
     path.write_bytes(b'{"type":"header","format":99,"zot":"9.9"}\n')
     ran = zot(*command, str(path), model=False)
@@ -145,7 +143,7 @@ def test_a_recording_of_a_newer_zot_is_refused_whatever_it_is_for(
 
 
 @pytest.mark.parametrize("kind", ["fifo", "directory", "nothing"])
-def test_what_is_no_file_is_told_in_one_line(zot: Zot, tmp_path: Path, kind: str) -> None:
+def test_replay_of_path_that_is_not_a_file_is_one_line(zot: Zot, tmp_path: Path, kind: str) -> None:
     path = tmp_path / "there"
     if kind == "fifo":
         os.mkfifo(path)
@@ -156,7 +154,7 @@ def test_what_is_no_file_is_told_in_one_line(zot: Zot, tmp_path: Path, kind: str
         assert ran.code == 1 and str(path) in ran.err and len(ran.err.splitlines()) == 1
 
 
-def test_a_cut_recording_is_shown_up_to_there_and_says_so(zot: Zot, recorded: Path, tmp_path: Path) -> None:
+def test_truncated_recording_is_shown_and_reported(zot: Zot, recorded: Path, tmp_path: Path) -> None:
     data = recorded.read_bytes()
     path = tmp_path / "cut.zotrec"
     path.write_bytes(data[: data.index(b'"n":2')])
@@ -185,7 +183,7 @@ def test_a_changed_recording_is_shown_with_a_warning(zot: Zot, recorded: Path, t
         {"type": "strange", "t": "never"},
     ],
 )
-def test_lines_that_make_no_sense_harm_nobody(zot: Zot, tmp_path: Path, line: dict[str, Any]) -> None:
+def test_malformed_recording_lines_are_harmless(zot: Zot, tmp_path: Path, line: dict[str, Any]) -> None:
     header = {"type": "header", "t": 0, "format": 2, "zot": 1, "clock": {"wall": 1e300}, "cwd": ["x"]}
     end = {"type": "end", "t": 1e300}
     path = written(tmp_path / "strange.zotrec", header, {"t": 0, **line}, end)
@@ -205,7 +203,7 @@ def test_lines_that_make_no_sense_harm_nobody(zot: Zot, tmp_path: Path, line: di
         ["--verify", "--to-script"],
     ],
 )
-def test_what_does_not_go_together_is_refused(zot: Zot, recorded: Path, args: list[str]) -> None:
+def test_conflicting_replay_flags_are_rejected(zot: Zot, recorded: Path, args: list[str]) -> None:
     ran = replay(zot, *args, str(recorded))
     assert ran.code == 1 and len(ran.err.splitlines()) == 1
 
@@ -227,7 +225,7 @@ def test_a_recording_is_a_script(zot: Zot, recorded: Path, tmp_path: Path) -> No
         assert said["content"][0]["text"] == HOSTILE
 
 
-def test_failures_and_odd_arguments_are_scripted_too(zot: Zot, serve: Any, tmp_path: Path) -> None:
+def test_replay_scripts_failures_and_odd_arguments(zot: Zot, serve: Any, tmp_path: Path) -> None:
     serve([CallTools([("bash", "{not json")], text="So."), Refuse(400, "no such thing")])
     assert zot("-p", "--record", str(tmp_path / "run.zotrec"), "go").code == 1
     assert replay(zot, "--to-script", str(tmp_path / "run.zotrec"), str(tmp_path / "s.json")).code == 0
@@ -242,7 +240,7 @@ def test_a_script_is_never_written_over_a_file(zot: Zot, recorded: Path, tmp_pat
     assert ran.code == 1 and (tmp_path / "mine").read_text() == "mine"
 
 
-def test_a_changed_recording_is_no_script(zot: Zot, recorded: Path, tmp_path: Path) -> None:
+def test_changed_recording_is_rejected_as_script(zot: Zot, recorded: Path, tmp_path: Path) -> None:
     path = tmp_path / "changed.zotrec"
     path.write_bytes(recorded.read_bytes().replace(b"Let me", b"Let us"))
     ran = zot("-p", "--provider", "script", "--script", str(path), "go", model=False)
@@ -252,7 +250,7 @@ def test_a_changed_recording_is_no_script(zot: Zot, recorded: Path, tmp_path: Pa
 # --- what is said about it
 
 
-def test_one_of_something_is_told_as_one(zot: Zot, serve: Any, tmp_path: Path) -> None:
+def test_replay_uses_singular_for_one_item(zot: Zot, serve: Any, tmp_path: Path) -> None:
     path, script = tmp_path / "run.zotrec", tmp_path / "one.json"
     serve([CallTools([("bash", {"command": "true"})]), Say("done")])
     assert zot("-p", "--record", str(path), "go").code == 0
@@ -269,7 +267,7 @@ def test_one_of_something_is_told_as_one(zot: Zot, serve: Any, tmp_path: Path) -
     assert ran.out.endswith("the end: 2h01m, 0 model calls, 0 tool calls\n")
 
 
-def test_why_it_cannot_be_verified_is_told(zot: Zot, recorded: Path, serve: Any, tmp_path: Path) -> None:
+def test_replay_reports_why_it_cannot_verify(zot: Zot, recorded: Path, serve: Any, tmp_path: Path) -> None:
     cut = tmp_path / "cut.zotrec"
     cut.write_bytes(recorded.read_bytes().splitlines(keepends=True)[0])
     assert "it ends before the run starts" in replay(zot, "--verify", str(cut)).err
@@ -283,7 +281,7 @@ def test_a_wrong_command_line_names_the_help_of_its_verb(zot: Zot) -> None:
     assert "(see zot replay --help)" in replay(zot).err and "FILE, a recording, is missing" in replay(zot).err
 
 
-def test_on_a_terminal_stepping_says_how_it_goes_on(zot: Zot, recorded: Path) -> None:
+def test_stepping_on_terminal_shows_how_to_continue(zot: Zot, recorded: Path) -> None:
     argv = zot.argv(["replay", "--step", str(recorded)])
     with FakeTerminal(argv, cwd=zot.project, env=zot.env(), columns=100, rows=40) as terminal:
         terminal.wait_for("enter: next step; q and enter: quit")
@@ -297,7 +295,7 @@ def test_on_a_terminal_stepping_says_how_it_goes_on(zot: Zot, recorded: Path) ->
 # --- reports
 
 
-def test_a_report_holds_the_last_session_redacted(zot: Zot, serve: Any, tmp_path: Path) -> None:
+def test_report_contains_the_last_session_redacted(zot: Zot, serve: Any, tmp_path: Path) -> None:
     secret = "sk-ant-0123456789abcdef0123"
     serve([CallTools([("bash", {"command": "echo token=hunter2hunter2"})]), Say("It is in /home/somebody.")])
     zot.environment["ANTHROPIC_API_KEY"] = secret

@@ -125,23 +125,21 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "run.zotrec"
 
 
-def test_a_guard_tools_and_aborted_turns_verify_with_the_network_off(
-    recorded: Path, verified: Callable[..., Ran]
-) -> None:
+def test_guard_tools_and_aborted_turns_verify_offline(recorded: Path, verified: Callable[..., Ran]) -> None:
     kinds = {(line["type"], line.get("what")) for line in lines_of(recorded)}
     assert {("input", "abort"), ("input", "prompt"), ("tool", None), ("frame", None), ("gone", None)} <= kinds
     for _ in range(3):
         assert same(verified(recorded))
 
 
-def test_it_verifies_twenty_times_out_of_twenty(recorded: Path, tmp_path: Path) -> None:
+def test_replay_verifies_twenty_times(recorded: Path, tmp_path: Path) -> None:
     recording = read_recording(recorded)
     outcomes = [asyncio.run(verify(recording, tmp_path / str(n), Live())) for n in range(20)]
     assert [outcome.difference for outcome in outcomes] == [None] * 20
     assert {outcome.compared for outcome in outcomes} == {len(recording.lines) - 2}
 
 
-def test_one_changed_byte_is_found_and_its_line_named(recorded: Path, verified: Callable[..., Ran]) -> None:
+def test_changed_byte_is_found_with_its_line(recorded: Path, verified: Callable[..., Ran]) -> None:
     data = recorded.read_bytes()
     starts = [0, *(n + 1 for n, byte in enumerate(data[:-1]) if byte == 0x0A)]
     changed = recorded.with_name("one-byte.zotrec")
@@ -166,7 +164,7 @@ def test_lines_that_were_moved_about_are_found(recorded: Path, what: str) -> Non
     assert read_recording(changed).damage.startswith(f"line {22 if what == 'twice' else 21} ")
 
 
-def test_what_this_zot_says_otherwise_is_the_first_difference(recorded: Path, verified: Callable[..., Ran]) -> None:
+def test_changed_prompt_is_the_first_difference(recorded: Path, verified: Callable[..., Ran]) -> None:
     """A changed prompt misses loudly: the request is compared, not only counted."""
 
     def change(line: dict[str, Any]) -> None:
@@ -188,9 +186,7 @@ def test_a_tool_described_otherwise_is_the_first_difference(recorded: Path, veri
     assert "request 1 at .tools[2].description" in verified(rewritten(recorded, change)).out
 
 
-def test_another_answer_of_the_model_leads_to_the_first_event_that_differs(
-    recorded: Path, verified: Callable[..., Ran]
-) -> None:
+def test_changed_model_answer_leads_to_first_different_event(recorded: Path, verified: Callable[..., Ran]) -> None:
     def change(line: dict[str, Any]) -> None:
         if line["type"] == "stream" and line["kind"] == "Finished" and line["n"] == 3:
             line["value"]["message"]["content"][0]["text"] = "Here it is."
@@ -200,7 +196,7 @@ def test_another_answer_of_the_model_leads_to_the_first_event_that_differs(
     assert '"There it is."' in ran.out.splitlines()[1] and '"Here it is."' in ran.out.splitlines()[2]
 
 
-def test_a_guard_that_says_otherwise_changes_what_runs(recorded: Path, verified: Callable[..., Ran]) -> None:
+def test_changed_guard_decision_changes_what_runs(recorded: Path, verified: Callable[..., Ran]) -> None:
     """The loop is real: a call that is refused now does not run."""
 
     def change(line: dict[str, Any]) -> None:
@@ -213,7 +209,7 @@ def test_a_guard_that_says_otherwise_changes_what_runs(recorded: Path, verified:
     assert "permission_decided" in ran.out and '"denied"' in ran.out
 
 
-def test_what_does_not_come_any_more_is_the_difference(recorded: Path, tmp_path: Path) -> None:
+def test_missing_event_is_the_difference(recorded: Path, tmp_path: Path) -> None:
     """A recording with an event this zot does not emit."""
     lines, before, out = lines_of(recorded), "", b""
     place = next(n for n, line in enumerate(lines) if line.get("event", {}).get("type") == "done")
@@ -266,7 +262,7 @@ def test_a_tool_stopped_by_ctrl_c(zot: Zot, serve: Any, tmp_path: Path, verified
 def test_a_run_that_was_killed_is_there_up_to_its_last_lines(
     zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]
 ) -> None:
-    """Nobody closes the file of a process that is killed; what it did a moment ago is in it all the same."""
+    """The recording of a killed process contains its last actions, although it was never closed."""
     serve([CallTools([("bash", {"command": "touch begun; sleep 60"})], text="I try.")])
     path = tmp_path / "run.zotrec"
     child = zot.start("-p", "--record", str(path), "go")
@@ -322,7 +318,7 @@ def test_a_resumed_session_context_files_and_a_second_model(
     assert same(verified(tmp_path / "run.zotrec"))
 
 
-def test_questions_to_a_person_and_what_they_answered(
+def test_user_questions_and_answers_are_verified(
     zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]
 ) -> None:
     run = [("bash", {"command": "echo one"})]
@@ -365,7 +361,7 @@ def test_clearing_compacting_and_another_model(
     assert same(verified(path))
 
 
-def test_an_extension_with_tools_of_its_own(zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]) -> None:
+def test_extension_tools_are_verified(zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]) -> None:
     sample = install(BROKEN / "good.py", tmp_path / "sample")
     serve([CallTools([("echo", {"text": "one two"})]), Say("All done.")])
     assert zot("-p", "--ext", str(sample), "--record", str(tmp_path / "run.zotrec"), "go").code == 0
@@ -385,7 +381,7 @@ def test_an_extension_that_crashes_in_the_middle(
     assert same(verified(tmp_path / "run.zotrec"))
 
 
-def test_the_sdk_with_tools_and_interceptors_of_its_own(
+def test_sdk_tools_and_interceptors_are_verified(
     zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]
 ) -> None:
     serve([CallTools([("add", {"a": 1, "b": 2}), ("bash", {"command": "echo no"})]), Say("three")])
@@ -467,7 +463,7 @@ def test_live_tools_have_the_limits_of_the_settings(zot: Zot, serve: Any, tmp_pa
     assert not outside.exists()
 
 
-def test_live_extensions_are_asked_for_real(zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]) -> None:
+def test_live_flag_runs_real_extensions(zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]) -> None:
     guard = tmp_path / "guard"
     shutil.copytree(GUARD, guard)
     serve([CallTools([("bash", {"command": "sudo ls"})]), Say("ok")])
@@ -557,7 +553,7 @@ def test_calls_and_commands_of_an_extension(
     assert same(verified(path))
 
 
-def test_a_call_that_an_extension_gives_up_is_no_abort_of_the_run(
+def test_call_cancelled_by_extension_does_not_abort_run(
     zot: Zot, serve: Any, tmp_path: Path, caller: Path, verified: Callable[..., Ran]
 ) -> None:
     begun = zot.project / "begun"
@@ -581,9 +577,7 @@ def test_a_call_that_an_extension_gives_up_is_no_abort_of_the_run(
     assert same(verified(path))
 
 
-def test_a_small_model_that_is_held_by_a_grammar(
-    zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]
-) -> None:
+def test_grammar_model_run_is_verified(zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]) -> None:
     """Its brief prompt names files that are not there when it is verified."""
     serve([Say('{"tool": "write", "path": "a.py"}\n```python\nx = 1\n```'), Say('{"tool": "final"}\nDone.')])
     models = {"baseUrl": "http://127.0.0.1:9/v1", "auth": "none", "tool_calls": "grammar", "models": [{"id": "tiny"}]}

@@ -1,4 +1,4 @@
-"""``zot sessions rewind``: go back from a script to what was said and what files held before a prompt."""
+"""``zot sessions rewind``: restores the conversation and the files from before a prompt."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def worked(zot: Zot, serve: Any) -> Path:
     return session
 
 
-def test_prompts_are_listed_with_what_they_changed(zot: Zot, worked: Path) -> None:
+def test_rewind_lists_prompts_with_their_changes(zot: Zot, worked: Path) -> None:
     ran = zot("sessions", "rewind", model=False)
     first, second = ran.out.splitlines()
     assert first.strip().startswith("1  change the first line")
@@ -75,7 +75,7 @@ def test_a_dry_run_and_a_no_change_nothing(zot: Zot, worked: Path) -> None:
     assert zot.sessions == [worked]
 
 
-def test_what_others_changed_is_named_and_the_status_tells(zot: Zot, worked: Path) -> None:
+def test_rewind_skips_files_changed_by_others_and_exits_1(zot: Zot, worked: Path) -> None:
     (zot.project / "b").write_text("mine\n")
     ran = zot("sessions", "rewind", "--to", "2", "--files", "--yes", model=False)
     assert ran.code == 1
@@ -104,7 +104,7 @@ def test_the_conversation_alone(zot: Zot, worked: Path) -> None:
         (("--to", "1", "--undo"), "not both"),
     ],
 )
-def test_mistakes_are_told(zot: Zot, worked: Path, words: tuple[str, ...], told: str) -> None:
+def test_rewind_mistakes_are_errors(zot: Zot, worked: Path, words: tuple[str, ...], told: str) -> None:
     ran = zot("sessions", "rewind", *words, model=False)
     assert (ran.code, told in ran.err) == (1, True)
 
@@ -123,7 +123,7 @@ def test_a_kill_in_the_middle_of_an_edit_loses_nothing(zot: Zot, serve: Any) -> 
     assert (ran.code, file.read_text()) == (0, "before\n")
 
 
-def test_nothing_is_kept_without_a_session_or_when_not_wanted(zot: Zot, serve: Any) -> None:
+def test_no_checkpoints_without_session_or_when_disabled(zot: Zot, serve: Any) -> None:
     (zot.project / "a").write_text("one\n")
     serve([CallTools([edit("a", "one", "two")]), Say("x"), CallTools([edit("a", "two", "three")]), Say("y")])
     assert zot("-p", "change it", "--no-session").out == "x\n"
@@ -134,7 +134,7 @@ def test_nothing_is_kept_without_a_session_or_when_not_wanted(zot: Zot, serve: A
     assert not (zot.home / "zot" / "changes").exists()
 
 
-def test_a_run_that_changes_nothing_loads_nothing_of_it(zot: Zot, serve: Any) -> None:
+def test_run_without_changes_does_not_load_checkpoints(zot: Zot, serve: Any) -> None:
     serve([Say("hi")])
     zot.environment["PYTHONPROFILEIMPORTTIME"] = "1"
     ran = zot("-p", "hello")

@@ -67,7 +67,7 @@ def environment_of(zot: Zot, **more: str) -> dict[str, str]:
     return {**zot.env(), "PATH": path, **more}
 
 
-def test_a_prompt_with_a_tool_is_shown_as_it_happens(serve: Serve, start: Callable[..., Any]) -> None:
+def test_prompt_with_a_tool_is_shown_live(serve: Serve, start: Callable[..., Any]) -> None:
     """rpc-063: hello and prompt without waiting, read until ``done``, close stdin, expect the exit."""
     serve([CallTools([("bash", {"command": "echo one"})], "Let me look. "), Say("It says “one”.")])
     out, err = (process := start("look")).communicate(timeout=30)
@@ -92,7 +92,7 @@ def test_an_interrupt_aborts(serve: Serve, start: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize(("answer", "runs"), [("y\n", True), ("n\n", False), ("", False)])
-def test_an_approval_is_asked_for(serve: Serve, start: Callable[..., Any], zot: Zot, answer: str, runs: bool) -> None:
+def test_example_asks_for_approval(serve: Serve, start: Callable[..., Any], zot: Zot, answer: str, runs: bool) -> None:
     serve([CallTools([("bash", {"command": "touch made"})]), Say("ok")])
     out, err = start("go", "--no-yolo").communicate(answer, timeout=30)
     assert "allow bash: touch made? [y/N]" in err and out == "ok\n"
@@ -110,7 +110,7 @@ def test_an_extension_note_is_shown(serve: Serve, start: Callable[..., Any], tmp
     assert "[noter] I am here" in err
 
 
-def test_an_error_is_told_and_the_exit_code_says_so(serve: Serve, start: Callable[..., Any]) -> None:
+def test_example_prints_error_and_sets_exit_code(serve: Serve, start: Callable[..., Any]) -> None:
     serve([Refuse(400, {"error": {"type": "invalid_request_error", "message": "no such thing"}})])
     _, err = (process := start("hi")).communicate(timeout=30)
     assert "[error] anthropic" in err and "no such thing" in err and process.returncode == 1
@@ -143,7 +143,7 @@ def test_the_chat_example_runs_as_written(serve: Serve, zot: Zot) -> None:
     assert run_example(zot, "chat.py", "What is 6 times 7?").startswith("[multiply {'a': 6, 'b': 7}]\nIt is 42.\n$")
 
 
-def test_the_plain_example_refuses_what_it_should(serve: Serve, zot: Zot) -> None:
+def test_plain_example_denies_unsafe_calls(serve: Serve, zot: Zot) -> None:
     (zot.project / "precious").touch()
     serve([CallTools([("bash", {"command": "rm precious"})]), Say("I may not.")])
     assert "rm is not allowed" in run_example(zot, "plain.py", "delete everything")

@@ -1,4 +1,4 @@
-"""A session that cannot be saved says so at once, and the exit code tells it; nothing is ever lost in silence."""
+"""A session that cannot be saved is reported at once and in the exit code."""
 
 from __future__ import annotations
 
@@ -63,9 +63,7 @@ def cause(request: pytest.FixtureRequest) -> Cause:
 
 
 @pytest.mark.parametrize("mode", ["-p", "--stream"])
-def test_the_answer_is_printed_stderr_tells_it_and_the_exit_code_is_1(
-    zot: Zot, serve: Any, mode: str, cause: Cause
-) -> None:
+def test_unsaved_session_prints_answer_and_exits_1(zot: Zot, serve: Any, mode: str, cause: Cause) -> None:
     serve([Say(LONG)])
     ran = cause.run(zot, mode, "hello")
     assert (ran.code, ran.out.strip()) == (1, LONG.strip())
@@ -74,7 +72,7 @@ def test_the_answer_is_printed_stderr_tells_it_and_the_exit_code_is_1(
     assert lost.startswith("zot: ") and lost.endswith("lost")
 
 
-def test_a_program_reads_it_as_an_event_and_as_the_reason_of_done(zot: Zot, serve: Any, cause: Cause) -> None:
+def test_json_reports_unsaved_session_as_event_and_done_reason(zot: Zot, serve: Any, cause: Cause) -> None:
     serve([Say(LONG)])
     ran = cause.run(zot, "--json", "hello")
     told, lost = [event for event in ran.events if event["type"] == "session_fault"]
@@ -84,7 +82,7 @@ def test_a_program_reads_it_as_an_event_and_as_the_reason_of_done(zot: Zot, serv
     assert ran.code == 1 and len(ran.err.splitlines()) == 2
 
 
-def test_it_is_told_at_once_and_not_at_the_end(zot: Zot, serve: Any) -> None:
+def test_unsaved_session_is_reported_at_once(zot: Zot, serve: Any) -> None:
     in_the_way(zot)
     serve([Say("hi")])
     types = zot("--json", "hello").types
@@ -99,7 +97,7 @@ def test_a_run_that_fails_for_another_reason_names_that_one(zot: Zot, serve: Any
     assert "session_fault" in ran.types
 
 
-def test_where_saving_works_again_nothing_is_lost_and_the_exit_code_is_0(zot: Zot, serve: Any) -> None:
+def test_recovered_saving_loses_nothing_and_exits_0(zot: Zot, serve: Any) -> None:
     file = in_the_way(zot)
     serve([CallTools([("bash", {"command": f"rm {file}"})]), Say("done")])
     ran = zot("-p", "make room")
@@ -110,8 +108,8 @@ def test_where_saving_works_again_nothing_is_lost_and_the_exit_code_is_0(zot: Zo
     assert said[0] == ("user", "make room") and said[-1] == ("assistant", "done") and len(said) == 4
 
 
-def test_a_resumed_session_that_takes_no_further_row_is_told_before_the_prompt(zot: Zot, serve: Any) -> None:
-    """The first row is the model it goes on with; nobody has said anything then."""
+def test_unwritable_resumed_session_is_reported_before_prompt(zot: Zot, serve: Any) -> None:
+    """The first row is the resumed model, written before any prompt."""
     serve([Say(LONG), Say("more")])
     assert zot("-p", "hello").code == 0
     [path] = zot.sessions
@@ -138,7 +136,7 @@ def whole(path: Path) -> bool:
 
 
 @pytest.mark.parametrize("delete", [Path.unlink, lambda path: shutil.rmtree(path.parent.parent)])
-def test_a_deleted_session_is_written_again_whole_and_that_is_told(zot: Zot, serve: Any, delete: Any) -> None:
+def test_deleted_session_is_rewritten_whole_and_reported(zot: Zot, serve: Any, delete: Any) -> None:
     ran = meddle(zot, serve, delete)
     assert (ran.code, ran.out) == (0, "done\n")
     [line] = ran.err.splitlines()
@@ -150,7 +148,7 @@ def test_a_deleted_session_is_written_again_whole_and_that_is_told(zot: Zot, ser
     assert texts(path)[-1] == ("assistant", "more") and zot.sessions == [path]
 
 
-def test_a_program_is_told_that_a_session_was_deleted(zot: Zot, serve: Any) -> None:
+def test_rpc_client_is_notified_of_deleted_session(zot: Zot, serve: Any) -> None:
     ran = meddle(zot, serve, Path.unlink, "--json")
     [fault] = [event for event in ran.events if event["type"] == "session_fault"]
     assert "was deleted" in fault["message"] and "lost" not in fault
@@ -170,7 +168,7 @@ def moved(path: Path) -> None:
 
 
 @pytest.mark.parametrize("replace", [edited, moved])
-def test_a_replaced_session_goes_on_beside_the_file_that_took_its_name(zot: Zot, serve: Any, replace: Any) -> None:
+def test_replaced_session_continues_in_a_new_file(zot: Zot, serve: Any, replace: Any) -> None:
     ran = meddle(zot, serve, replace)
     assert (ran.code, ran.out) == (0, "done\n")
     theirs, ours = sorted(zot.sessions, key=lambda path: len(path.name))
@@ -178,7 +176,7 @@ def test_a_replaced_session_goes_on_beside_the_file_that_took_its_name(zot: Zot,
     assert whole(ours) and theirs.read_text() == "theirs\n"
 
 
-def test_a_deleted_session_that_cannot_be_written_again_is_lost_aloud(zot: Zot, serve: Any) -> None:
+def test_deleted_session_that_cannot_be_rewritten_is_an_error(zot: Zot, serve: Any) -> None:
     def destroy(path: Path) -> None:
         shutil.rmtree(path.parent.parent)
         path.parent.parent.touch()
@@ -189,7 +187,7 @@ def test_a_deleted_session_that_cannot_be_written_again_is_lost_aloud(zot: Zot, 
     assert "cannot be saved" in told and lost.endswith("could not be saved and is lost")
 
 
-def test_a_session_that_is_given_by_a_relative_path_is_not_taken_for_a_lost_one(zot: Zot, serve: Any) -> None:
+def test_session_with_relative_path_is_not_reported_lost(zot: Zot, serve: Any) -> None:
     serve([Say("one"), Say("two")])
     assert zot("-p", "hello").code == 0
     [path] = zot.sessions

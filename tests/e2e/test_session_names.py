@@ -13,7 +13,7 @@ from tests.fakes.model_server import Say
 
 @pytest.fixture
 def two(zot: Zot, serve) -> list[Path]:
-    """Two sessions, the older first; the server goes on answering."""
+    """Two sessions, the older first; the server continues to answer."""
     serve([Say("one"), Say("two"), Say("three")])
     assert zot("-p", "the older one").code == 0
     (older,) = zot.sessions
@@ -31,7 +31,7 @@ def messages(path: Path) -> int:
 
 
 @pytest.mark.parametrize("how", ["number", "id", "prefix", "file name", "path"])
-def test_the_named_session_goes_on(zot: Zot, two: list[Path], how: str) -> None:
+def test_named_session_continues(zot: Zot, two: list[Path], how: str) -> None:
     older, newer = two
     named = {
         "number": "2",
@@ -46,7 +46,7 @@ def test_the_named_session_goes_on(zot: Zot, two: list[Path], how: str) -> None:
     assert messages(older) == 4 and messages(newer) == before
 
 
-def test_an_unknown_one_names_those_of_this_directory(zot: Zot, two: list[Path]) -> None:
+def test_unknown_session_name_lists_those_of_directory(zot: Zot, two: list[Path]) -> None:
     for typed, text in [("9", "no session number 9"), ("feedface", 'no session "feedface"')]:
         ran = zot("-p", "x", "--session", typed)
         assert (ran.code, ran.out) == (1, "") and ran.err.count("\n") == 1
@@ -63,12 +63,12 @@ def test_an_ambiguous_beginning_names_all_it_could_mean(zot: Zot, two: list[Path
     assert "2 sessions" in ran.err and "(the older one)" in ran.err and "(the newer one)" in ran.err
 
 
-def test_too_few_characters_are_refused(zot: Zot, two: list[Path]) -> None:
+def test_too_short_session_id_is_rejected(zot: Zot, two: list[Path]) -> None:
     ran = zot("-p", "x", "--session", "abc")
     assert ran.code == 1 and "too short" in ran.err
 
 
-def test_rpc_takes_it_too(zot: Zot, two: list[Path]) -> None:
+def test_rpc_accepts_session_name(zot: Zot, two: list[Path]) -> None:
     ran = zot("rpc", "--session", "2", stdin='{"type":"get_messages"}\n')
     assert "the older one" in ran.out and "the newer one" not in ran.out
     assert zot("rpc", "--session", "7", stdin='{"type":"get_state"}\n').code == 1

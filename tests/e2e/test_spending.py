@@ -36,7 +36,7 @@ def ledger(zot: Zot, kind: str = "spent") -> list[dict[str, Any]]:
     return [row for row in rows if row["type"] == kind]
 
 
-def test_a_limit_of_the_run_ends_it_before_the_request_that_would_go_beyond(zot: Zot, serve: Any) -> None:
+def test_run_limit_ends_run_before_exceeding_request(zot: Zot, serve: Any) -> None:
     server = serve([STEP], repeat=True)
     ran = zot("-p", "--max-cost", "1", "work")
     assert (ran.code, ran.out, asked(server)) == (1, "", 3)
@@ -45,7 +45,7 @@ def test_a_limit_of_the_run_ends_it_before_the_request_that_would_go_beyond(zot:
     )
 
 
-def test_input_that_alone_goes_beyond_is_not_sent(zot: Zot, serve: Any) -> None:
+def test_input_exceeding_the_limit_is_not_sent(zot: Zot, serve: Any) -> None:
     server = serve([Say("hi")])
     ran = zot("--json", "--max-cost", "0.1", stdin=HUGE)
     assert ran.code == 1 and asked(server) == 0
@@ -55,7 +55,7 @@ def test_input_that_alone_goes_beyond_is_not_sent(zot: Zot, serve: Any) -> None:
     assert "--max-cost" in error["message"]
 
 
-def test_a_resumed_session_has_spent_what_it_spent_before(zot: Zot, serve: Any) -> None:
+def test_resumed_session_counts_earlier_spending(zot: Zot, serve: Any) -> None:
     server = serve([Say("one", usage=DEAR), Say("never")])
     configure(zot, max_cost_session=0.4)
     assert zot("-p", "hi").code == 0
@@ -64,7 +64,7 @@ def test_a_resumed_session_has_spent_what_it_spent_before(zot: Zot, serve: Any) 
     assert zot("-p", "-c", "--max-cost", "2", "again").code == 0  # the flag comes before the setting
 
 
-def test_a_limit_of_the_day_counts_what_other_runs_spent(zot: Zot, serve: Any) -> None:
+def test_daily_limit_counts_other_runs(zot: Zot, serve: Any) -> None:
     server = serve([Say("fine", usage=DEAR)], repeat=True)
     configure(zot, max_cost_day=0.8)
     assert [zot("-p", *more, "hi").code for more in ((), ("--no-session",), ())] == [0, 0, 1]
@@ -77,7 +77,7 @@ def test_a_limit_of_the_day_counts_what_other_runs_spent(zot: Zot, serve: Any) -
     assert zot.home.joinpath("zot", "spend").stat().st_mode & 0o777 == 0o700
 
 
-def test_a_program_hears_of_the_limit_over_rpc(zot: Zot, serve: Any) -> None:
+def test_rpc_client_is_notified_of_limit(zot: Zot, serve: Any) -> None:
     server = serve([STEP], repeat=True)
     client = FakeRpcClient(zot.argv(["rpc", "--max-cost", "0.5", *zot.endpoint(True)]), zot.env(), zot.project)
     events = client.prompt("work")
@@ -86,7 +86,7 @@ def test_a_program_hears_of_the_limit_over_rpc(zot: Zot, serve: Any) -> None:
     assert client.close() == 0
 
 
-def test_runs_side_by_side_do_not_all_spend_what_is_left_for_one(zot: Zot, serve: Any) -> None:
+def test_concurrent_runs_share_the_remaining_budget(zot: Zot, serve: Any) -> None:
     """Eight ask at once, each for 30 cents of a dollar: three are let through."""
     server = serve([Slow(Say("fine", usage=(100_000, 10)), 0.3)], repeat=True)
     configure(zot, max_cost_day=1)
@@ -99,7 +99,7 @@ def test_runs_side_by_side_do_not_all_spend_what_is_left_for_one(zot: Zot, serve
     assert {row["id"] for row in ledger(zot, "hold")} == {row["id"] for row in ledger(zot, "release")}
 
 
-def test_what_a_killed_run_had_claimed_is_free_again(zot: Zot, serve: Any) -> None:
+def test_reservation_of_killed_run_is_released(zot: Zot, serve: Any) -> None:
     server = serve([Silent(Say("never"))])
     configure(zot, max_cost_day=0.5)
     prompt = zot.home / "prompt"
@@ -117,7 +117,7 @@ def test_what_a_killed_run_had_claimed_is_free_again(zot: Zot, serve: Any) -> No
 
 
 @pytest.mark.parametrize("written", ['{"max_cost_day": "five"}', '{"max_cost_day": 5,'], ids=["no number", "no json"])
-def test_a_limit_that_cannot_be_read_lets_nothing_through(zot: Zot, serve: Any, written: str) -> None:
+def test_unreadable_limit_denies_every_request(zot: Zot, serve: Any, written: str) -> None:
     server = serve([Say("hi")])
     configure(zot)
     (zot.home / "zot" / "config.json").write_text(written)
@@ -125,7 +125,7 @@ def test_a_limit_that_cannot_be_read_lets_nothing_through(zot: Zot, serve: Any, 
     assert ran.code == 1 and asked(server) == 0 and "max_cost_day: expected an amount" in ran.err
 
 
-def test_a_ledger_that_cannot_be_used_lets_nothing_through(zot: Zot, serve: Any) -> None:
+def test_unusable_ledger_denies_every_request(zot: Zot, serve: Any) -> None:
     server = serve([Say("hi"), Say("hi")])
     configure(zot, max_cost_day=5)
     (zot.home / "zot" / "spend").write_text("in the way")
@@ -141,7 +141,7 @@ def test_a_ledger_that_cannot_be_used_lets_nothing_through(zot: Zot, serve: Any)
     assert (ran.code, ran.out) == (0, "hi\n") and "cannot write the cost ledger" in ran.err
 
 
-def test_a_torn_row_and_an_old_day_are_no_trouble(zot: Zot, serve: Any) -> None:
+def test_torn_row_and_old_day_are_harmless(zot: Zot, serve: Any) -> None:
     serve([Say("fine", usage=DEAR)], repeat=True)
     configure(zot, max_cost_day=0.5)
     spend = zot.home / "zot" / "spend"

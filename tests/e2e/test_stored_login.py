@@ -87,7 +87,7 @@ def test_an_ended_login_is_refreshed_before_the_request(gateway: Any) -> None:
     assert it.login.state["rotations"] == 1
 
 
-def test_a_login_with_time_left_is_left_alone(gateway: Any) -> None:
+def test_valid_login_is_not_refreshed(gateway: Any) -> None:
     it = gateway([Say("hello")])
     before = it.log_in(left_s=3000)
     assert it.run().out == "hello\n"
@@ -108,7 +108,7 @@ def test_a_401_in_mid_session_refreshes_once_and_retries_once(gateway: Any, zot:
     assert it.login.state["rotations"] == 1
 
 
-def test_a_login_that_stays_refused_is_told_with_what_to_do(gateway: Any) -> None:
+def test_rejected_login_is_reported_with_a_fix(gateway: Any) -> None:
     it = gateway([REFUSED], repeat=True)
     it.log_in(left_s=3000)
     ran = it.run()
@@ -118,7 +118,7 @@ def test_a_login_that_stays_refused_is_told_with_what_to_do(gateway: Any) -> Non
     assert it.login.state["rotations"] == 1
 
 
-def test_a_revoked_login_says_to_log_in_again(gateway: Any) -> None:
+def test_revoked_login_asks_for_new_login(gateway: Any) -> None:
     it = gateway([REFUSED], repeat=True)
     before = it.log_in(left_s=3000, refresh_token="refresh-nobody-knows")
     ran = it.run()
@@ -131,7 +131,7 @@ def test_a_revoked_login_says_to_log_in_again(gateway: Any) -> None:
     assert len(it.signed()) == 1
 
 
-def test_a_token_endpoint_that_fails_costs_nothing_while_the_token_is_taken(gateway: Any) -> None:
+def test_failing_token_endpoint_is_harmless_while_token_is_valid(gateway: Any) -> None:
     it = gateway([Say("hello"), REFUSED])
     before = it.log_in(left_s=-100)
     it.login.knobs(token_answer="html")
@@ -181,7 +181,7 @@ def test_a_token_a_server_repeats_is_not_shown(gateway: Any) -> None:
     assert it.login.state["rotations"] == 0, "403 is not about the token"
 
 
-def test_a_wrong_row_is_told_and_costs_its_entry_only(gateway: Any, zot: Zot) -> None:
+def test_invalid_row_is_reported_and_skips_only_its_entry(gateway: Any, zot: Zot) -> None:
     it = gateway([Say("hello")])
     for wrong, words in (
         ({"issuer": "ftp://x"}, "expected https://"),
@@ -196,7 +196,7 @@ def test_a_wrong_row_is_told_and_costs_its_entry_only(gateway: Any, zot: Zot) ->
         assert words in ran.err, (wrong, ran.err)
 
 
-def test_a_run_with_a_key_loads_nothing_of_oauth(zot: Zot, serve: Any) -> None:
+def test_run_with_api_key_does_not_load_oauth(zot: Zot, serve: Any) -> None:
     serve([Say("hello")])
     argv = [sys.executable, "-X", "importtime", "-m", "zot", "-p", "hi", *zot.endpoint(True)]
     done = subprocess.run(argv, capture_output=True, text=True, env=zot.env(), cwd=zot.project, timeout=60)

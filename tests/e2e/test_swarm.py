@@ -20,14 +20,14 @@ BASH = {"command": "sleep 300 & setsid sleep 301 & echo started; sleep 302"}
 
 
 def said_to(request: SeenRequest) -> str:
-    """The last thing a person said in it."""
+    """The last user message of a request."""
     users = [message for message in request.json["messages"] if message["role"] == "user"]
     content = users[-1]["content"] if users else ""
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
 def answer(request: SeenRequest) -> Turn:
-    """By what was said: ``hang`` is never answered, ``bash`` runs something long, anything else is repeated."""
+    """By prompt: ``hang`` is never answered, ``bash`` runs something long, anything else is repeated."""
     text = said_to(request)
     if text.startswith("hang"):
         return Silent(Say("never"), 0)
@@ -126,7 +126,7 @@ def test_a_fifth_worker_waits_for_one_of_four(swarm: SwarmHome) -> None:
     swarm.until(fifth, "idle")
 
 
-def test_how_many_work_at_once_is_a_setting_that_holds_from_the_next_worker_on(swarm: SwarmHome) -> None:
+def test_worker_limit_setting_applies_to_next_worker(swarm: SwarmHome) -> None:
     path = swarm.home / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"swarm_agents": 1}))
     first = swarm.start("hang one")
@@ -160,8 +160,9 @@ def zombies_of(pid: int) -> list[str]:
 
 
 def test_workers_survive_their_starter_and_are_attached_to_later(swarm: SwarmHome) -> None:
-    """iface-266, without a terminal: whoever started a worker is gone; it can be attached later. iface-299: a text with
-    line breaks sent to an agent arrives as one user message."""
+    """iface-266, without a terminal: a worker whose starter exited can be attached later. iface-299: a text with line
+    breaks sent to an agent arrives as one user message.
+    """
     id = swarm.start("first")
     swarm.until(id, "idle")
     assert swarm("send", id, "-", stdin="two\nlines\n").code == 0
@@ -177,7 +178,7 @@ def test_workers_survive_their_starter_and_are_attached_to_later(swarm: SwarmHom
     assert late.code == 1 and f"zot swarm resume {id}" in late.err
 
 
-def test_a_killed_worker_is_lost_and_goes_on_when_resumed(swarm: SwarmHome, model: FakeModelServer) -> None:
+def test_killed_worker_is_lost_and_can_be_resumed(swarm: SwarmHome, model: FakeModelServer) -> None:
     """iface-267: a killed worker is shown as `lost` and can be resumed."""
     id = swarm.start("hang a little")
     swarm.seen_at(id, "user_message")
@@ -193,7 +194,7 @@ def test_a_killed_worker_is_lost_and_goes_on_when_resumed(swarm: SwarmHome, mode
     assert swarm.record(id)["attempt"] == 2
 
 
-def test_a_killed_worker_that_may_be_restarted_goes_on_by_itself(swarm: SwarmHome, model: FakeModelServer) -> None:
+def test_killed_worker_with_restarts_resumes_itself(swarm: SwarmHome, model: FakeModelServer) -> None:
     id = swarm.start("hang a little", "--restarts", "1", "--once")
     swarm.seen_at(id, "user_message")
     wait_for(lambda: bool(asked(model)), lambda: "no request")
@@ -229,7 +230,7 @@ def test_a_worker_starts_no_workers(swarm: SwarmHome, zot: Zot, model: FakeModel
         del zot.environment["ZOT_SWARM_AGENT_ID"]
 
 
-def test_the_key_is_in_nobodys_argv_environment_or_file(swarm: SwarmHome, model: FakeModelServer) -> None:
+def test_key_is_in_no_argv_environment_or_file(swarm: SwarmHome, model: FakeModelServer) -> None:
     """iface-300: the credential of a sub-agent is neither in its argv nor in its environment."""
     id = swarm.start("hang on")
     wait_for(lambda: bool(asked(model)), lambda: "no request")
@@ -242,7 +243,7 @@ def test_the_key_is_in_nobodys_argv_environment_or_file(swarm: SwarmHome, model:
         assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
 
 
-def test_in_a_repository_a_worker_has_a_tree_and_is_jailed_to_it(swarm: SwarmHome, zot: Zot) -> None:
+def test_worker_in_repository_has_a_tree_and_is_jailed(swarm: SwarmHome, zot: Zot) -> None:
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "first", "--allow-empty"]):
         (zot.project / "a.txt").write_text("as it was\n")
         subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=zot.project, check=True)
@@ -271,7 +272,7 @@ def test_a_provider_that_fails_fails_the_worker_with_the_reason(zot: Zot) -> Non
     swarm.close()
 
 
-def test_a_damaged_record_is_told_and_harms_nobody(swarm: SwarmHome) -> None:
+def test_damaged_record_is_reported_and_harmless(swarm: SwarmHome) -> None:
     assert swarm("start", "--wait", "one").code == 0
     broken = swarm.place("broken-1")
     broken.mkdir()
@@ -281,8 +282,8 @@ def test_a_damaged_record_is_told_and_harms_nobody(swarm: SwarmHome) -> None:
     assert (broken / "meta.json").read_text() == '{"id": '
 
 
-def test_a_worker_has_the_surroundings_of_whoever_started_it(swarm: SwarmHome, zot: Zot) -> None:
-    """Not those of whoever was the first to start one."""
+def test_worker_has_environment_of_its_starter(swarm: SwarmHome, zot: Zot) -> None:
+    """The environment is that of its own starter, not of the first starter."""
     swarm.until(swarm.start("one"), "idle")
     zot.environment["WHERE_IT_WAS_STARTED"] = "over there"
     id = swarm.start("hang on")
@@ -302,7 +303,7 @@ def test_names_and_beginnings_are_enough(swarm: SwarmHome) -> None:
     assert json.loads(swarm("show", first[:7], "--json").out)["id"] == first
 
 
-def test_what_a_worker_asks_is_answered_from_outside(swarm: SwarmHome, zot: Zot) -> None:
+def test_worker_question_is_answered_from_outside(swarm: SwarmHome, zot: Zot) -> None:
     id = swarm.start("dear question", "--shared", "--no-yolo", "--max-steps", "1", "--timeout", "30s")
     swarm.until(id, "waiting")
     attached = zot.start("swarm", "attach", id, stdin=-1)

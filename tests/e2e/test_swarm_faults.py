@@ -1,4 +1,4 @@
-"""What a swarm withstands: its supervisor killed at any moment, a full disk, floods, a clock that jumps, no money.
+"""Swarm faults: killed supervisor, full disk, output floods, clock jumps, exhausted budget.
 
 The long runs are under the marker ``torture``; a short slice of each is in every test run.
 """
@@ -118,7 +118,7 @@ def kill_supervisor(home: SwarmHome) -> None:
 async def survive(
     home: SwarmHome, model: FakeModelServer, workers: int, kills: int, max_cost: float, seed: int = 0
 ) -> list[str]:
-    """Workers at work, told more meanwhile, their supervisor killed again and again; checked when all have ended."""
+    """Workers run and receive messages while their supervisor is killed repeatedly; checked at the end."""
     chance = random.Random(seed)
     acknowledged: list[tuple[str, str]] = []
     async with client.connect_or_start(home.home) as swarm:
@@ -155,7 +155,7 @@ async def test_the_supervisor_is_killed_and_every_task_ends_once(swarm: SwarmHom
     assert {swarm.status(id) for id in ids} == {"done"}
 
 
-async def test_a_budget_holds_for_all_workers_together(swarm: SwarmHome, model: FakeModelServer) -> None:
+async def test_budget_applies_to_all_workers_together(swarm: SwarmHome, model: FakeModelServer) -> None:
     async with client.connect_or_start(swarm.home) as connection:
         await connection.request(SwarmBudget(swarm="s", max_cost=5 * PRICE, max_agents=4))
         ids = [await begin(connection, swarm, number) for number in range(4)]
@@ -203,7 +203,7 @@ def kill_some_workers(home: SwarmHome, ids: list[str], count: int, chance: rando
 
 @pytest.mark.torture
 @pytest.mark.timeout(1800)
-async def test_sixty_four_workers_in_trees_lose_a_tenth_and_three_supervisors(
+async def test_sixty_four_workers_survive_kills_of_workers_and_service(
     zot: Zot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every task ends once, no acknowledged message is lost, no process and no tree stays, and the budget holds."""
@@ -262,8 +262,8 @@ def check_each_worker(home: SwarmHome, ids: list[str], told: list[tuple[str, str
         assert sorted(set(lines)) == [f"{line:02}" for line in range(LINES)] and sorted(lines) == lines, (id, lines)
 
 
-async def test_one_rate_limit_is_everybodys(swarm: SwarmHome) -> None:
-    """The first is refused for two seconds; nobody asks meanwhile, and nobody fails."""
+async def test_rate_limit_applies_to_all_workers(swarm: SwarmHome) -> None:
+    """The first request is rate-limited for two seconds; no worker sends a request meanwhile, and none fails."""
     seen: list[float] = []
     loop = asyncio.get_running_loop()
 
@@ -286,8 +286,8 @@ async def test_one_rate_limit_is_everybodys(swarm: SwarmHome) -> None:
         assert len(seen) == 5 and all(later - seen[0] >= 1.9 for later in seen[1:])
 
 
-def test_what_cannot_be_recorded_fails_the_worker(swarm: SwarmHome, zot: Zot) -> None:
-    """A disk without room: the worker fails with the reason, and what was recorded stays whole."""
+def test_unwritable_record_fails_the_worker(swarm: SwarmHome, zot: Zot) -> None:
+    """On a full disk the worker fails with the reason, and existing records stay whole."""
     (zot.project / "x").write_text("a line of a file that is read\n" * 500)
     argv = zot.argv(["swarm", "start", "--shared", "task"])
     zot.environment["PYTHONDONTWRITEBYTECODE"] = "1"
@@ -297,7 +297,7 @@ def test_what_cannot_be_recorded_fails_the_worker(swarm: SwarmHome, zot: Zot) ->
     assert "too large" in record["reason"].lower() or "cannot" in record["reason"]
 
 
-def test_a_flood_drowns_nobody(swarm: SwarmHome, zot: Zot) -> None:
+def test_output_flood_does_not_block_others(swarm: SwarmHome, zot: Zot) -> None:
     """Tens of megabytes of output: the supervisor stays small and answers others."""
 
     def flood(request: SeenRequest) -> Turn:
@@ -324,7 +324,7 @@ def most_resident_mb(pid: int) -> float:
 
 
 def test_a_killed_supervisor_leaves_nothing_running(swarm: SwarmHome, zot: Zot) -> None:
-    """Neither workers nor what they started; whoever looks next finds them lost."""
+    """Neither workers nor their children run; the next query reports them as lost."""
 
     def busy(request: SeenRequest) -> Turn:
         return CallTools([("bash", {"command": "setsid sleep 300 & sleep 301"})])
@@ -359,7 +359,7 @@ def test_not_even_its_watcher_has_to_survive_for_workers_to_end(swarm: SwarmHome
         swarm.until_nothing_runs()
 
 
-def test_a_clock_that_jumps_harms_nobody(swarm: SwarmHome) -> None:
+def test_clock_jump_is_harmless(swarm: SwarmHome) -> None:
     """Records from the future and the past are listed, and ages are never negative."""
     assert swarm("start", "--shared", "--wait", "one").code == 0
     (id,) = [path.name for path in (swarm.home / "swarm" / "agents").iterdir()]
@@ -385,7 +385,7 @@ asyncio.run(listen())
 """
 
 
-def test_nobody_who_was_killed_is_taken_for_a_listener(swarm: SwarmHome) -> None:
+def test_killed_client_does_not_count_as_listener(swarm: SwarmHome) -> None:
     """The only client is idle: the supervisor is there for it when the last worker has ended, and no longer than it."""
     argv = [sys.executable, "-c", LISTENS, str(swarm.home)]
     listener = subprocess.Popen(argv, env={**os.environ, "ZOT_HOME": ""}, stdout=subprocess.PIPE)
@@ -399,7 +399,7 @@ def test_nobody_who_was_killed_is_taken_for_a_listener(swarm: SwarmHome) -> None
     swarm.until_nothing_runs()
 
 
-def test_a_home_that_is_removed_takes_its_supervisor_along_and_nothing_of_the_next(swarm: SwarmHome, zot: Zot) -> None:
+def test_removed_home_ends_its_supervisor_not_the_next(swarm: SwarmHome, zot: Zot) -> None:
     zot.environment["ZOT_SWARM_PATIENCE_S"] = "4"
     swarm.until(swarm.start("one", "--shared"), "idle")
     old, place = swarm.supervisor, swarm.home / "swarm"

@@ -60,7 +60,7 @@ def make_repository(project: Path) -> None:
 
 
 def check_limits(home: SwarmHome, vendor: FakeModelServer, private: FakeModelServer, limit: str) -> None:
-    """The only worker asked the private server with the private key, had one tool, and recorded no key."""
+    """The only worker used the private server and key, had one tool, and recorded no key."""
     (request,) = of_agents(private)
     assert request.headers["authorization"] == f"Bearer {OWN_KEY}"
     assert tools_of(request) == {"read"} and request.json["temperature"] == 0.5
@@ -191,7 +191,7 @@ def test_client_cannot_reach_worker_of_another_run(
         home("stop", "--all")
 
 
-def test_flag_lets_client_reach_every_worker(home: SwarmHome, vendor: FakeModelServer) -> None:
+def test_flag_allows_client_to_reach_every_worker(home: SwarmHome, vendor: FakeModelServer) -> None:
     worker = home.start("agent one", "--shared")
     home.until(worker, "idle")
     client = rpc(home, "--all-workers")
@@ -286,9 +286,7 @@ def test_workers_of_a_limited_run_share_its_limit(home: SwarmHome) -> None:
     ],
     ids=["plan", "tools", "check in accept-edits", "check without bash"],
 )
-def test_merge_obeys_limits_of_the_run(
-    home: SwarmHome, flags: tuple[str, ...], fields: dict[str, Any], text: str
-) -> None:
+def test_merge_respects_run_limits(home: SwarmHome, flags: tuple[str, ...], fields: dict[str, Any], text: str) -> None:
     make_repository(home.zot.project)
     worker = home.start("agent one", "--worktree", "--once")
     home.until(worker, "done")
@@ -317,7 +315,7 @@ def test_check_runs_in_the_jail(home: SwarmHome, tmp_path: Path) -> None:
 
 
 def acting(request: SeenRequest) -> Turn:
-    """``spawn`` starts an agent; an agent runs one command and says what became of it."""
+    """``spawn`` starts an agent; an agent runs one command and returns its result."""
     said = texts(request)
     if said[-1] == "spawn":
         return CallTools([("swarm_spawn", {"task": "agent one", "mode": "worktree"})])

@@ -1,4 +1,4 @@
-"""``zot swarm map`` and ``zot swarm race``: real workers, a model that answers by what it is asked."""
+"""``zot swarm map`` and ``zot swarm race`` with real workers and a model that answers by prompt."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCHEMA = {"type": "object", "properties": {"words": {"type": "integer"}}, "requi
 
 
 class Model:
-    """Answers ``tell ITEM``; what an item means stands in ``answer``."""
+    """Answers ``tell ITEM``; ``answer`` defines the items."""
 
     def __init__(self) -> None:
         self.asked: Counter[str] = Counter()
@@ -87,9 +87,7 @@ def test_every_item_has_a_worker_and_a_line(swarm: SwarmHome, zot: Zot, model: M
     assert model.asked == Counter(names)
 
 
-def test_answers_are_checked_asked_once_more_and_failures_are_tried_again(
-    swarm: SwarmHome, zot: Zot, model: Model
-) -> None:
+def test_map_validates_answers_and_retries_failures(swarm: SwarmHome, zot: Zot, model: Model) -> None:
     (zot.project / "schema.json").write_text(json.dumps(SCHEMA))
     ran = swarm("map", items(zot, "plain", "prose", "stubborn"), "tell {item}", "--schema", "schema.json")
     assert ran.code == 1 and "2 of 3 done, 1 failed" in ran.err
@@ -104,7 +102,7 @@ def test_answers_are_checked_asked_once_more_and_failures_are_tried_again(
     assert model.asked == {"plain": 1, "prose": 2, "stubborn": 5}
 
 
-def test_it_stops_at_the_budget_and_goes_on_with_a_larger_one(swarm: SwarmHome, zot: Zot, model: Model) -> None:
+def test_map_stops_at_budget_and_continues_with_larger_one(swarm: SwarmHome, zot: Zot, model: Model) -> None:
     names = [f"n{number}" for number in range(8)]
     ran = swarm("map", items(zot, *names), "tell {item}", "--max-agents", "2", "--max-cost", "1")
     assert ran.code == 1 and "zot: stopped: the cost limit of the swarm map-" in ran.err, ran.err
@@ -116,7 +114,7 @@ def test_it_stops_at_the_budget_and_goes_on_with_a_larger_one(swarm: SwarmHome, 
     assert set(results(zot)) == set(names) and max(model.asked.values()) == 1
 
 
-def test_ctrl_c_leaves_what_can_be_gone_on_with_and_says_how(swarm: SwarmHome, zot: Zot, model: Model) -> None:
+def test_map_ctrl_c_leaves_resumable_work_and_names_command(swarm: SwarmHome, zot: Zot, model: Model) -> None:
     lists = items(zot, "a", "hang on", "b")
     child = subprocess.Popen(
         zot.argv(["swarm", "map", lists, "tell {item}"]), cwd=zot.project, env=zot.env(), stderr=subprocess.PIPE
@@ -143,7 +141,7 @@ def test_ctrl_c_leaves_what_can_be_gone_on_with_and_says_how(swarm: SwarmHome, z
     assert set(results(zot)) == {"a", "hang on", "b"} and model.asked["a"] == model.asked["b"] == 1
 
 
-def test_what_is_typed_wrong_is_told(swarm: SwarmHome, zot: Zot) -> None:
+def test_map_argument_mistakes_are_reported(swarm: SwarmHome, zot: Zot) -> None:
     lists = items(zot, "a")
     for words, code, said in (
         (("list.txt", "no place"), 1, "has no {item}"),
@@ -159,7 +157,7 @@ def test_what_is_typed_wrong_is_told(swarm: SwarmHome, zot: Zot) -> None:
     assert lists and swarm("race", "0", "x").code == 1 and swarm("race", "three", "x").code == 1
 
 
-def test_in_a_repository_changes_stay_on_branches_and_trees_without_any_go(swarm: SwarmHome, zot: Zot) -> None:
+def test_map_in_repository_leaves_branches_and_no_clean_trees(swarm: SwarmHome, zot: Zot) -> None:
     os.rmdir(zot.project)
     repository(zot.project)
     ran = swarm("map", items(zot, "write one", "plain", "write two"), "tell {item}")
@@ -175,7 +173,7 @@ def test_in_a_repository_changes_stay_on_branches_and_trees_without_any_go(swarm
     assert {path.name for path in zot.project.glob("write*")} == {"write one.txt", "write two.txt"}
 
 
-def test_a_race_lists_those_whose_check_passes_the_cheapest_first(zot: Zot) -> None:
+def test_race_lists_passing_tries_cheapest_first(zot: Zot) -> None:
     os.rmdir(zot.project)
     repo = repository(zot.project)
     count = iter(range(100))
@@ -212,7 +210,7 @@ exec GIT "$@"
 """
 
 
-def test_a_race_goes_on_when_the_supervisor_is_killed_and_nothing_is_left_over(zot: Zot, tmp_path: Path) -> None:
+def test_race_survives_killed_supervisor_and_leaves_nothing(zot: Zot, tmp_path: Path) -> None:
     """Once while a try is at work, and once while the tree of another is being made."""
     os.rmdir(zot.project)
     repo = repository(zot.project)
@@ -259,7 +257,7 @@ def test_a_race_goes_on_when_the_supervisor_is_killed_and_nothing_is_left_over(z
         assert listed.err == "" and listed.out.count(" done ") == 3
 
 
-def test_ctrl_c_leaves_the_tries_of_a_race_at_work_and_says_how_to_end_them(zot: Zot) -> None:
+def test_race_ctrl_c_leaves_tries_running_and_names_command(zot: Zot) -> None:
     os.rmdir(zot.project)
     repository(zot.project)
     with FakeModelServer([Silent(Say("never"), 0)], repeat=True) as server:
@@ -281,7 +279,7 @@ def test_ctrl_c_leaves_the_tries_of_a_race_at_work_and_says_how_to_end_them(zot:
         swarm.close()
 
 
-def test_a_race_whose_supervisor_cannot_be_kept_alive_ends_with_a_line(zot: Zot) -> None:
+def test_race_without_living_supervisor_ends_with_one_line(zot: Zot) -> None:
     os.rmdir(zot.project)
     repository(zot.project)
     with FakeModelServer([Silent(Say("never"), 0)], repeat=True) as server:

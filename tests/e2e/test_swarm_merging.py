@@ -29,7 +29,7 @@ echo over
 
 
 def answer(request: SeenRequest) -> Turn:
-    """A task is ``FILE: text``: the file is written. ``hang`` is never answered; a conflict is mended."""
+    """A task is ``FILE: text``: the file is written. ``hang`` is never answered; a conflict is resolved."""
     messages = request.json["messages"]
     if messages[-1]["role"] != "user" and "half.txt" in json.dumps(messages):
         return Refuse(400, {"error": {"message": "no more"}})
@@ -93,7 +93,7 @@ def test_a_worker_s_changes_are_looked_at_merged_and_cleared_up(swarm: SwarmHome
 
 
 @pytest.mark.skipif(detect_support(find_program).level == "none", reason="needs a jail")
-def test_a_worker_commits_in_its_own_repository_and_cannot_break_yours(swarm: SwarmHome, zot: Zot) -> None:
+def test_worker_commits_in_own_repository_and_cannot_break_yours(swarm: SwarmHome, zot: Zot) -> None:
     repo = zot.project
     before = everything(repo)
     head = git(repo, "rev-parse", "main")
@@ -106,7 +106,7 @@ def test_a_worker_commits_in_its_own_repository_and_cannot_break_yours(swarm: Sw
     assert "mine" in git(repo, "log", "--format=%s").splitlines()
 
 
-def test_a_conflict_exits_with_3_and_its_worker_mends_it(swarm: SwarmHome, zot: Zot) -> None:
+def test_conflict_exits_3_and_its_worker_resolves_it(swarm: SwarmHome, zot: Zot) -> None:
     """iface-263: `merge` with conflicts leaves the target untouched and exits 3."""
     repo = zot.project
     id = worker(swarm, "a.txt: by the worker\n")
@@ -131,7 +131,7 @@ def test_a_conflict_exits_with_3_and_its_worker_mends_it(swarm: SwarmHome, zot: 
     assert swarm.record(id)["merged"] == "main"
 
 
-def test_uncommitted_changes_in_the_way_are_named(swarm: SwarmHome, zot: Zot) -> None:
+def test_merge_names_conflicting_uncommitted_changes(swarm: SwarmHome, zot: Zot) -> None:
     """iface-264: `merge` into a dirty overlapping tree is refused."""
     id = worker(swarm, "mine.txt: by the worker\n")
     before = everything(zot.project)
@@ -165,7 +165,7 @@ def test_all_are_merged_one_after_another_if_the_check_passes(swarm: SwarmHome, 
     assert swarm("prune", "--force").out.split() == [ids[1], half]
 
 
-def test_a_worker_that_was_stopped_half_way_is_merged_by_its_name_only(swarm: SwarmHome, zot: Zot) -> None:
+def test_stopped_worker_is_merged_only_by_name(swarm: SwarmHome, zot: Zot) -> None:
     done, half = swarm.start("x.txt: fine\n", "--name", "rested"), swarm.start("slow.txt: half\n", "--name", "halved")
     swarm.until(done, "idle")
     swarm.seen_at(half, "tool_result")
@@ -177,7 +177,7 @@ def test_a_worker_that_was_stopped_half_way_is_merged_by_its_name_only(swarm: Sw
     assert swarm("merge", "halved").code == 0 and (zot.project / "slow.txt").is_file()
 
 
-def test_other_ways_to_merge(swarm: SwarmHome, zot: Zot) -> None:
+def test_merge_options(swarm: SwarmHome, zot: Zot) -> None:
     repo = zot.project
     id = worker(swarm, "new.txt: new\n", "--name", "maker")
     ran = swarm("merge", "maker", "--patch")
@@ -207,7 +207,7 @@ def test_outside_a_repository_a_worktree_is_refused_with_a_hint(swarm: SwarmHome
 
 
 @pytest.mark.skipif(detect_support(find_program).level == "none", reason="needs a jail")
-def test_what_git_does_not_carry_is_told_once_wherever_it_matters(swarm: SwarmHome, zot: Zot, tmp_path: Path) -> None:
+def test_files_git_excludes_are_reported_once(swarm: SwarmHome, zot: Zot, tmp_path: Path) -> None:
     repo = zot.project
     inner = repository(tmp_path / "inner")
     put(repo / ".gitattributes", "*.bin filter=lfs\n")

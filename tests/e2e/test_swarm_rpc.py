@@ -48,7 +48,7 @@ def data(client: FakeRpcClient, command: str, **fields: Any) -> Any:
 
 
 def heard(client: FakeRpcClient, worker: str, wanted: Callable[[dict[str, Any]], bool]) -> None:
-    """Wait until the worker has said this, or has said it already."""
+    """Waits until the worker has sent this text."""
 
     def is_it(line: dict[str, Any]) -> bool:
         return line["type"] == "swarm_event" and line["id"] == worker and wanted(line["event"])
@@ -58,7 +58,7 @@ def heard(client: FakeRpcClient, worker: str, wanted: Callable[[dict[str, Any]],
             pass
 
 
-def test_a_subscriber_hears_what_a_worker_says(client: FakeRpcClient, home: SwarmHome) -> None:
+def test_swarm_subscriber_receives_worker_events(client: FakeRpcClient, home: SwarmHome) -> None:
     """iface-271: `swarm_subscribe` streams the worker's events over RPC."""
     data(client, "swarm_subscribe")
     worker = data(client, "swarm_start", task="hang on")["worker"]
@@ -72,7 +72,7 @@ def test_a_subscriber_hears_what_a_worker_says(client: FakeRpcClient, home: Swar
     assert updates[-1] == "stopped" or client.until("swarm_update", status="stopped")
 
 
-def test_it_is_told_more_and_answers(client: FakeRpcClient, home: SwarmHome) -> None:
+def test_message_to_worker_is_answered(client: FakeRpcClient, home: SwarmHome) -> None:
     worker = data(client, "swarm_start", task="one")["worker"]["id"]
     home.until(worker, "idle")
     data(client, "swarm_send", worker=worker, text="two\nlines")
@@ -97,7 +97,7 @@ def test_workers_outlive_the_client_and_the_next_one_finds_them(client: FakeRpcC
         again.kill()
 
 
-def test_what_cannot_be_done_is_an_error_with_a_reason(client: FakeRpcClient) -> None:
+def test_impossible_swarm_command_is_an_error_with_reason(client: FakeRpcClient) -> None:
     for command, fields, said in (
         ("swarm_get", {"worker": "nobody"}, "nobody"),
         ("swarm_start", {"task": " "}, "empty"),
@@ -128,7 +128,7 @@ def test_a_worker_of_a_repository_is_merged_and_removed(client: FakeRpcClient, h
     assert data(client, "swarm_list", all=True)["workers"] == []
 
 
-def test_a_worker_may_do_no_more_than_who_starts_it(zot: Zot, home: SwarmHome) -> None:
+def test_worker_cannot_exceed_permissions_of_its_starter(zot: Zot, home: SwarmHome) -> None:
     """A client of a jailed zot in plan mode gets no worker that is free and changes files."""
     argv = home.zot.argv(["rpc", "--permission-mode", "plan"])
     one = FakeRpcClient(argv, home.zot.env(), home.zot.project)

@@ -16,7 +16,7 @@ TASKS = ("agent one", "agent two")
 
 
 def texts(request: SeenRequest) -> list[str]:
-    """What was said and returned, oldest first."""
+    """Messages and tool results, oldest first."""
     found: list[str] = []
     for message in request.json["messages"]:
         content = message.get("content") or ""
@@ -68,7 +68,7 @@ def updates(server: FakeModelServer) -> list[str]:
     return [text for text in texts(asked(server)[-1]) if text.startswith("[auto-swarm update]")]
 
 
-def test_there_are_none_unless_they_are_wanted_and_none_in_an_agent(home: SwarmHome, server: FakeModelServer) -> None:
+def test_swarm_tools_are_off_by_default_and_in_workers(home: SwarmHome, server: FakeModelServer) -> None:
     """iface-270: workers cannot start workers by default."""
     assert home.zot("-p", "hello", model=False).code == 0
     assert not {"swarm_spawn", "agent_wait"} & tools_of(asked(server)[-1])
@@ -98,19 +98,19 @@ def test_also_when_one_failed_at_its_start(home: SwarmHome, server: FakeModelSer
     assert any("nowhere" in text for text in texts(asked(server)[-1]))
 
 
-def test_one_that_was_waited_for_is_not_told_of_again(home: SwarmHome, server: FakeModelServer) -> None:
+def test_awaited_worker_is_not_reported_again(home: SwarmHome, server: FakeModelServer) -> None:
     ran = home.zot("-p", "wait", "--tools", "swarm", model=False)
     assert ran.code == 0 and "final response:\ndid agent one" in ran.out, ran.err
     assert updates(server) == []
 
 
-def test_where_calls_are_asked_about_and_nobody_answers_no_agent_is_started(home: SwarmHome) -> None:
+def test_no_worker_starts_when_approval_has_no_user(home: SwarmHome) -> None:
     """Every start passes the gate."""
     home.zot("-p", "spawn", "--tools", "swarm", "--permission-mode", "ask", model=False)
     assert json.loads(home("list", "--all", "--json").out)["workers"] == []
 
 
-def test_switching_it_off_removes_the_tools_from_the_next_request(home: SwarmHome, server: FakeModelServer) -> None:
+def test_disabling_auto_swarm_removes_tools_from_next_request(home: SwarmHome, server: FakeModelServer) -> None:
     """iface-302: switching auto-swarm off removes `swarm_spawn` from the next request."""
     settings = home.home / "config.json"
     values = json.loads(settings.read_text())
@@ -122,7 +122,7 @@ def test_switching_it_off_removes_the_tools_from_the_next_request(home: SwarmHom
     assert "swarm_spawn" not in tools_of(asked(server)[-1])
 
 
-def test_over_rpc_the_model_waits_itself(home: SwarmHome, server: FakeModelServer) -> None:
+def test_model_waits_for_workers_over_rpc(home: SwarmHome, server: FakeModelServer) -> None:
     client = FakeRpcClient(home.zot.argv(["rpc", "--tools", "swarm"]), home.zot.env(), home.zot.project)
     try:
         events = client.prompt("wait")

@@ -28,7 +28,7 @@ def write(folder: Path, name: str = "fix.md", text: str = FIX) -> None:
     ("mode", "place"),
     [("-p", ".zot"), ("-p", ".claude"), ("-p", "home"), ("-p", "user"), ("--json", ".zot"), ("--stream", ".zot")],
 )
-def test_a_name_is_said_as_its_template(zot: Zot, serve: Any, mode: str, place: str) -> None:
+def test_template_name_expands_to_template(zot: Zot, serve: Any, mode: str, place: str) -> None:
     folders = {"home": zot.home / "zot", "user": zot.home / ".claude"}
     write(folders.get(place, zot.project / place))
     server = serve([Say("fixed")])
@@ -37,7 +37,7 @@ def test_a_name_is_said_as_its_template(zot: Zot, serve: Any, mode: str, place: 
     assert user_texts(server.requests[0]) == ["Fix issue 12, with 12 care."]
 
 
-def test_what_names_none_is_a_prompt_as_before(zot: Zot, serve: Any) -> None:
+def test_unknown_template_name_is_a_plain_prompt(zot: Zot, serve: Any) -> None:
     write(zot.project / ".zot")
     server = serve([Say("a"), Say("b")])
     zot("-p", "/fixit 12")
@@ -45,14 +45,14 @@ def test_what_names_none_is_a_prompt_as_before(zot: Zot, serve: Any) -> None:
     assert [user_texts(request) for request in server.requests] == [["/fixit 12"], ["/fix/12 is a path"]]
 
 
-def test_what_is_piped_follows_the_arguments(zot: Zot, serve: Any) -> None:
+def test_piped_text_follows_template_arguments(zot: Zot, serve: Any) -> None:
     write(zot.project / ".claude", "sub/sum.md", "Sum up:\n$ARGUMENTS")
     server = serve([Say("sum")])
     zot("-p", "/sub:sum briefly", stdin="a long text\n")
     assert user_texts(server.requests[0]) == ["Sum up:\nbriefly\na long text"]
 
 
-def test_its_model_answers_this_prompt_alone(zot: Zot, serve: Any) -> None:
+def test_template_model_answers_this_prompt_only(zot: Zot, serve: Any) -> None:
     write(zot.project / ".zot", "cheap.md", "---\nmodel: haiku\n---\nDo it")
     write(zot.project / ".zot", "odd.md", "---\nmodel: gpt-nobody\n---\nDo it")
     server = serve([Say("one"), Say("two"), Say("three")])
@@ -78,7 +78,7 @@ def test_a_client_lists_and_runs_them(zot: Zot, serve: Any) -> None:
     assert client.ask("run_command", name="nope")["success"] is False
 
 
-async def test_the_sdk_says_them_too(zot: Zot, serve: Any) -> None:
+async def test_sdk_expands_templates(zot: Zot, serve: Any) -> None:
     write(zot.project / ".zot")
     server = serve([Say("fixed")])
     async with Runtime(
@@ -88,7 +88,7 @@ async def test_the_sdk_says_them_too(zot: Zot, serve: Any) -> None:
     assert user_texts(server.requests[0]) == ["Fix issue 3, with 3."]
 
 
-def test_the_terminal_offers_completes_and_says_them(zot: Zot, serve: Any, open_zot: Any) -> None:
+def test_terminal_lists_completes_and_expands_templates(zot: Zot, serve: Any, open_zot: Any) -> None:
     write(zot.project / ".zot")
     write(zot.project / ".claude", "speckit.plan.md", "Plan $ARGUMENTS")
     server = serve([Say("fixed it"), Say("planned it")])

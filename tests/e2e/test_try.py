@@ -1,5 +1,6 @@
-"""`make try`: what a newcomer sees first. With no network it says so and plays what is labelled as recorded; a model
-that does not mend the test is said to have failed, whatever it claims, and is offered again."""
+"""`make try`: without a network it plays a labelled recording; a model that does not fix the test is reported as
+failed.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ def run(environment: dict[str, str], *args: str) -> subprocess.CompletedProcess[
     )
 
 
-def test_without_a_network_it_says_so_and_plays_the_recording(environment: dict[str, str]) -> None:
+def test_try_without_network_plays_recording_and_reports_it(environment: dict[str, str]) -> None:
     ran = run(environment)
     assert ran.returncode == 0, ran.stderr
     said = " ".join(ran.stdout.split())
@@ -62,7 +63,7 @@ def test_without_a_network_it_says_so_and_plays_the_recording(environment: dict[
     assert "+ return price - price * percent / 100" in said and "mended: the tests pass now" in said
 
 
-def test_a_model_that_mends_it_is_believed_because_the_tests_pass(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_try_succeeds_if_tests_pass(tmp_path: Path, environment: dict[str, str]) -> None:
     turns = [CallTools([("read", {"path": "prices.py"})]), CallTools([("edit", FIX)]), Say("I did it.")]
     with FakeModelServer(turns) as server:
         ran = run(environment, *serve(tmp_path, server))
@@ -71,16 +72,14 @@ def test_a_model_that_mends_it_is_believed_because_the_tests_pass(tmp_path: Path
     assert max(len(line) for line in ran.stdout.splitlines()) <= 80
 
 
-def test_a_model_that_only_says_so_has_failed_and_the_command_is_told(
-    tmp_path: Path, environment: dict[str, str]
-) -> None:
+def test_try_fails_if_model_only_claims_success(tmp_path: Path, environment: dict[str, str]) -> None:
     with FakeModelServer([CallTools([("write", CHEAT)]), Say("All tests pass now!")]) as server:
         ran = run(environment, *serve(tmp_path, server))
     assert ran.returncode == 1
     assert "not mended: the tests still fail" in ran.stdout and "Try again: make try" in ran.stdout
 
 
-def test_in_a_terminal_another_try_is_offered(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_terminal_offers_another_try(tmp_path: Path, environment: dict[str, str]) -> None:
     with FakeModelServer([Say("Done."), CallTools([("edit", FIX)]), Say("Done.")]) as server:
         ours, theirs = pty.openpty()
         line = argv(*serve(tmp_path, server))
@@ -95,7 +94,7 @@ def test_in_a_terminal_another_try_is_offered(tmp_path: Path, environment: dict[
 
 
 def read_until(terminal: int, words: str) -> str:
-    """What stands there then, without styles and with single spaces: a line may be broken anywhere."""
+    """The screen text without styles and with single spaces: a line may wrap anywhere."""
     seen, end = b"", time.monotonic() + 100
     while words not in (text := " ".join(re.sub(r"\x1b\[[0-9;]*[mK]", "", seen.decode(errors="replace")).split())):
         ready, _, _ = select.select([terminal], [], [], max(0.0, end - time.monotonic()))

@@ -1,11 +1,11 @@
-"""``zot update``: asks nobody who was not configured."""
+"""``zot update`` sends no request unless a feed is configured."""
 
 from __future__ import annotations
 
 from tests.e2e.conftest import Zot
 
 
-def test_without_a_feed_update_names_the_install_command_and_asks_nobody(zot: Zot) -> None:
+def test_update_without_feed_names_install_command(zot: Zot) -> None:
     ran = zot("update")
     assert (ran.code, ran.err) == (0, "")
     assert "(setting update_url)" in ran.out and "git pull && make try" in ran.out  # the tests run zot from a checkout

@@ -61,7 +61,7 @@ def test_help_shows_the_page_of_the_verb(zot: Zot, verb: Verb) -> None:
     assert not (zot.home / "zot").exists()
 
 
-def test_help_may_stand_anywhere_and_may_be_a_word(zot: Zot) -> None:
+def test_help_may_be_anywhere_and_may_be_text(zot: Zot) -> None:
     page = zot("sessions", "fork", "--help").out
     assert zot("sessions", "help", "fork").out == page
     assert zot("sessions", "fork", "3", "--at", "2", "-h").out == page
@@ -81,7 +81,7 @@ def test_a_wrong_flag_points_to_the_page_of_the_verb(zot: Zot) -> None:
 
 
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if " " in verb.path], ids=lambda verb: verb.path)
-def test_a_switch_that_is_no_row_of_the_table_is_refused(zot: Zot, verb: Verb) -> None:
+def test_unknown_switch_is_rejected(zot: Zot, verb: Verb) -> None:
     ran = zot(*verb.path.split(), "--no-such-switch")
     assert ran.code == 1 and 'unknown flag "--no-such-switch"' in ran.err
 
@@ -90,7 +90,7 @@ def test_an_alias_has_the_row_of_its_verb() -> None:
     assert verb_of("ext rm") is verb_of("ext remove") is not None
 
 
-def test_help_as_the_first_word_is_a_page_unless_it_begins_a_prompt(zot: Zot) -> None:
+def test_help_as_first_word_is_a_page_unless_a_prompt_follows(zot: Zot) -> None:
     assert zot("help").out == zot("--help").out != ""
     assert zot("help", "sessions", "fork").out == zot("sessions", "fork", "--help").out != ""
     ran = zot("help", "me", "-p", "--provider", "script")

@@ -1,4 +1,4 @@
-"""A process that lives for weeks holds after a round of work what it held before: a slice of ``make soak``."""
+"""A long-running process holds no more memory after a round of work than before: a slice of ``make soak``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.soak.over_rpc import RpcSoak
 from tests.soak.place import Place
 
 
-def test_zot_rpc_keeps_nothing_of_the_work_it_has_done(tmp_path: Path) -> None:
+def test_rpc_retains_no_memory_of_finished_work(tmp_path: Path) -> None:
     place = Place(tmp_path / "rpc")
     with place.server:
         soak = RpcSoak(place)
@@ -21,8 +21,8 @@ def test_zot_rpc_keeps_nothing_of_the_work_it_has_done(tmp_path: Path) -> None:
     assert (kept, place.faults) == ({}, [])
 
 
-def test_the_end_of_what_a_command_left_running_is_taken_note_of(tmp_path: Path) -> None:
-    """It is zot's child by then, and would stay in the table of processes as one that is over."""
+def test_orphan_left_by_command_is_reaped(tmp_path: Path) -> None:
+    """The orphan becomes zot's child and would stay as a zombie."""
     place = Place(tmp_path / "rpc")
     with place.server:
         soak = RpcSoak(place)
@@ -37,7 +37,7 @@ def test_the_end_of_what_a_command_left_running_is_taken_note_of(tmp_path: Path)
 
 
 def children(pid: int) -> list[str]:
-    """The names of its children, those included that are over and were not waited for."""
+    """Names of its children, including zombies."""
     found: list[str] = []
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
         with suppress(FileNotFoundError):

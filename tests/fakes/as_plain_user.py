@@ -32,7 +32,7 @@ def _give(directory: Path) -> None:
 
 
 def _show(paths: list[str]) -> None:
-    """What is out of reach, each under its own name, with nothing beside it."""
+    """Mounts unreachable paths under their names, without neighbours."""
     hidden = {path: closed for path in dict.fromkeys(map(os.path.realpath, paths)) if (closed := _closed(path))}
     if not hidden:
         return

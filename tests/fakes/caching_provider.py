@@ -83,7 +83,7 @@ class FakeCachingProvider:
 
 
 def _prefixes(body: dict[str, Any]) -> tuple[list[tuple[bytes, int]], list[int]]:
-    """For each block what identifies the request up to its end and its tokens until there; and where markers are."""
+    """For each block the hash of the request and its tokens up to there, and the marker positions."""
     so_far = hashlib.sha256(json.dumps([body["model"], body.get("tool_choice"), body.get("thinking")]).encode())
     ends: list[tuple[bytes, int]] = []
     markers: list[int] = []
@@ -110,7 +110,7 @@ def _blocks(body: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _tokens(block: dict[str, Any]) -> int:
-    """Four characters each; an image costs what it costs, however long its base64 is."""
+    """Four characters each; an image has a fixed cost."""
     images = json.dumps(block).count('"type": "image"')
     without = json.dumps(block, default=str) if not images else json.dumps(_without_data(block))
     return len(without) // 4 + images * _IMAGE_TOKENS

@@ -22,7 +22,7 @@ def find() -> str | None:
 
 
 class Page:
-    """One tab. ``evaluate`` waits for promises and raises what the page's script throws."""
+    """One tab. ``evaluate`` waits for promises and raises exceptions of the page's script."""
 
     def __init__(self, to_browser: int, from_browser: int) -> None:
         self._out = to_browser
@@ -117,7 +117,7 @@ class Page:
 
 @contextmanager
 def browse(program: str, scratch: Path) -> Iterator[Page]:
-    """A page in a browser of its own, gone at the end."""
+    """A page in a separate browser, closed at the end."""
     their_in, our_out = os.pipe()
     our_in, their_out = os.pipe()
 

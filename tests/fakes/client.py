@@ -1,4 +1,4 @@
-"""A model that says what it was told to: each answer is a list of stream events, played in order.
+"""A scripted model client: each answer is a list of stream events, played in order.
 
 Besides events an answer may hold an exception (raised there), a Pause (waits until let go or cancelled) and a
 plain callable (called there). Requests are kept for the test to look at.
@@ -31,7 +31,7 @@ SOME_USAGE = Usage(input_tokens=100, output_tokens=10)
 
 
 class Pause:
-    """A place in an answer where the model falls silent; ``reached`` tells the test so."""
+    """A point in an answer where the model pauses; ``reached`` signals the test."""
 
     def __init__(self) -> None:
         self.reached = asyncio.Event()
@@ -88,7 +88,7 @@ def calls(
     usage: Usage = SOME_USAGE,
     first_id: int = 1,
 ) -> list[Item]:
-    """An answer that calls tools ``t1``, ``t2``...; arguments are a dict, or raw text where JSON is not meant."""
+    """An answer that calls tools ``t1``, ``t2``...; arguments are a dict, or raw text for invalid JSON."""
     blocks = [
         ToolCallBlock(f"t{i}", name, args if isinstance(args, str) else msgspec.json.encode(args).decode())
         for i, (name, args) in enumerate(wanted, first_id)
@@ -115,6 +115,6 @@ def answer(
 
 
 def falls_silent(*before: StreamEvent) -> tuple[Pause, list[Item]]:
-    """An answer that starts, says ``before`` and then waits; for tests that cancel."""
+    """An answer that starts, sends ``before`` and then waits; for tests that cancel."""
     pause = Pause()
     return pause, [Started("fake-1", "fake"), *before, pause]

@@ -17,7 +17,7 @@ _FIRST_WIDE = "\u1100"
 
 
 class Emulator(pyte.Screen):
-    """``top`` holds the rows that scrolled off, oldest first. Whoever changes ``buffer`` itself calls ``forget``."""
+    """``top`` contains the rows that scrolled off, oldest first. Code that changes ``buffer`` calls ``forget``."""
 
     def __init__(self, columns: int, rows: int) -> None:
         self.top: deque[Any] = deque(maxlen=100_000)
@@ -26,7 +26,7 @@ class Emulator(pyte.Screen):
 
     @property
     def display(self) -> list[str]:
-        """As a person reads them; only rows that were written to since are read again."""
+        """The visible rows; only changed rows are read again."""
         again = self.dirty if len(self._rows) == self.lines else range(self.lines)
         if again is not self.dirty:
             self._rows = [""] * self.lines
@@ -77,6 +77,6 @@ class Emulator(pyte.Screen):
         super().index()
 
     def restore_cursor(self) -> None:
-        """It moves there; whether it shows is not what was saved."""
+        """Restores the position, not the visibility."""
         super().restore_cursor()
         self.cursor.hidden = modes.DECTCEM not in self.mode

@@ -25,7 +25,7 @@ MODEL = Model(id="fake-1", provider="fake", context_window=100_000)
 
 
 async def until(condition: Callable[[], Any], seconds: float = 10) -> Any:
-    """Wait for another process to do something; what the condition gave, once that is true."""
+    """Waits for another process; returns the condition's first true value."""
     async with asyncio.timeout(seconds):
         while not (value := condition()):  # noqa: ASYNC110  the other side is a process
             await asyncio.sleep(0.005)
@@ -74,7 +74,7 @@ class Kit:
         return self.host
 
     def session_started(self) -> None:
-        """As a conversation tells it when it becomes the active one."""
+        """Emits the event of a conversation that becomes active."""
         self.host.observe(SessionStarted(self.session_id))
 
     def session_ended(self, reason: Literal["shutdown", "session_switch"]) -> None:

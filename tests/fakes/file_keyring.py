@@ -24,7 +24,7 @@ def environment(place: Path) -> dict[str, str]:
 
 
 def items(place: Path) -> dict[str, str]:
-    """What is in it, by ``service item``."""
+    """Its content by ``service item``."""
     return json.loads(place.read_text()) if place.exists() else {}
 
 

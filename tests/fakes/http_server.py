@@ -93,7 +93,7 @@ class FakeHttpServer:
 
 
 class FakeProxy(FakeHttpServer):
-    """Tunnels CONNECT to ``target`` whatever name was asked for, and answers absolute-form requests itself."""
+    """Tunnels CONNECT to ``target`` for any name, and answers absolute-form requests itself."""
 
     def __init__(self, target: int = 0, *, refuse: bytes = b"", tls: bool = False) -> None:
         super().__init__(handler=self._proxy, tls=tls)

@@ -1,4 +1,4 @@
-"""An interceptor with three answers, which also records what it was asked."""
+"""An interceptor with three scripted answers that records its calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ALLOWED_CALL = ToolVerdict()
 
 
 class FakeInterceptor(Interceptor):
-    """Allows everything unless told otherwise; ``tool`` and ``text`` may be functions of what they judge."""
+    """Allows everything by default; ``tool`` and ``text`` may be functions."""
 
     def __init__(
         self,

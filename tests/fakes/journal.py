@@ -1,4 +1,4 @@
-"""A session that only remembers what it was told, in order: the agent's first reader."""
+"""A session that only records its calls in order: the agent's first subscriber."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A provider that lists its models for some keys and refuses every other one in words of its own."""
+"""A provider that lists its models for some keys and rejects every other key with its own message."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ GOOD = "sk-good-0123456789"
 
 
 class FakeKeyServer:
-    """Use as a context manager. ``keys`` are those it was asked about; ``refusal`` is the status of a refusal."""
+    """Use as a context manager. ``keys`` are the tested keys; ``refusal`` is the status of a rejection."""
 
     def __init__(self, *good: str) -> None:
         self.good = frozenset(good)

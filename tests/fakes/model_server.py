@@ -263,7 +263,7 @@ class FakeModelServer:
             await writer.drain()
 
     def _framed_chunks(self, chunks: tuple[bytes, ...]) -> bytes:
-        """Every event its own HTTP chunk, all of them in one piece; kept for long answers."""
+        """Every event as its own HTTP chunk in one buffer; cached for long answers."""
         if len(chunks) < 1000:
             return b"".join(map(_frame, chunks))
         if id(chunks) not in self._framed:

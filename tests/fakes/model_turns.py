@@ -1,4 +1,4 @@
-"""What the fake model server can be told to do, one frozen class for each behaviour. Wrappers nest."""
+"""Behaviours of the fake model server, one frozen class each. Wrappers nest."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Slow:
 
 @dataclass(frozen=True)
 class Held:
-    """A pause before each event that has one of these texts: so long, or until the test says ``server.go_on()``."""
+    """A pause before each event that contains one of these texts: for a time, or until ``server.go_on()``."""
 
     turn: Turn
     before: tuple[bytes, ...]

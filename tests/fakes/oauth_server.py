@@ -22,7 +22,7 @@ CLIENT = "zot-test-client"
 
 
 class OAuthServer:
-    """The running server, and a user who agrees to everything unless ``knobs`` say otherwise."""
+    """The running server, and a user who accepts everything unless ``knobs`` are set."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -31,7 +31,7 @@ class OAuthServer:
         return OAuthSettings(**{"issuer": self.url, "client_id": CLIENT, **changes})
 
     def knobs(self, **changes: Any) -> dict[str, Any]:
-        """Turn some; what the server has seen so far comes back."""
+        """Sets knobs and returns the server's state."""
         data = json.dumps(changes).encode()
         request = urllib.request.Request(f"{self.url}/_knobs", data, {"content-type": "application/json"})
         with _OPENER.open(request, timeout=30) as answer:
@@ -45,7 +45,7 @@ class OAuthServer:
         return [request for request in self.state["requests"] if request["path"] == path]
 
     def agree(self, url: str) -> str:
-        """What a browser is sent to once the user has answered the page at ``url``."""
+        """The redirect URL after the user answered the page at ``url``."""
         status, location, body = fetch(url)
         assert status == 302, f"{status}: {body}"
         return location

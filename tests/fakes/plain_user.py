@@ -1,4 +1,4 @@
-"""Without root's powers for a moment, so that a file nobody may read really cannot be read."""
+"""Temporarily drops root privileges, so that unreadable files are unreadable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOBODY = 65534
 
 @contextmanager
 def plain_user(reachable: Path) -> Iterator[None]:
-    """``reachable`` stays so for the plain user; for one who is no root nothing changes."""
+    """``reachable`` stays readable for the plain user; no effect without root."""
     if os.geteuid() != 0:
         yield
         return

@@ -1,4 +1,6 @@
-"""A llama.cpp server as far as zot asks it: ``/props``, chat completions with tools, with a grammar, and streamed."""
+"""A llama.cpp server with the endpoints zot uses: ``/props``, chat completions with tools, with a grammar, and
+streamed.
+"""
 
 from __future__ import annotations
 

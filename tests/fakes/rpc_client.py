@@ -44,7 +44,7 @@ class FakeRpcClient:
         self._stdin.write(data)
 
     def ask(self, type: str, **fields: Any) -> dict[str, Any]:
-        """Send a command and return its response; events on the way are kept in ``seen``."""
+        """Sends a command and returns its response; events in between go to ``seen``."""
         self.send(type, **fields)
         return self.response(type)
 
@@ -104,7 +104,7 @@ class FakeRpcClient:
         self._may_read.set()
 
     def hang_up(self) -> None:
-        """Close our end of stdout, once nobody is reading from it (a pong sets the reader free)."""
+        """Closes our end of stdout when no reader is active (a pong ends the read)."""
         self.pause()
         self.send("ping")
         assert self._parked.wait(PATIENCE_S)

@@ -1,4 +1,4 @@
-"""A mode that records what extensions ask of it."""
+"""An extension UI that records the requests of extensions."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class SwarmHome:
         return self.record(id)
 
     def seen_at(self, id: str, type: str, **fields: Any) -> None:
-        """Wait until the worker has said this."""
+        """Waits until the worker has sent this text."""
         wanted = {"type": type, **fields}.items()
         wait_for(lambda: any(wanted <= event.items() for event in self.events(id)), lambda: f"no {type}")
 

@@ -50,7 +50,7 @@ _FRAME_BEGINS, _FRAME_ENDS = b"\x1b[?2026h", b"\x1b[?2026l"
 
 
 class FakeTerminal:
-    """Use as a context manager. ``background``: what it answers when asked for its colour; None: it does not."""
+    """Use as a context manager. ``background``: its reply to a colour query; None: no reply."""
 
     def __init__(
         self,
@@ -139,8 +139,9 @@ class FakeTerminal:
         self._set_size()
 
     def _keep_cursor_in(self, rows: int) -> None:
-        """As terminals do that cut rows: what a lower window has no room for above its cursor scrolls away, and what
-        is below it is lost. The emulator alone takes rows from the top and leaves the cursor where it was."""
+        """Resizes like terminals that cut rows: rows above the cursor without room scroll away, rows below are
+        lost. The emulator alone takes rows from the top without moving the cursor.
+        """
         screen = self._emulated
         if rows >= screen.lines:
             return
@@ -217,7 +218,7 @@ class FakeTerminal:
                 return
 
     def wait_idle(self, quiet: float = 0.2, timeout: float = TIMEOUT) -> None:
-        """Until nothing was written for a moment."""
+        """Waits until nothing is written for a short time."""
         deadline, last = time.monotonic() + timeout, time.monotonic()
         while time.monotonic() - last < quiet and time.monotonic() < deadline:
             size = len(self.raw)
@@ -241,7 +242,7 @@ class FakeTerminal:
         return self.exit_code
 
     def pump(self, seconds: float) -> bool:
-        """Read what was written; False when the other end is closed."""
+        """Reads pending output; False when the other end is closed."""
         if not select.select([self._fd], [], [], seconds)[0]:
             return True
         try:
@@ -257,7 +258,7 @@ class FakeTerminal:
         return bool(data)
 
     def _show(self, data: bytes) -> None:
-        """Feed the emulator, which knows no alternate screen: what was there before one is kept for it here."""
+        """Feeds the emulator, which has no alternate screen: the main screen is saved here."""
         for part in _ALTERNATE.split(data):
             if part == b"\x1b[?1049h":
                 screen = self._emulated
@@ -285,7 +286,7 @@ class FakeTerminal:
 
 
 def _whole(data: bytes) -> tuple[bytes, bytes]:
-    """What a terminal would show by now, and what it holds back: a sequence cut in two, a frame not ended yet."""
+    """The bytes a terminal would show now, and the rest: a cut sequence or an unfinished frame."""
     tail = _OPEN.search(data)
     cut = tail.start() if tail else len(data)
     begun = data.rfind(_FRAME_BEGINS, 0, cut)

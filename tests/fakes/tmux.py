@@ -1,4 +1,4 @@
-"""tmux as a terminal: a server of its own, one pane, its history as the witness of what a user can scroll back to."""
+"""tmux as a terminal: its own server, one pane, and its history as the scrollback."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class FakeTmux:
             time.sleep(0.03)
 
     def wait_stable(self, timeout: float = TIMEOUT) -> None:
-        """Until two looks are the same, further apart than zot waits for a window to keep its size."""
+        """Waits until two captures are equal, further apart than zot's resize delay."""
         deadline, last = time.monotonic() + timeout, ""
         while (now := self.screen) != last and time.monotonic() < deadline:
             last = now

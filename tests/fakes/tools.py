@@ -1,4 +1,4 @@
-"""A tool that records what it was asked and does what the test says."""
+"""A tool that records its calls and runs the test's function."""
 
 from __future__ import annotations
 

@@ -7,7 +7,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class FakeWeb:
-    """Use as a context manager. ``answers`` gives (status, body) by path; anything else is 404. ``asked`` grows."""
+    """Use as a context manager. ``answers`` gives (status, body) by path; anything else is 404. ``asked`` has the
+    requests.
+    """
 
     def __init__(self, answers: dict[str, tuple[int, str]]) -> None:
         self.asked: list[str] = []

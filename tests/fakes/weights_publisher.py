@@ -71,8 +71,9 @@ def wheel(directory: Path, number: int, part: bytes) -> None:
 
 
 class Publisher:
-    """``asked`` are the ranges of the requests. ``cut_after`` ends an answer after so many bytes, ``damage`` changes
-    what is sent, ``held`` is called in the middle of each answer."""
+    """``asked`` are the ranges of the requests. ``cut_after`` ends an answer after that many bytes, ``damage``
+    changes the content, ``held`` is called in the middle of each answer.
+    """
 
     def __init__(self, data: bytes) -> None:
         self.data = data

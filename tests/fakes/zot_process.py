@@ -1,4 +1,4 @@
-"""The real program as a child process, in a home and a project of its own; without pytest, for who runs alone."""
+"""The real program as a child process with its own home and project; without pytest, for standalone scripts."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ class Ran:
 
 @dataclass
 class Zot:
-    """Runs ``zot``; ``url`` points it at a scripted server, as anthropic unless said otherwise, and with two retries:
-    a test that waits for a failure does not wait for three minutes."""
+    """Runs ``zot``; ``url`` points it at a scripted server, by default as anthropic, with two retries, so that
+    failures are quick.
+    """
 
     home: Path
     project: Path
@@ -69,7 +70,7 @@ class Zot:
         )
 
     def patiently(self, *args: str) -> Ran:
-        """With as many retries as its settings say."""
+        """With the retries of its settings."""
         return self(*args, "--base-url", self.url, "--api-key", "test-key", model=False)
 
     def endpoint(self, model: bool) -> list[str]:

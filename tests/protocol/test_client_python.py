@@ -83,7 +83,7 @@ async def read(stream: Any) -> list[Event]:
 
 
 def speaking(program: str) -> list[str]:
-    """A stand-in for zot: a program that reads commands with ``lines`` and answers with ``say``."""
+    """A fake zot: a program that reads commands with ``lines`` and answers with ``say``."""
     head = (
         "import json, sys, time, os\n"
         "lines = (json.loads(line) for line in sys.stdin)\n"
@@ -125,7 +125,7 @@ async def test_commands_answered_at_once(serve: Serve, drive: Callable[..., Clie
         assert ((await zot.state()).model, await zot.messages()) == ("claude-haiku-4-5", ())
 
 
-async def test_a_stream_that_is_held_ends_with_its_loop(serve: Serve, drive: Callable[..., Client]) -> None:
+async def test_retained_stream_ends_with_its_loop(serve: Serve, drive: Callable[..., Client]) -> None:
     serve([ENDLESS, Say("after")])
     async with drive() as zot:
         stream = zot.prompt("hi")
@@ -136,7 +136,7 @@ async def test_a_stream_that_is_held_ends_with_its_loop(serve: Serve, drive: Cal
         assert stream is not None
 
 
-def test_a_plain_loop_that_is_left_ends_the_prompt_too(serve: Serve, options: Callable[..., ClientOptions]) -> None:
+def test_sync_loop_left_early_ends_the_prompt(serve: Serve, options: Callable[..., ClientOptions]) -> None:
     serve([ENDLESS, Say("after")])
     zot = SyncClient(**options()).open()
     stream = zot.prompt("hi")
@@ -148,7 +148,7 @@ def test_a_plain_loop_that_is_left_ends_the_prompt_too(serve: Serve, options: Ca
     zot.close()
 
 
-async def test_an_answer_is_a_value_of_the_type_that_was_asked_for(serve: Serve, drive: Callable[..., Client]) -> None:
+async def test_answer_has_the_requested_type(serve: Serve, drive: Callable[..., Client]) -> None:
     serve([Say("Let me think."), Say('{"a": 1}'), Say("no")])
     async with drive() as zot:
         assert await zot.ask("Count.", returns=dict[str, int]) == {"a": 1}
@@ -157,7 +157,7 @@ async def test_an_answer_is_a_value_of_the_type_that_was_asked_for(serve: Serve,
 
 
 async def test_compacting_waits_for_compact_done(serve: Serve, drive: Callable[..., Client]) -> None:
-    """rpc-077: a prompt behind a compaction starts with no ``done`` in between, and the client knows."""
+    """rpc-077: a prompt behind a compaction starts without a ``done`` in between, and the client handles it."""
     serve([Say("answer"), Say("the summary"), Say("after")])
     async with drive() as zot:
         with pytest.raises(CompactionFailed, match="nothing to compact"):
@@ -170,9 +170,7 @@ async def test_compacting_waits_for_compact_done(serve: Serve, drive: Callable[.
         assert (summary.result(), answer.result()) == ("the summary", "after")
 
 
-async def test_prompts_sent_together_are_answered_in_order_each_to_its_own(
-    serve: Serve, drive: Callable[..., Client]
-) -> None:
+async def test_concurrent_prompts_are_answered_in_order(serve: Serve, drive: Callable[..., Client]) -> None:
     serve([Slow(Say("first answer"), 0.01), Say("second answer"), Say("third answer")])
     async with drive() as zot, asyncio.TaskGroup() as group:
         answers = [group.create_task(zot.ask(f"prompt {number}")) for number in range(3)]
@@ -207,7 +205,7 @@ async def test_a_failing_prompt_is_an_error_event_and_asking_raises(serve: Serve
 
 
 @pytest.mark.parametrize(("decision", "runs"), [(True, True), ("all", True), (False, False), ("nonsense", False)])
-async def test_approvals_are_asked_for_and_only_a_yes_runs(
+async def test_client_approval_runs_only_approved_calls(
     serve: Serve, drive: Callable[..., Client], zot: Zot, decision: Any, runs: bool
 ) -> None:
     """rpc-014, through the client: the call waits for the caller's decision."""
@@ -242,14 +240,14 @@ async def test_extension_commands_run_and_their_notes_arrive(
     assert "Say hello to Ada" in server.requests[0].body.decode()
 
 
-async def test_a_token_opens_the_door(serve: Serve, drive: Callable[..., Client]) -> None:
+async def test_right_token_opens_the_session(serve: Serve, drive: Callable[..., Client]) -> None:
     """rpc-016, through the client: the right token opens the session."""
     serve([Say("hi")])
     async with drive(token="a shared secret") as zot:
         assert await zot.ask("hi") == "hi"
 
 
-async def test_zot_that_cannot_start_is_told_in_its_own_words(zot: Zot) -> None:
+async def test_failed_start_raises_with_zot_stderr(zot: Zot) -> None:
     with pytest.raises(ProcessGone, match="exited with code 1: zot: no credential") as caught:
         async with Client(cwd=zot.project, env={**zot.env(), "ANTHROPIC_API_KEY": ""}):
             pass
@@ -259,7 +257,7 @@ async def test_zot_that_cannot_start_is_told_in_its_own_words(zot: Zot) -> None:
             pass
 
 
-async def test_a_killed_process_ends_the_stream_with_an_error_and_the_next_prompt_starts_another(
+async def test_killed_process_ends_stream_with_error_and_next_restarts(
     serve: Serve, drive: Callable[..., Client]
 ) -> None:
     serve([ENDLESS, Say("alive")])
@@ -272,7 +270,7 @@ async def test_a_killed_process_ends_the_stream_with_an_error_and_the_next_promp
         assert zot.starts == 2
 
 
-async def test_without_restart_a_dead_process_stays_dead(serve: Serve, drive: Callable[..., Client]) -> None:
+async def test_dead_process_without_restart_stays_dead(serve: Serve, drive: Callable[..., Client]) -> None:
     serve([Say("hi")])
     async with drive(restart=False) as zot:
         assert zot.pid
@@ -305,7 +303,7 @@ async def test_a_stopped_process_is_noticed_and_ended(serve: Serve, drive: Calla
         assert await zot.ask("again") == "alive"
 
 
-async def test_a_long_silence_of_the_model_is_no_reason_to_end(serve: Serve, drive: Callable[..., Client]) -> None:
+async def test_long_silence_of_the_model_does_not_end_the_process(serve: Serve, drive: Callable[..., Client]) -> None:
     serve([Slow(Say("late"), 0.3)])
     async with drive(silence=0.05) as zot:
         assert await zot.ask("hi") == "late"
@@ -320,7 +318,7 @@ async def test_a_command_without_an_answer_times_out() -> None:
             pass
 
 
-async def test_an_answer_without_its_data_is_a_failed_command_and_still_a_sign_of_life() -> None:
+async def test_answer_without_data_fails_command_but_counts_as_alive() -> None:
     program = (
         "hello()\nprompt = next(lines)\n"
         "say(type='response', id=prompt['id'], command='prompt', success=True, data={'started': True})\n"
@@ -340,7 +338,7 @@ async def test_a_program_that_is_not_zot_is_ended() -> None:
             pass
 
 
-async def test_noise_unknown_events_and_very_long_lines_do_no_harm() -> None:
+async def test_noise_unknown_events_and_long_lines_are_harmless() -> None:
     program = (
         "hello()\nprompt = next(lines)\n"
         "say(type='response', id=prompt['id'], command='prompt', success=True, data={'started': True})\n"
@@ -368,7 +366,7 @@ async def test_a_slow_reader_may_still_ask_and_loses_nothing() -> None:
     assert [event.delta for event in [first, *rest[:-1]]] == [f"{n} " for n in range(20_000)]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
 
 
-async def test_stderr_is_heard_and_kept() -> None:
+async def test_stderr_is_captured() -> None:
     heard: list[str] = []
     program = "hello()\nprint('careful', file=sys.stderr, flush=True)\nnext(lines)\nos._exit(3)"
     async with Client(command=speaking(program), on_stderr=heard.append, restart=False) as zot:
@@ -377,7 +375,7 @@ async def test_stderr_is_heard_and_kept() -> None:
         assert (heard, zot.stderr) == (["careful"], "careful\n")
 
 
-async def test_closing_ends_the_process_even_one_that_does_not_listen() -> None:
+async def test_close_ends_an_unresponsive_process() -> None:
     import contextlib
 
     program = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nhello()\nwhile True: time.sleep(1)"
@@ -425,7 +423,7 @@ def test_the_sync_client_is_a_plain_loop(serve: Serve, options: Callable[..., Cl
 
 
 def test_the_sync_client_drives_a_panel(serve: Serve, options: Callable[..., ClientOptions], tmp_path: Path) -> None:
-    """iface-059 (§14.7): opened by a command, redrawn by a key, and its owner is told when the user closes it."""
+    """iface-059 (§14.7): opened by a command, redrawn by a key; its owner receives an event when the user closes it."""
     serve([])
     heard = queue.SimpleQueue[Event]()
     board = installed(tmp_path, "board", BOARD)

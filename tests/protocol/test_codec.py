@@ -1,4 +1,4 @@
-"""Lines to frames and back: what is forgiven, what spoils a frame, and the exact bytes that go out."""
+"""The codec: tolerated and invalid lines, and the exact bytes that are sent."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_shell_script_can_match_a_frame_as_text() -> None:
     assert ran.stdout == b"c17\n"
 
 
-def test_text_goes_out_as_raw_utf8_and_lone_surrogates_do_not_crash() -> None:
+def test_text_is_raw_utf8_and_lone_surrogates_do_not_crash() -> None:
     """ext-004: text is sent as raw UTF-8, and unpaired surrogates do not crash the encoder."""
     frame = extension_frames.ToolCall(id="1", name="x", args={"k\ud800": ["é", "\udc00", "\ud83d\ude00", "\u2028"]})
     assert extension_codec.encode(frame) == (
@@ -98,7 +98,7 @@ def test_any_line_end_is_accepted(end: bytes) -> None:
         (b'{"type":"tool_result","id":"1","structured_content":' + b"[" * 64 + b"]" * 64 + b"}", "deeper than 64"),
     ],
 )
-def test_a_spoiled_frame_names_its_reason(line: bytes, reason: str) -> None:
+def test_invalid_frame_error_has_its_reason(line: bytes, reason: str) -> None:
     """ext-006, ext-008: a line that is not JSON or has a numeric id is refused with a reason."""
     with pytest.raises(BadFrame, match=reason):
         extension_codec.decode_child(line)
@@ -113,8 +113,8 @@ def test_a_spoiled_frame_names_its_reason(line: bytes, reason: str) -> None:
         (b'{"type":"hello_ack"}', "hello_ack"),
     ],
 )
-def test_an_unknown_type_is_told_apart(line: bytes, type: str) -> None:
-    """ext-007: a frame of unknown type raises an error of its own that names the type."""
+def test_unknown_frame_type_raises_its_own_error(line: bytes, type: str) -> None:
+    """ext-007: a frame of unknown type raises a specific error that names the type."""
     with pytest.raises(extension_codec.UnknownFrame) as caught:
         extension_codec.decode_child(line)
     assert caught.value.type == type
@@ -130,8 +130,8 @@ def test_null_is_the_same_as_absent_at_every_key(struct: Any) -> None:
     )
 
 
-def test_null_inside_panels_and_blocks_is_absent_and_inside_free_values_is_kept() -> None:
-    """ext-009: `null` counts as absent inside panels and blocks and is kept inside free values."""
+def test_null_is_absent_in_panels_and_preserved_in_free_values() -> None:
+    """ext-009: `null` counts as absent inside panels and blocks and is preserved inside free values."""
     line = (
         b'{"type":"tool_result","id":"1","content":[{"type":"text","text":"a","format":null},{"text":"b"}],'
         b'"structured_content":{"n":null}}'
@@ -145,7 +145,7 @@ def test_null_inside_panels_and_blocks_is_absent_and_inside_free_values_is_kept(
     assert opened == extension_frames.OpenPanel(panel=extension_frames.Panel(id="", title="t"))
 
 
-def test_a_wrong_system_prompt_is_kept_for_the_host_to_judge() -> None:
+def test_invalid_system_prompt_is_left_to_the_host() -> None:
     answer = extension_codec.decode_child(b'{"type":"event_intercept_response","id":"1","system_prompt":3}')
     assert isinstance(answer, extension_frames.EventInterceptResponse)
     assert answer.system_prompt == 3
@@ -181,7 +181,7 @@ def test_fuzz_no_line_raises_anything_but_bad_frame(line: bytes) -> None:
 
 
 @given(st.sampled_from(LINES), st.data())
-def test_fuzz_a_damaged_golden_frame_raises_nothing_but_bad_frame(line: str, data: st.DataObject) -> None:
+def test_fuzz_damaged_golden_frame_raises_only_bad_frame(line: str, data: st.DataObject) -> None:
     _, wire = split(line)
     position = data.draw(st.integers(0, len(wire) - 1))
     damaged = wire[:position] + data.draw(st.binary(max_size=3)) + wire[position + 1 :]

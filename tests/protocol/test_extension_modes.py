@@ -1,6 +1,5 @@
 """The table of `docs/guides/extension-modes.md`, row by row, for the modes without a screen.
-
-What the terminal shows is tested in `tests/terminal/test_extensions_on_screen.py`.
+`tests/terminal/test_extensions_on_screen.py` tests the terminal.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def results(server: Any) -> str:
 @pytest.mark.parametrize(
     ("mode", "column"), [("-p", "`-p`, `--stream`"), ("--stream", "`-p`, `--stream`"), ("--json", "`--json`")]
 )
-def test_without_a_screen(zot: Zot, serve: Any, everything: str, mode: str, column: str) -> None:
+def test_mode_without_a_screen_matches_the_table(zot: Zot, serve: Any, everything: str, mode: str, column: str) -> None:
     server = serve(TURNS)
     ran = zot(mode, "--ext", everything, "go")
     assert ran.code == 0 and len(server.requests) == 3, ran.err
@@ -69,7 +68,9 @@ def test_without_a_screen(zot: Zot, serve: Any, everything: str, mode: str, colu
 
 
 @pytest.mark.parametrize("announced", [(), ("commands", "panels")])
-def test_over_rpc(rpc: Callable[..., FakeRpcClient], serve: Any, everything: str, announced: tuple[str, ...]) -> None:
+def test_rpc_matches_the_table(
+    rpc: Callable[..., FakeRpcClient], serve: Any, everything: str, announced: tuple[str, ...]
+) -> None:
     column = "`zot rpc`"
     server = serve(TURNS)
     client = rpc("--ext", everything)

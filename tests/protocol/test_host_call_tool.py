@@ -17,7 +17,7 @@ from zot.wire import limits
 
 
 def asking(*frames: dict[str, Any], body: str = "serve()") -> str:
-    """Asks for tools as soon as a file ``go`` is there, since an agent must be joined first."""
+    """Calls tools once a file ``go`` exists, since an agent must be joined first."""
     return f"""
 hello("call_tool"); ready()
 while not os.path.exists(HERE + "/go"): time.sleep(0.002)
@@ -35,8 +35,8 @@ async def results(kit: Kit, *frames: dict[str, Any], count: int = 1, **options: 
     return seen_of(directory, "tool_result")
 
 
-async def test_a_child_has_a_tool_run_and_nothing_enters_the_transcript(kit: Kit) -> None:
-    """ext-124: a tool called by a child runs, interceptors see who asked, and the transcript stays as it was."""
+async def test_child_call_runs_tool_without_changing_transcript(kit: Kit) -> None:
+    """ext-124: a tool called by a child runs, interceptors see the caller, and the transcript is unchanged."""
     watcher = kit.add("w", 'hello(); subscribe(["tool_result"], ["tool_call"]); ready(); serve(event_intercept=answer)')
     tool = FakeTool("bash")
     (result,) = await results(kit, {"id": "r1", "name": "bash", "args": {"a": 1}}, tools=[tool])
@@ -156,12 +156,12 @@ async def test_a_chain_of_five_is_refused(kit: Kit) -> None:
     assert await nested(kit, {}) == "t1>t2>t3>t4>call_tool: more than 4 tools in a chain"
 
 
-async def test_a_tool_does_not_come_twice_in_a_chain(kit: Kit) -> None:
+async def test_tool_cannot_be_called_twice_in_a_chain(kit: Kit) -> None:
     """§22.3: a tool that is running cannot be called again within its own chain."""
     assert "already running" in await nested(kit, {"next": "t1"})
 
 
-async def test_without_a_parent_nothing_runs_while_a_tool_of_that_child_does(kit: Kit) -> None:
+async def test_call_without_parent_is_denied_while_own_tool_runs(kit: Kit) -> None:
     """ext-125: without `parent_id` a child's call is refused while one of its own tools runs."""
     assert "parent_id is required" in await nested(kit, {"orphan": True})
 
@@ -189,7 +189,7 @@ async def test_a_nested_call_ends_with_its_parent(kit: Kit) -> None:
         await cancelled.wait()
 
 
-async def test_a_child_may_give_up_and_one_that_dies_ends_its_calls(kit: Kit) -> None:
+async def test_child_may_cancel_calls_and_death_ends_them(kit: Kit) -> None:
     """§22.3: call_tool_cancel"""
     ends: list[str] = []
 
@@ -234,7 +234,7 @@ async def system_prompts(kit: Kit, *, prompts: int = 1) -> list[str]:
     return [request.system for request in client.requests]
 
 
-async def test_the_system_prompt_is_rewritten_in_load_order_once_per_conversation(kit: Kit) -> None:
+async def test_system_prompt_is_rewritten_in_load_order_once(kit: Kit) -> None:
     """ext-127, ext-128: extensions rewrite the system prompt in load order, once for each conversation."""
     first = kit.add("a", rewriting('answer(f, system_prompt=f["system_prompt"] + " a", block=True)'))
     kit.add("b", rewriting('answer(f, system_prompt=f["system_prompt"] + " b")'))
@@ -268,7 +268,7 @@ async def test_only_a_string_of_reasonable_size_replaces_the_prompt(
     assert [(note[0], note[1]) for note in notes] == [("a", "warn")] * warned
 
 
-async def test_it_runs_again_after_clear_a_model_change_and_a_reload(kit: Kit) -> None:
+async def test_rewrite_runs_after_clear_model_change_and_reload(kit: Kit) -> None:
     """ext-128: always from the base prompt"""
     directory = kit.add("a", rewriting('answer(f, system_prompt=f["system_prompt"] + "!")'))
     await kit.start()

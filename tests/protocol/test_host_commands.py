@@ -1,4 +1,4 @@
-"""Slash commands and what extensions say unasked, at the seam to the mode (extension-protocol.md §7, §22.2)."""
+"""Slash commands and unsolicited frames of extensions at the mode's interface (extension-protocol.md §7, §22.2)."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ serve(command_invoked=invoked)
 """
 
 
-async def test_args_are_trimmed_keep_their_inside_and_are_absent_when_empty(kit: Kit) -> None:
-    """ext-048, ext-049: arguments are trimmed, keep their inner spacing, and are absent when there are none."""
+async def test_args_are_trimmed_and_absent_when_empty(kit: Kit) -> None:
+    """ext-048, ext-049: arguments are trimmed, preserve their inner spacing, and are absent when empty."""
     directory = kit.add("x", commanding("respond()"))
     host = await kit.start()
     for args in ("", "  a   b \t"):
@@ -52,8 +52,8 @@ async def test_args_are_trimmed_keep_their_inside_and_are_absent_when_empty(kit:
         ("", Noop("x")),
     ],
 )
-async def test_each_action_comes_back_as_a_value_and_nothing_is_done(kit: Kit, answer: str, meant: Any) -> None:
-    """ext-050, ext-052, ext-053: `prompt`, `insert` and `display` are each told to the mode, and nothing else is."""
+async def test_action_is_returned_as_a_value_without_effect(kit: Kit, answer: str, meant: Any) -> None:
+    """ext-050, ext-052, ext-053: `prompt`, `insert` and `display` reach the mode, without other effects."""
     kit.add("x", commanding(f"respond({answer})"))
     host = await kit.start()
     assert await host.run_command("c", "") == meant
@@ -71,16 +71,14 @@ async def test_each_action_comes_back_as_a_value_and_nothing_is_done(kit: Kit, a
         ),
     ],
 )
-async def test_an_error_and_an_unknown_action_come_back_and_do_nothing(kit: Kit, answer: str, error: str) -> None:
+async def test_error_and_unknown_action_have_no_effect(kit: Kit, answer: str, error: str) -> None:
     """ext-054, ext-055: an error or an unknown action comes back to the caller, and no action is taken."""
     kit.add("x", commanding(f"respond({answer})"))
     host = await kit.start()
     assert await host.run_command("c", "") == FailedCommand(error) and kit.surface.calls == []
 
 
-async def test_no_reply_in_time_is_an_error_and_a_late_one_does_nothing(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_missing_reply_is_an_error_and_late_reply_is_ignored(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     """ext-056: a command that gets no reply in time is an error, and a late reply has no effect."""
     monkeypatch.setattr(limits, "COMMAND_REPLY", 0.2)
     kit.add("x", commanding('time.sleep(0.5); respond(action="display", display="late")'))
@@ -90,7 +88,7 @@ async def test_no_reply_in_time_is_an_error_and_a_late_one_does_nothing(
     assert kit.surface.calls == []
 
 
-async def test_two_invocations_answered_in_reverse_are_told_apart(kit: Kit) -> None:
+async def test_two_invocations_answered_in_reverse_are_matched_by_id(kit: Kit) -> None:
     """ext-057: two invocations answered in reverse order are matched by their ids."""
     kit.add(
         "x",
@@ -109,8 +107,8 @@ serve(command_invoked=invoked)
     assert results == [FailedCommand("extension /c: one"), FailedCommand("extension /c: two")]
 
 
-async def test_submit_and_submit_slash_go_to_the_mode_if_they_make_sense(kit: Kit) -> None:
-    """ext-119, ext-120: what the mode does with them is its own test."""
+async def test_submit_and_submit_slash_reach_the_mode(kit: Kit) -> None:
+    """ext-119, ext-120: the effect in each mode has its own test."""
     kit.add(
         "x",
         """
@@ -126,7 +124,7 @@ serve()
     assert "ignored" in kit.fault("submit_slash") and "hello" in kit.log("x")
 
 
-async def test_a_tool_prompt_leaves_one_message_one_call_and_one_result_before_the_answer(kit: Kit) -> None:
+async def test_tool_prompt_adds_message_call_and_result_before_answer(kit: Kit) -> None:
     """ext-123: a `tool_prompt` leaves one message, one call and one result in front of the answer."""
     kit.add("x", commanding('respond(action="tool_prompt", prompt="and push", tool_name="bash", tool_args={"a": 1})'))
     host = await kit.start()

@@ -22,7 +22,7 @@ SLEEPER = (
 
 
 def gone(pid: int) -> bool:
-    """Ended, or a zombie somebody else has to reap."""
+    """Exited, or a zombie of another parent."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -45,8 +45,8 @@ open(HERE + "/eof", "w"); send(type="shutdown_ack"); send(type="notify", message
     assert kit.surface.calls == [] and kit.surface.faults == []
 
 
-async def test_a_hello_that_comes_while_the_host_ends_is_no_fault(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slow starter in a short run: whatever it says after the end was decided is for nobody."""
+async def test_hello_during_shutdown_is_not_a_fault(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow starter in a short run: frames after the decision to end are ignored."""
     monkeypatch.setattr(limits, "READY_GRACE", 0.05)
     kit.add("late", "sys.stdin.read(); hello(); tool('t'); raw(b'no frame\\n'); ready()")
     host = await kit.start()
@@ -55,7 +55,7 @@ async def test_a_hello_that_comes_while_the_host_ends_is_no_fault(kit: Kit, monk
     assert "unknown" not in kit.log("late") and "malformed" not in kit.log("late")
 
 
-async def test_a_child_that_closes_its_stdout_first_may_still_finish_its_work(kit: Kit) -> None:
+async def test_child_that_closes_stdout_at_shutdown_may_finish(kit: Kit) -> None:
     """§13: at the shutdown the exit of the process is waited for, not the end of its stdout."""
     directory = kit.add(
         "tidy",
@@ -68,7 +68,7 @@ hello(); ready(); serve(); os.close(1); time.sleep(0.3); open(HERE + "/saved", "
     assert (directory / "saved").exists()
 
 
-async def test_whoever_ignores_everything_is_dead_in_about_three_seconds(kit: Kit) -> None:
+async def test_child_that_ignores_shutdown_is_killed_in_three_seconds(kit: Kit) -> None:
     """ext-095: two for all together, one after SIGTERM."""
     stubborn = """
 signal.signal(signal.SIGTERM, signal.SIG_IGN); hello(); ready()
@@ -85,7 +85,7 @@ while True: time.sleep(60)
 
 
 async def test_grandchildren_end_with_their_extension(kit: Kit) -> None:
-    """No process outlives the host, whoever holds the pipe."""
+    """No process outlives the host, even if another process holds the pipe."""
     directory = kit.add("family", SLEEPER + "hello(); ready(); serve()")
     await kit.start()
     await until(lambda: (directory / "pid").exists())
@@ -93,7 +93,7 @@ async def test_grandchildren_end_with_their_extension(kit: Kit) -> None:
     assert gone(int((directory / "pid").read_text()))
 
 
-async def test_a_child_whose_grandchild_holds_the_pipe_is_gone_when_it_exits(kit: Kit) -> None:
+async def test_child_exit_counts_even_if_grandchild_holds_the_pipe(kit: Kit) -> None:
     """§11: the exit of the process counts, not the end of the pipe."""
     directory = kit.add(
         "family", SLEEPER + "hello(); send(type='register_command', name='c'); ready(); time.sleep(0.2)"
@@ -104,7 +104,7 @@ async def test_a_child_whose_grandchild_holds_the_pipe_is_gone_when_it_exits(kit
     assert "exited; /reload-ext" in kit.fault("extension family")
 
 
-async def test_a_child_that_closes_only_its_stdout_counts_as_gone_and_ends_with_the_host(kit: Kit) -> None:
+async def test_child_that_closes_stdout_counts_as_gone(kit: Kit) -> None:
     """§11: a child that closes only its stdout counts as gone, and is ended with the host."""
     directory = kit.add(
         "half",
@@ -170,7 +170,7 @@ async def test_logs_are_private_and_appended_across_runs(kit: Kit) -> None:
     assert (kit.home / "logs" / "ext-l.log").stat().st_mode & 0o777 == 0o600
 
 
-async def test_a_reload_reads_manifests_anew_and_swaps_the_tools(kit: Kit) -> None:
+async def test_reload_reads_manifests_again_and_replaces_tools(kit: Kit) -> None:
     """ext-096, ext-097: at the host's seam; /reload-ext is the screen's."""
     directory = kit.add("r", 'hello(); tool("old"); ready(); serve()')
     disabled = kit.add("d", 'hello(); tool("d"); ready(); serve()')
@@ -187,7 +187,7 @@ async def test_a_reload_reads_manifests_anew_and_swaps_the_tools(kit: Kit) -> No
 
 
 async def test_a_reload_counts_errors_and_fails_open_requests(kit: Kit) -> None:
-    """§15: a reload fails what was still being asked and counts the extensions that did not come back."""
+    """§15: a reload fails open requests and counts the extensions that did not start again."""
     directory = kit.add("r", 'hello(); send(type="register_command", name="c"); ready(); serve()')
     host = await kit.start()
     async with asyncio.TaskGroup() as group:
@@ -201,14 +201,14 @@ async def test_a_reload_counts_errors_and_fails_open_requests(kit: Kit) -> None:
 
 
 async def test_an_unreadable_log_directory_is_a_load_error(kit: Kit) -> None:
-    """§5: when the log cannot be opened the extension does not load, and the fault says so."""
+    """§5: when the log cannot be opened the extension does not load, and the fault has the reason."""
     kit.add("l")
     (kit.home / "logs").write_text("in the way")
     host = await kit.start()
     assert "extension load:" in kit.surface.faults[0] and host.statuses()[0].state == "gone"
 
 
-async def test_a_flood_of_garbage_stalls_nobody(kit: Kit) -> None:
+async def test_garbage_flood_does_not_block_others(kit: Kit) -> None:
     """100 MB of junk: other extensions answer meanwhile, the log stays small, one diagnostic."""
     kit.add("flood", "hello(); ready()\nfor _ in range(1600): raw(b'garbage ' * 8191 + b'\\n')\nserve()")
     kit.add("tiny", "hello(); ready()\nfor _ in range(200): raw(b'x\\n' * 2000)\nserve()")
@@ -224,8 +224,8 @@ async def test_a_flood_of_garbage_stalls_nobody(kit: Kit) -> None:
     assert os.path.getsize(logs / "ext-flood.log") + os.path.getsize(logs / "ext-tiny.log") < 100_000
 
 
-async def test_a_flood_on_stderr_holds_the_cap_of_the_log_and_stalls_nobody(kit: Kit) -> None:
-    """It wrote gigabytes past the cap, and copying them held the host for seconds. Now it waits, and is told of."""
+async def test_stderr_flood_respects_log_limit_and_blocks_no_one_else(kit: Kit) -> None:
+    """Output above the log limit makes the child wait, and is reported, instead of blocking the host."""
     flood = (
         "import threading\nhello(); ready()\ndef pour():\n while True: os.write(2, b'noise noise noise\\n' * 4000)\n"
     )
@@ -248,14 +248,14 @@ async def test_a_flood_on_stderr_holds_the_cap_of_the_log_and_stalls_nobody(kit:
     assert "floods its stderr" in kit.fault("stderr") and "dropped" in kit.log("flood")
 
 
-async def test_the_last_words_on_stderr_are_in_the_log_and_in_the_fault(kit: Kit) -> None:
-    """What a child wrote right before its end is read before anything is said about it, also behind a large output."""
+async def test_last_stderr_lines_are_in_log_and_fault(kit: Kit) -> None:
+    """The stderr of an exiting child is read completely before its exit is reported."""
     kit.add("words", "os.write(2, b'x' * 50000 + b'\\nthe very last words\\n'); sys.exit(3)")
     await kit.start()
     assert "the very last words" in kit.fault("extension load") and "the very last words" in kit.log("words")
 
 
-async def test_statuses_tell_what_a_doctor_needs(kit: Kit) -> None:
+async def test_statuses_contain_what_doctor_reports(kit: Kit) -> None:
     """ext-134, at the host's seam: statuses name what `zot ext doctor` reports, shadowed names included."""
     kit.add("one", 'hello(); tool("a"); send(type="register_command", name="c"); ready(); serve()')
     kit.add("two", 'hello("guard"); tool("a"); send(type="register_command", name="C"); serve()')
@@ -266,7 +266,7 @@ async def test_statuses_tell_what_a_doctor_needs(kit: Kit) -> None:
     assert two.log_path == kit.home / "logs" / "ext-two.log" and "hidden" in two.faults[0]
 
 
-async def test_a_trace_sees_every_line_both_ways(kit: Kit) -> None:
+async def test_trace_has_every_line_of_both_directions(kit: Kit) -> None:
     """For --ext-trace and --record."""
     lines: list[tuple[str, str, bytes]] = []
     kit.add("t", "hello(); ready(); serve()")

@@ -1,4 +1,4 @@
-"""What subscribers are told (extension-protocol.md §9, §22.5)."""
+"""Events sent to subscribers (extension-protocol.md §9, §22.5)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def heard(kit: Kit, directory: Any) -> list[dict[str, Any]]:
     return seen_of(directory, "event")
 
 
-async def test_session_start_comes_once_after_readiness_and_not_again_after_a_reload(kit: Kit) -> None:
+async def test_session_start_is_sent_once_and_not_after_reload(kit: Kit) -> None:
     """ext-067: `session_start` arrives once, after readiness, and not again after a reload."""
     directory = await watched(kit, ("session_start",))
     kit.session_started()
@@ -48,7 +48,7 @@ async def test_session_start_comes_once_after_readiness_and_not_again_after_a_re
 
 
 async def test_only_subscribed_events_are_delivered_and_in_order(kit: Kit) -> None:
-    """ext-068, ext-069, ext-070, ext-071: a child hears what it subscribed to, in order and with the original
+    """ext-068, ext-069, ext-070, ext-071: a child receives its subscribed events, in order and with the original
     arguments.
     """
     directory = await watched(kit, extension_frames.CLASSIC_EVENTS)
@@ -73,7 +73,7 @@ async def test_only_subscribed_events_are_delivered_and_in_order(kit: Kit) -> No
     ]
 
 
-async def test_a_failed_and_a_blocked_turn_say_why(kit: Kit) -> None:
+async def test_failed_and_blocked_turns_carry_the_reason(kit: Kit) -> None:
     """§9: turn_end carries the reason"""
     directory = await watched(kit, ("turn_start", "turn_end"))
     agent, _ = kit.agent([AuthFailed("fake: http 401: no")])
@@ -113,7 +113,7 @@ async def test_sequence_grows_and_the_session_is_named(kit: Kit) -> None:
     ]
 
 
-async def test_a_tool_result_event_tells_how_it_went(kit: Kit) -> None:
+async def test_tool_result_event_has_arguments_status_and_result(kit: Kit) -> None:
     """§22.5: effective arguments, status, executed, result"""
     directory = await watched(kit, ("tool_result",))
 
@@ -157,7 +157,7 @@ async def test_a_long_result_is_cut_for_observers_only(kit: Kit) -> None:
 
 
 async def test_a_refused_call_is_denied_by_policy_and_blocked(kit: Kit) -> None:
-    """ext-130: a refused call is told as `denied` by policy and as `blocked`, not executed."""
+    """ext-130: a refused call is reported as `denied` by policy and as `blocked`, not executed."""
     directory = await watched(kit, ("permission_decision", "tool_result"))
     agent, _ = kit.agent(calls(("bash", {})), says("ok"), tools=[FakeTool("bash")])
     agent.interceptors.append(FakeInterceptor(tool=ToolVerdict(False, "no")))
@@ -170,7 +170,7 @@ async def test_a_refused_call_is_denied_by_policy_and_blocked(kit: Kit) -> None:
     assert (result["status"], result["executed"]) == ("blocked", False)
 
 
-async def test_the_users_answers_are_told_in_order(kit: Kit) -> None:
+async def test_approval_events_are_sent_in_order(kit: Kit) -> None:
     """§22.5: requested, decided, executed; nothing is requested under a remembered yes"""
     directory = await watched(kit, ("tool_confirmation_requested", "permission_decision", "tool_result"))
     answers = [Answer("deny", "not now"), Answer("tool")]
@@ -255,8 +255,8 @@ async def test_a_switch_of_session_ends_one_and_starts_another(kit: Kit) -> None
     ]
 
 
-async def test_a_child_that_does_not_read_slows_nobody_and_is_disconnected(kit: Kit) -> None:
-    """ext-072, ext-133: a child that does not read slows nobody down and is disconnected in the end."""
+async def test_child_that_does_not_read_is_disconnected(kit: Kit) -> None:
+    """ext-072, ext-133: a child that does not read delays no other and is disconnected in the end."""
     kit.add("deaf", 'hello(); subscribe(["turn_start", "assistant_message"]); ready(); time.sleep(60)')
     reader = kit.add("reader", watching(("turn_start",)))
     host = await kit.start()
@@ -272,7 +272,7 @@ async def test_a_child_that_does_not_read_slows_nobody_and_is_disconnected(kit: 
     assert host.statuses()[1].state == "ready"
 
 
-async def test_one_write_stuck_for_long_disconnects_too(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_write_blocked_for_five_seconds_disconnects(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     """§22.7: one blocking write may take 5 s"""
     monkeypatch.setattr(limits, "WRITE_DEADLINE", 0.2)
     kit.add("deaf", 'hello(); subscribe(["assistant_message"]); ready(); time.sleep(60)')
@@ -282,7 +282,7 @@ async def test_one_write_stuck_for_long_disconnects_too(kit: Kit, monkeypatch: p
     await until(lambda: "did not read its stdin for 0.2 s" in "".join(kit.surface.faults))
 
 
-async def test_events_of_a_pausing_model_are_not_held_back(kit: Kit) -> None:
+async def test_events_of_a_pausing_model_are_not_delayed(kit: Kit) -> None:
     """Delivery does not wait for the turn's end."""
     directory = await watched(kit, ("turn_start",))
     pause, silent = falls_silent()

@@ -1,4 +1,4 @@
-"""Lines both ways (extension-protocol.md §2): what the host writes, and what it survives."""
+"""Framing in both directions (extension-protocol.md §2)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from zot.features.extensions.commands import Display
 ALL_EVENTS = '["session_start","turn_start","tool_call","assistant_message","turn_end","tool_result"]'
 
 
-async def test_every_host_frame_is_one_compact_line_with_type_and_id_first(kit: Kit) -> None:
+async def test_host_frame_is_one_compact_line_with_type_and_id_first(kit: Kit) -> None:
     """ext-001, ext-002: every host frame is one compact line with `type` first and `id` second."""
     directory = kit.add(
         "all",
@@ -42,7 +42,7 @@ serve(event_intercept=answer, tool_call=lambda f: text(f["id"], "sunny"),
         assert next(iter(frame)) == "type" and ("id" not in frame or list(frame)[1] == "id")
 
 
-async def test_a_shell_script_that_matches_text_and_cuts_ids_with_sed_works(kit: Kit) -> None:
+async def test_shell_script_extension_using_sed_works(kit: Kit) -> None:
     """ext-003: an extension written as a shell script that matches text and cuts ids with sed works."""
     kit.add(
         "shell",
@@ -64,8 +64,8 @@ done
     assert await host.run_command("hi", "") == Display("shell", "from sh")
 
 
-async def test_text_beyond_ascii_travels_raw_and_lone_surrogates_do_no_harm(kit: Kit) -> None:
-    """ext-004: text beyond ASCII travels as raw UTF-8, and unpaired surrogates do no harm."""
+async def test_non_ascii_text_is_raw_and_lone_surrogates_are_harmless(kit: Kit) -> None:
+    """ext-004: text beyond ASCII is sent as raw UTF-8, and unpaired surrogates are harmless."""
     directory = kit.add("uni", 'hello(); subscribe(["user_prompt_submit"]); ready(); serve()')
     host = await kit.start()
     agent, _ = kit.agent(says("ok"))
@@ -133,7 +133,7 @@ serve(tool_call=lambda f: send(type="tool_result", id=f["id"], is_error=None,
     assert kit.surface.faults == [] and host.statuses()[0].tools == ("t",)
 
 
-async def test_a_line_below_8_mib_is_taken_one_above_is_skipped_and_the_next_is_read(kit: Kit) -> None:
+async def test_line_above_8_mib_is_skipped_and_next_is_read(kit: Kit) -> None:
     """ext-010: a line of 7.9 MiB is accepted, one above 8 MiB is skipped, and the next is read."""
     kit.add(
         "long",
@@ -177,8 +177,8 @@ async def test_a_last_line_without_line_feed_counts(kit: Kit) -> None:
     await until(lambda: kit.surface.of("notify") == [("last", "", "bye")])
 
 
-async def test_frames_split_into_bytes_and_joined_in_one_write_are_the_same(kit: Kit) -> None:
-    """ext-032: what is pipelined behind hello in the same write is not lost."""
+async def test_split_and_joined_frames_are_read_alike(kit: Kit) -> None:
+    """ext-032: frames pipelined behind hello in the same write are not lost."""
     kit.add(
         "split",
         """
@@ -213,7 +213,7 @@ serve(tool_call=twice)
     await until(lambda: kit.log("echo").count("not open") == 4)
 
 
-async def test_an_unused_builtin_is_still_what_runs(kit: Kit, tmp_path: Path) -> None:
+async def test_host_without_extensions_runs_builtin_tools(kit: Kit, tmp_path: Path) -> None:
     """A host without extensions changes nothing."""
     await kit.start()
     tool = FakeTool("bash")

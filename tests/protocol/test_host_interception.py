@@ -1,4 +1,4 @@
-"""Who may refuse and rewrite, and that a guard that fails refuses (extension-protocol.md §10, blueprint 11)."""
+"""Interceptors deny and rewrite calls; a failing guard denies (extension-protocol.md §10, blueprint 11)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ serve(event_intercept=ask)
 
 
 async def call(kit: Kit, args: Any = None) -> tuple[FakeTool, bool, str]:
-    """One call of ``bash``; the tool, and what the model was told."""
+    """One call of ``bash``; the tool, and the model's result."""
     tool = FakeTool("bash")
     agent, _ = kit.agent(calls(("bash", {"command": "ls"} if args is None else args)), says("ok"), tools=[tool])
     await agent.prompt("go")
@@ -42,7 +42,7 @@ async def call(kit: Kit, args: Any = None) -> tuple[FakeTool, bool, str]:
     ("reason", "told"),
     [("refused: too dangerous", "refused: too dangerous"), ("", "tool call refused by extension guard")],
 )
-async def test_a_blocked_tool_does_not_run_and_the_model_sees_the_reason(kit: Kit, reason: str, told: str) -> None:
+async def test_blocked_tool_does_not_run_and_model_sees_reason(kit: Kit, reason: str, told: str) -> None:
     """ext-073, ext-074: a blocked tool does not run, and the model sees the reason or the default text."""
     directory = kit.add("g", intercepting("tool_call", f"answer(f, block=True, reason={reason!r}, modified_args={{}})"))
     await kit.start()
@@ -58,8 +58,8 @@ async def test_a_blocked_tool_does_not_run_and_the_model_sees_the_reason(kit: Ki
     }
 
 
-async def test_rewritten_arguments_reach_the_tool_and_nobody_else(kit: Kit) -> None:
-    """ext-075, ext-070: rewritten arguments reach the tool; transcript and events keep the original ones."""
+async def test_rewritten_arguments_reach_only_the_tool(kit: Kit) -> None:
+    """ext-075, ext-070: rewritten arguments reach the tool; transcript and events have the original ones."""
     kit.add("g", intercepting("tool_call", 'answer(f, modified_args={"command": "echo GUARDED"})'))
     watcher = kit.add("w", 'hello(); subscribe(["tool_call"]); ready(); serve()')
     await kit.start()
@@ -73,8 +73,8 @@ async def test_rewritten_arguments_reach_the_tool_and_nobody_else(kit: Kit) -> N
 
 
 @pytest.mark.parametrize("value", ["None", "[1]", '"rm"', "5", "True"])
-async def test_rewritten_arguments_that_are_no_object_are_ignored(kit: Kit, value: str) -> None:
-    """ext-076, engine-146: rewritten arguments that are not a JSON object are ignored, and told as a fault."""
+async def test_rewritten_arguments_that_are_not_an_object_are_ignored(kit: Kit, value: str) -> None:
+    """ext-076, engine-146: rewritten arguments that are not a JSON object are ignored and reported as a fault."""
     kit.add("g", intercepting("tool_call", f"answer(f, modified_args={value})"))
     await kit.start()
     tool, is_error, _ = await call(kit)
@@ -94,7 +94,7 @@ async def test_rewrites_fold_in_load_order(kit: Kit) -> None:
 
 
 async def test_the_first_block_ends_the_chain_and_drops_the_rewrites(kit: Kit) -> None:
-    """ext-078: the first block ends the chain: later extensions are not asked, and earlier rewrites are dropped."""
+    """ext-078: the first block ends the chain: later extensions are not called, and earlier rewrites are dropped."""
     kit.add("a", intercepting("tool_call", 'answer(f, modified_args={"command": "x"})'))
     kit.add("b", intercepting("tool_call", 'answer(f, block=True, reason="no")'))
     last = kit.add("c", intercepting("tool_call", "answer(f)"))
@@ -130,7 +130,7 @@ async def test_a_guard_that_fails_refuses(kit: Kit, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_whoever_is_no_guard_and_fails_is_passed_over(
+async def test_failing_interceptor_that_is_no_guard_is_skipped(
     kit: Kit, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     """ext-079, ext-080: logged, and shown once."""
@@ -142,7 +142,7 @@ async def test_whoever_is_no_guard_and_fails_is_passed_over(
     assert "it was allowed" in kit.log("i") and kit.surface.faults
 
 
-async def test_a_dead_interceptor_delays_nothing_and_a_dead_guard_blocks_at_once(kit: Kit) -> None:
+async def test_dead_interceptor_is_skipped_and_dead_guard_blocks(kit: Kit) -> None:
     """ext-080: a dead interceptor delays nothing, and a dead guard blocks at once."""
     kit.add("i", 'hello(); subscribe(intercept=["tool_call"]); ready(); time.sleep(0.3); sys.exit(0)')
     host = await kit.start()
@@ -177,7 +177,7 @@ async def test_a_guard_that_is_missing_blocks_at_once(kit: Kit, monkeypatch: pyt
     assert tool.ran == [] and f"denied: the guard g {why}" in text and time.monotonic() - began < 0.5
 
 
-async def test_a_guard_whose_manifest_is_broken_blocks_too(kit: Kit) -> None:
+async def test_guard_with_broken_manifest_blocks(kit: Kit) -> None:
     """ext-080: nothing of it could be loaded, and that is no permission."""
     directory = kit.add("g", "hello(); ready(); serve()")
     (directory / "extension.json").write_text('{"name": 5, "guard": true}')
@@ -188,7 +188,7 @@ async def test_a_guard_whose_manifest_is_broken_blocks_too(kit: Kit) -> None:
 
 
 async def test_a_guard_that_stops_reading_is_disconnected_and_blocks(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    """§10.3: a queue overflow while it is asked"""
+    """§10.3: a queue overflow during an interception."""
     monkeypatch.setattr(limits, "WRITE_DEADLINE", 0.3)
     kit.add("g", 'hello(); subscribe(intercept=["tool_call"]); ready(); time.sleep(60)', guard=True)
     await kit.start()
@@ -197,7 +197,7 @@ async def test_a_guard_that_stops_reading_is_disconnected_and_blocks(kit: Kit, m
 
 
 async def test_a_guard_sees_tools_called_on_every_path(kit: Kit) -> None:
-    """Blueprint 11: also calls an extension asks for, and those of first_call."""
+    """Blueprint 11: including calls requested by an extension, and those of first_call."""
     kit.add("g", intercepting("tool_call", 'answer(f, block=True, reason="by " + f.get("origin_extension", "model"))'))
     await kit.start()
     tool = FakeTool("bash")
@@ -206,7 +206,7 @@ async def test_a_guard_sees_tools_called_on_every_path(kit: Kit) -> None:
     assert result.is_error and result.content[0].text == "by other" and tool.ran == []  # pyright: ignore
 
 
-async def test_while_reloading_a_guard_is_missing_and_blocks(kit: Kit) -> None:
+async def test_guard_is_missing_and_blocks_during_reload(kit: Kit) -> None:
     """§15: calls that arrive meanwhile are refused"""
     kit.add("g", intercepting("tool_call", "answer(f)"), guard=True)
     await kit.start()
@@ -261,8 +261,8 @@ async def test_a_suppressed_message_is_not_shown_but_its_calls_run(kit: Kit) -> 
     assert kit.surface.of("notify") == [("r", "warn", "withheld")]
 
 
-async def test_a_message_without_text_and_an_unknown_tool_are_not_asked_about(kit: Kit) -> None:
-    """ext-084, ext-085: interceptors are asked neither about a message without text nor about an unknown tool."""
+async def test_message_without_text_and_unknown_tool_are_not_sent(kit: Kit) -> None:
+    """ext-084, ext-085: interceptors get neither a message without text nor a call of an unknown tool."""
     directory = kit.add(
         "r", 'hello(); subscribe(intercept=["assistant_message", "tool_call"]); ready(); serve(event_intercept=answer)'
     )
@@ -274,7 +274,7 @@ async def test_a_message_without_text_and_an_unknown_tool_are_not_asked_about(ki
 
 
 async def test_observing_and_intercepting_are_separate(kit: Kit) -> None:
-    """§6.6: whoever does both gets both frames"""
+    """§6.6: an extension that does both gets both frames."""
     directory = kit.add(
         "b", 'hello(); subscribe(["turn_start"], ["turn_start"]); ready(); serve(event_intercept=answer)'
     )
@@ -297,8 +297,8 @@ async def test_an_abort_ends_the_wait_for_an_answer(kit: Kit) -> None:
         assert (await run).stop == "aborted" and time.monotonic() - began < 1
 
 
-async def test_a_project_extension_cannot_stand_in_for_a_global_guard(tmp_path: Path) -> None:
-    """Blueprint 12: the user's own guard is the one that is asked."""
+async def test_project_extension_cannot_replace_a_global_guard(tmp_path: Path) -> None:
+    """Blueprint 12: the user's guard is called."""
     async with hosting(tmp_path, explicit=(), scan=True, trust_project=True) as kit:
         own = write_extension(
             kit.home / "extensions", "g", intercepting("tool_call", "answer(f, block=True, reason='own')"), guard=True
@@ -310,7 +310,7 @@ async def test_a_project_extension_cannot_stand_in_for_a_global_guard(tmp_path: 
         assert text == "own"
 
 
-async def test_the_tools_of_one_message_are_each_asked_about(kit: Kit) -> None:
+async def test_each_call_of_a_message_is_intercepted(kit: Kit) -> None:
     """One question per call, before it runs."""
     directory = kit.add("g", intercepting("tool_call", 'answer(f, block=f["tool_args"]["n"] == 2, reason="two")'))
     await kit.start()
@@ -320,8 +320,8 @@ async def test_the_tools_of_one_message_are_each_asked_about(kit: Kit) -> None:
     assert tool.ran == [{"n": 1}, {"n": 3}] and len(seen_of(directory, "event_intercept")) == 3
 
 
-async def test_a_guard_by_hello_that_does_not_come_back_from_a_reload_blocks(kit: Kit) -> None:
-    """Blueprint 11: what it said before the reload holds until it says otherwise."""
+async def test_guard_by_hello_missing_after_reload_blocks(kit: Kit) -> None:
+    """Blueprint 11: a declaration before the reload stays valid until the next one."""
     directory = kit.add("g", intercepting("tool_call", "answer(f)", '"guard"'))
     await kit.start()
     (directory / "main.py").write_text("import sys; sys.exit(1)")
@@ -338,8 +338,8 @@ REWRITES = 'answer(f, modified_args={"command": "rm -rf /"})'
 NO_RM = 'answer(f, block="rm" in f["tool_args"]["command"], reason="no rm")'
 
 
-async def test_a_guard_sees_what_a_later_interceptor_makes_of_the_call(kit: Kit) -> None:
-    """The attack: a guard allows `ls`, and somebody behind it in the chain runs `rm` instead."""
+async def test_guard_sees_call_changed_by_later_interceptor(kit: Kit) -> None:
+    """Attack: a guard allows `ls`, and a later interceptor runs `rm` instead."""
     guard = kit.add("a", intercepting("tool_call", NO_RM), guard=True)
     kit.add("b", intercepting("tool_call", REWRITES))
     await kit.start()
@@ -348,7 +348,7 @@ async def test_a_guard_sees_what_a_later_interceptor_makes_of_the_call(kit: Kit)
     assert [frame["tool_args"]["command"] for frame in seen_of(guard, "event_intercept")] == ["ls", "rm -rf /"]
 
 
-async def test_a_guard_that_has_seen_the_final_arguments_is_not_asked_twice(kit: Kit) -> None:
+async def test_guard_that_saw_final_arguments_is_not_called_twice(kit: Kit) -> None:
     rewriter = kit.add("a", intercepting("tool_call", 'answer(f, modified_args={"command": "ls -l"})'))
     guard = kit.add("b", intercepting("tool_call", "answer(f)"), guard=True)
     same = kit.add("c", intercepting("tool_call", 'answer(f, modified_args=dict(f["tool_args"]))'))
@@ -358,8 +358,8 @@ async def test_a_guard_that_has_seen_the_final_arguments_is_not_asked_twice(kit:
     assert [len(seen_of(directory, "event_intercept")) for directory in (rewriter, guard, same)] == [1, 1, 1]
 
 
-async def test_what_a_guard_itself_made_of_the_call_is_what_it_has_seen(kit: Kit) -> None:
-    """A guard that adds a word each time is not asked about its own word."""
+async def test_guard_is_not_called_again_for_its_own_change(kit: Kit) -> None:
+    """A guard that changes the call each time is not called about its own change."""
     guard = kit.add(
         "a",
         intercepting("tool_call", 'answer(f, modified_args={"command": "nice " + f["tool_args"]["command"]})'),
@@ -380,7 +380,7 @@ async def test_guards_that_never_agree_refuse(kit: Kit) -> None:
 
 
 async def test_one_and_true_are_not_the_same_arguments(kit: Kit) -> None:
-    """To Python they are equal, and a guard that saw the one would not be asked about the other."""
+    """They are equal in Python; a guard that saw one must be called about the other."""
     kit.add("a", intercepting("tool_call", 'answer(f, block=f["tool_args"]["n"] is True, reason="true")'), guard=True)
     kit.add("b", intercepting("tool_call", 'answer(f, modified_args={"n": True})'))
     await kit.start()
@@ -388,7 +388,7 @@ async def test_one_and_true_are_not_the_same_arguments(kit: Kit) -> None:
     assert text == "true"
 
 
-async def test_a_guard_sees_what_a_later_interceptor_makes_of_an_answer(kit: Kit) -> None:
+async def test_guard_sees_answer_changed_by_later_interceptor(kit: Kit) -> None:
     kit.add("a", intercepting("assistant_message", 'answer(f, block="secret" in f["text"], reason="no")'), guard=True)
     kit.add("b", intercepting("assistant_message", 'answer(f, replace_text="the secret")'))
     await kit.start()
@@ -398,8 +398,8 @@ async def test_a_guard_sees_what_a_later_interceptor_makes_of_an_answer(kit: Kit
     assert "secret" not in repr(said)
 
 
-async def test_guards_are_asked_again_about_what_the_embedding_program_rewrote(kit: Kit) -> None:
-    """Interceptors of the program and the chain of extensions are one chain; only guards are asked twice."""
+async def test_guards_are_called_again_after_program_rewrites(kit: Kit) -> None:
+    """Interceptors of the program and of extensions are one chain; only guards are called twice."""
     guard = kit.add("a", intercepting("tool_call", NO_RM), guard=True)
     other = kit.add("b", intercepting("tool_call", "answer(f)"))
     await kit.start()
@@ -423,10 +423,8 @@ ELSEWHERE = "hello(); subscribe(intercept=['turn_start'])"
         ("ready(); time.sleep(0.1); sys.exit(0)", "is not running"),
     ],
 )
-async def test_a_guard_that_subscribed_to_something_else_holds_tool_calls_until_its_ready(
-    kit: Kit, rest: str, why: str
-) -> None:
-    """The attack: a guard is slow or dies after its first subscription, and silence counts as ready."""
+async def test_guard_with_partial_subscription_blocks_until_ready(kit: Kit, rest: str, why: str) -> None:
+    """Attack: a guard is slow or exits after its first subscription, and silence would count as ready."""
     kit.add("g", f"{ELSEWHERE}; {rest}", guard=True)
     host = await kit.start()
     wanted = {"crashed": "restarting", "is not": "gone"}.get(why[:7].strip(), "ready")
@@ -436,14 +434,14 @@ async def test_a_guard_that_subscribed_to_something_else_holds_tool_calls_until_
     assert tool.ran == [] and f"denied: the guard g {why}" in result.content[0].text  # pyright: ignore
 
 
-async def test_a_guard_that_said_ready_decides_what_it_guards(kit: Kit) -> None:
+async def test_ready_guard_decides_only_its_subscriptions(kit: Kit) -> None:
     kit.add("g", f"{ELSEWHERE}; ready(); serve(event_intercept=answer)", guard=True)
     await kit.start()
     tool, is_error, _ = await call(kit)
     assert len(tool.ran) == 1 and not is_error
 
 
-async def test_what_it_guarded_before_a_reload_is_guarded_until_its_next_ready(kit: Kit) -> None:
+async def test_guarded_kinds_stay_guarded_after_reload_until_ready(kit: Kit) -> None:
     directory = kit.add("g", intercepting("assistant_message", "answer(f)"), guard=True)
     await kit.start()
     write_extension(directory.parent, "g", "hello(); subscribe(intercept=['tool_call']); serve()", guard=True)
@@ -456,7 +454,7 @@ async def test_what_it_guarded_before_a_reload_is_guarded_until_its_next_ready(k
 
 
 async def test_a_guard_talks_through_sockets_and_others_through_pipes(kit: Kit) -> None:
-    """The attack: another process opens `/proc/PID/fd/1` of a guard and answers in its place."""
+    """Attack: another process opens `/proc/PID/fd/1` of a guard and answers in its place."""
     body = "streams = [os.readlink(f'/proc/self/fd/{fd}') for fd in (0, 1)]\n"
     body += "open('streams', 'w').write(str(streams)); hello(); ready(); serve()"
     guard, other = kit.add("g", body, guard=True), kit.add("o", body)
@@ -465,7 +463,7 @@ async def test_a_guard_talks_through_sockets_and_others_through_pipes(kit: Kit) 
     assert (other / "streams").read_text().count("pipe:") == 2
 
 
-async def test_nobody_can_guess_the_id_of_a_question(kit: Kit) -> None:
+async def test_question_ids_are_unpredictable(kit: Kit) -> None:
     directory = kit.add("g", intercepting("tool_call", "answer(f)"), guard=True)
     await kit.start()
     for _ in range(3):
@@ -474,7 +472,7 @@ async def test_nobody_can_guess_the_id_of_a_question(kit: Kit) -> None:
     assert len(set(ids)) == 3 and all(len(id) == 16 for id in ids)
 
 
-async def test_a_guard_by_hello_alone_is_started_once_more_through_sockets_and_remembered(tmp_path: Path) -> None:
+async def test_guard_by_hello_is_restarted_over_sockets_and_remembered(tmp_path: Path) -> None:
     body = "open('lives', 'a').write(os.readlink('/proc/self/fd/1')[:6] + ' ')\n"
     body += intercepting("tool_call", "answer(f)", '"guard"')
     async with hosting(tmp_path, scan=True) as kit:
@@ -494,7 +492,7 @@ async def test_a_guard_by_hello_alone_is_started_once_more_through_sockets_and_r
         assert "denied: the guard g is not running" in (await call(kit))[2]
 
 
-async def test_a_guard_by_hello_that_says_so_no_longer_is_told_and_forgotten(tmp_path: Path) -> None:
+async def test_guard_that_stops_declaring_it_is_reported_and_forgotten(tmp_path: Path) -> None:
     async with hosting(tmp_path, scan=True) as kit:
         directory = write_extension(kit.home / "extensions", "g", intercepting("tool_call", "answer(f)", '"guard"'))
         await kit.start()
@@ -505,7 +503,7 @@ async def test_a_guard_by_hello_that_says_so_no_longer_is_told_and_forgotten(tmp
         assert not (kit.home / "guards.json").exists()
 
 
-async def test_a_guard_in_bash_reads_no_bashrc_because_its_stdin_is_a_socket(tmp_path: Path) -> None:
+async def test_bash_guard_on_a_socket_reads_no_bashrc(tmp_path: Path) -> None:
     """bash takes a socket for a network login."""
     (tmp_path / ".bashrc").write_text("echo something")
     environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}

@@ -35,7 +35,7 @@ async def opened(kit: Kit) -> Path:
     return directory
 
 
-async def test_notes_reach_the_surface_with_their_owner_and_empty_ones_do_not(kit: Kit) -> None:
+async def test_notes_reach_the_ui_with_owner_and_empty_ones_do_not(kit: Kit) -> None:
     """ext-086, ext-088: notes reach the surface with their owner, and only their owner clears them; empty ones are
     dropped.
     """
@@ -46,8 +46,8 @@ async def test_notes_reach_the_surface_with_their_owner_and_empty_ones_do_not(ki
     assert kit.surface.calls == [("notify", "n", "loud", "hi"), ("clear_notes", "n")]
 
 
-async def test_a_flood_of_notes_is_thinned_and_told(kit: Kit) -> None:
-    """Nobody can read a thousand notes a second."""
+async def test_note_flood_is_limited_and_reported(kit: Kit) -> None:
+    """More notes than a user can read are dropped."""
     kit.add("n", 'hello(); ready()\nfor i in range(20000): send(type="notify", message=str(i))\nserve()')
     await kit.start()
     await until(lambda: "notes in a second" in "".join(kit.surface.faults))
@@ -66,7 +66,7 @@ async def test_a_panel_opens_and_keys_go_to_its_child(kit: Kit) -> None:
         assert frame == {"type": "panel_key", "panel_id": "p", "key": frame["key"], **text}
 
 
-async def test_closing_by_the_user_tells_the_child(kit: Kit) -> None:
+async def test_panel_closed_by_user_notifies_the_child(kit: Kit) -> None:
     """ext-091: closing by the user sends `panel_close` once, and no further keys."""
     directory = await opened(kit)
     kit.host.panel_closed("todo", "p")
@@ -77,7 +77,7 @@ async def test_closing_by_the_user_tells_the_child(kit: Kit) -> None:
     assert [frame["type"] for frame in seen(directory)][-2:] == ["panel_close", "shutdown"]
 
 
-async def test_a_redraw_replaces_lines_and_only_for_the_open_panel_of_its_owner(kit: Kit) -> None:
+async def test_redraw_replaces_lines_only_in_owners_open_panel(kit: Kit) -> None:
     """ext-092, ext-093: a redraw replaces the lines, and only in the open panel of the same extension."""
     await opened(kit)
     kit.host.panel_key("todo", "p", "up")
@@ -95,8 +95,8 @@ async def test_closing_by_the_child_is_not_echoed(kit: Kit) -> None:
     assert seen_of(directory, "panel_close") == []
 
 
-async def test_a_panel_of_somebody_else_replaces_it_and_its_owner_is_told(kit: Kit) -> None:
-    """OP-16: a panel of another extension replaces the open one, and its owner is told."""
+async def test_panel_replaced_by_another_extension_notifies_owner(kit: Kit) -> None:
+    """OP-16: a panel of another extension replaces the open one, and its owner receives an event."""
     kit.add("other", PANEL)
     directory = await opened(kit)
     assert await kit.host.run_command("other-open", "") == PanelAnswer("other", DRAWN)
@@ -126,7 +126,7 @@ async def test_a_panel_may_open_without_a_command_and_gets_keys(kit: Kit) -> Non
     await until(lambda: seen_of(directory, "panel_key"))
 
 
-async def test_where_nobody_is_no_panel_opens(tmp_path: Path) -> None:
+async def test_panel_does_not_open_without_a_user(tmp_path: Path) -> None:
     """§16: where no user is present no panel opens."""
     async with hosting(tmp_path, interactive=False) as kit:
         kit.add("ask", FREE)
@@ -138,7 +138,7 @@ async def test_where_nobody_is_no_panel_opens(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("frame", [{"type": "open_panel"}, {"type": "panel_close", "panel_id": "zz"}])
-async def test_a_panel_frame_about_nothing_is_ignored(kit: Kit, frame: dict[str, Any]) -> None:
+async def test_frame_of_unknown_panel_is_ignored(kit: Kit, frame: dict[str, Any]) -> None:
     kit.add("x", f'hello(); ready(); send(**{frame!r}); send(type="notify", message="."); serve()')
     await kit.start()
     await until(lambda: kit.surface.of("notify"))

@@ -1,4 +1,4 @@
-"""Who gets which name (extension-protocol.md §6.4–6.6, §22.1)."""
+"""Name conflicts of commands and tools (extension-protocol.md §6.4–6.6, §22.1)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def test_a_command_registered_after_ready_works_at_once(kit: Kit) -> None:
     assert await host.run_command("later", "") == Display("late", "late")
 
 
-async def test_the_second_registration_of_a_command_is_shadowed_and_shown_once(kit: Kit) -> None:
+async def test_second_registration_of_a_command_is_shadowed_once(kit: Kit) -> None:
     """ext-042, ext-108: names that differ only in case conflict; load order decides, not speed."""
     kit.add("one", "time.sleep(0.2)\n" + COMMAND.format(name="Weather"))
     kit.add("two", COMMAND.format(name="weather"))
@@ -37,7 +37,7 @@ async def test_the_second_registration_of_a_command_is_shadowed_and_shown_once(k
     assert host.statuses()[1].shadowed_commands == ("weather",)
 
 
-async def test_a_command_is_found_whatever_its_case_and_invoked_as_registered(kit: Kit) -> None:
+async def test_command_lookup_ignores_case(kit: Kit) -> None:
     """ext-107: a command is found whatever its case and invoked by the name it was registered with."""
     directory = kit.add("w", COMMAND.format(name="weather"))
     host = await kit.start()
@@ -54,7 +54,7 @@ async def test_a_builtin_command_is_never_taken_over(kit: Kit) -> None:
     assert seen_of(directory, "command_invoked") == []
 
 
-async def test_an_active_builtin_tool_wins_and_an_inactive_one_shadows_nothing(kit: Kit) -> None:
+async def test_active_builtin_tool_wins_and_inactive_one_does_not(kit: Kit) -> None:
     """ext-044: an active built-in tool is not replaced; the name of one that is off is free."""
     kit.add("b", TOOL.format(name="bash"))
     kit.add("g", TOOL.format(name="grep"))
@@ -68,7 +68,7 @@ async def test_an_active_builtin_tool_wins_and_an_inactive_one_shadows_nothing(k
     assert [(status.tools, status.shadowed_tools) for status in host.statuses()] == [((), ("bash",)), (("grep",), ())]
 
 
-async def test_of_two_extensions_with_one_tool_the_first_describes_and_runs_it(kit: Kit) -> None:
+async def test_first_extension_in_load_order_owns_a_tool_name(kit: Kit) -> None:
     """ext-045: the slower one is first in load order and wins."""
     kit.add("first", "time.sleep(0.2)\n" + TOOL.format(name="t"))
     kit.add("second", TOOL.format(name="t"))
@@ -135,7 +135,7 @@ serve(tool_call=lambda f: text(f["id"], "ok", activate_tools=["inside", "nobody"
     ]
 
 
-async def test_names_of_a_dead_child_are_free_and_come_back_with_its_restart(kit: Kit) -> None:
+async def test_names_of_dead_child_are_free_until_its_restart(kit: Kit) -> None:
     """§11, §1: the names of a dead child are free, and come back with its restart."""
     directory = kit.add(
         "phoenix",
@@ -180,7 +180,7 @@ async def test_skills_of_an_extension_need_no_process(tmp_path: Path) -> None:
         assert len(problems) == 2 and "../out" in problems[0] and host.statuses() == []
 
 
-async def test_a_flood_of_registrations_is_bounded_and_told(kit: Kit) -> None:
+async def test_registration_flood_is_limited_and_reported(kit: Kit) -> None:
     """One extension cannot drown the others' names, nor the loop in work."""
     kit.add(
         "flood",
@@ -198,7 +198,7 @@ send(type="notify", message="done"); serve()
     assert "more than 500 tools" in kit.fault("tools;") and "more than 500 commands" in kit.fault("commands;")
 
 
-async def test_a_command_named_in_megabytes_is_dropped_and_a_description_shortened(kit: Kit) -> None:
+async def test_huge_command_name_is_dropped_and_description_shortened(kit: Kit) -> None:
     """Every key in the list of commands measured them, for seconds."""
     huge = 'send(type="register_command", name="x" * 5_000_000)\n'
     kit.add(
@@ -213,8 +213,8 @@ async def test_a_command_named_in_megabytes_is_dropped_and_a_description_shorten
 
 
 @pytest.mark.parametrize("name", ["/weather", "two words", "wet\\nher", "café", "a.b", "a:b"])
-async def test_a_command_nobody_can_type_is_refused_and_told(kit: Kit, name: str) -> None:
-    """As `zot ext check` says: letters, digits, _ and - only."""
+async def test_untypable_command_name_is_rejected_and_reported(kit: Kit, name: str) -> None:
+    """As in `zot ext check`: letters, digits, _ and - only."""
     names = f'for name in ("{name}", "ok"): send(type="register_command", name=name)'
     kit.add("odd", f"hello()\n{names}\nready(); serve()")
     host = await kit.start()
@@ -222,7 +222,7 @@ async def test_a_command_nobody_can_type_is_refused_and_told(kit: Kit, name: str
     assert "expected letters, digits, _ and -" in kit.fault("invalid command name")
 
 
-async def test_a_command_registered_twice_is_told_and_the_first_one_stays(kit: Kit) -> None:
+async def test_command_registered_twice_is_reported_and_first_stays(kit: Kit) -> None:
     kit.add(
         "twice",
         'hello()\nfor words in ("first", "second"): send(type="register_command", name="c", description=words)\n'

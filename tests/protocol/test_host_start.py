@@ -25,13 +25,13 @@ serve()
 """
 
 
-def told(directory: Path) -> dict:
+def child_report(directory: Path) -> dict:
     return json.loads((directory / "told.json").read_text())
 
 
-async def told_by(directory: Path) -> dict:
+async def wait_for_report(directory: Path) -> dict:
     await until((directory / "told.json").exists)
-    return told(directory)
+    return child_report(directory)
 
 
 async def test_exec_may_be_absolute_and_args_reach_the_child_verbatim(kit: Kit) -> None:
@@ -39,7 +39,7 @@ async def test_exec_may_be_absolute_and_args_reach_the_child_verbatim(kit: Kit) 
     strange = ["$HOME", "a b", "*", "~", "'x'", ""]
     directory = kit.add("args", TELL, exec=sys.executable, args=["-S", "main.py", *strange])
     await kit.start()
-    assert (await told_by(directory))["argv"] == strange
+    assert (await wait_for_report(directory))["argv"] == strange
 
 
 @pytest.mark.parametrize("place", ["./run", "sub/run", "../run"])
@@ -54,7 +54,7 @@ async def test_exec_with_a_separator_belongs_to_the_manifest_directory(kit: Kit,
     assert host.statuses()[0].state == "ready"
 
 
-async def test_a_bare_exec_is_found_on_path_and_never_beside_the_manifest(kit: Kit, tmp_path: Path) -> None:
+async def test_bare_exec_is_found_on_path_not_beside_manifest(kit: Kit, tmp_path: Path) -> None:
     """ext-018: a bare `exec` is found on PATH, never beside the manifest."""
     directory = kit.add("bare", TELL, exec="only-here", args=[])
     (directory / "only-here").write_text("#!/bin/sh\ntouch ran\n")
@@ -66,7 +66,7 @@ async def test_a_bare_exec_is_found_on_path_and_never_beside_the_manifest(kit: K
     assert "only-here" in kit.fault("extension load:") and not (directory / "ran").exists()
 
 
-async def test_the_child_works_in_its_directory_without_bytecode_or_our_secrets(tmp_path: Path) -> None:
+async def test_child_runs_in_its_directory_without_bytecode_or_secrets(tmp_path: Path) -> None:
     """ext-019, ext-020, ext-145: a child works in its own directory, without zot's credentials, and its log names what
     was removed.
     """
@@ -76,25 +76,25 @@ async def test_the_child_works_in_its_directory_without_bytecode_or_our_secrets(
     ) as kit:
         directory = kit.add("env", TELL)
         await kit.start()
-        facts = await told_by(directory)
+        facts = await wait_for_report(directory)
         assert facts["cwd"] == facts["env"]["PWD"] == str(directory)
         assert facts["env"]["KEPT"] == "yes" and facts["env"]["PYTHONDONTWRITEBYTECODE"] == "1"
         assert "PYTHONPYCACHEPREFIX" not in facts["env"] and facts["env"]["ZOT_BYTECODE"] == str(kit.home / "pycache")
         assert "ANTHROPIC_API_KEY" in kit.log("env") and "env_passthrough" in kit.log("env")
 
 
-async def test_a_project_extension_keeps_state_and_bytecode_outside_the_project(tmp_path: Path) -> None:
-    """ext-031: a project extension keeps its data and bytecode outside the project."""
+async def test_project_extension_stores_data_outside_the_project(tmp_path: Path) -> None:
+    """ext-031: a project extension stores its data and bytecode outside the project."""
     async with hosting(tmp_path, explicit=(), scan=True, trust_project=True) as kit:
         directory = write_extension(kit.cwd / ".zot" / "extensions", "mine", TELL)
         write_extension(kit.home / "extensions", "own", TELL)
         host = await kit.start()
-        await told_by(directory)
+        await wait_for_report(directory)
         assert [status.scope for status in host.statuses()] == ["project", "global"]
         ack = (await until(lambda: seen(directory)))[0]
         assert ack["extension_dir"] == str(directory) and Path(ack["data_dir"]).is_dir()
         assert ack["data_dir"].startswith(str(kit.home / "data"))
-        assert told(directory)["env"]["PYTHONPYCACHEPREFIX"].startswith(str(kit.home))
+        assert child_report(directory)["env"]["PYTHONPYCACHEPREFIX"].startswith(str(kit.home))
         own = (await until(lambda: seen(kit.home / "extensions" / "own")))[0]
         assert own["extension_dir"] == str(kit.home / "extensions" / "own")
         assert own["data_dir"] == str(kit.home / "data" / "global" / "own") and Path(own["data_dir"]).is_dir()
@@ -120,7 +120,7 @@ def _pid(kit: Kit) -> int:
     return next(iter(kit.host._children))._process.tree.pid  # pyright: ignore  # the test kills the child by its number
 
 
-async def test_the_ack_comes_first_and_once_with_all_its_keys(kit: Kit) -> None:
+async def test_ack_is_first_and_once_with_all_keys(kit: Kit) -> None:
     """ext-029, ext-030, ext-110: `hello_ack` is the first frame, arrives once and has all its keys."""
     directory = kit.add("ack", 'hello("call_tool"); subscribe(["session_start"]); ready(); serve()')
     await kit.start()
@@ -155,7 +155,7 @@ async def test_the_ack_comes_first_and_once_with_all_its_keys(kit: Kit) -> None:
         ("raw(b'x' * (9 << 20)); time.sleep(60)", "8 MiB"),
     ],
 )
-async def test_a_child_that_does_not_greet_properly_is_ended_and_reported(kit: Kit, body: str, reason: str) -> None:
+async def test_child_with_invalid_hello_is_ended_and_reported(kit: Kit, body: str, reason: str) -> None:
     """ext-033, ext-034, ext-036: a child with a wrong first frame, an empty name or an early exit is ended and
     reported; others load.
     """
@@ -177,10 +177,8 @@ async def test_a_different_name_in_hello_changes_nothing(kit: Kit) -> None:
     assert host.statuses()[0].name == "mine" and "yours" in kit.log("mine")
 
 
-async def test_a_child_that_never_says_hello_is_ended_and_reported_at_its_deadline(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """ext-037: a child that never says hello is ended and reported at its deadline and delays the start no longer."""
+async def test_child_without_hello_is_ended_at_its_deadline(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ext-037: a child that never sends hello is ended and reported at its deadline and delays the start no longer."""
     monkeypatch.setattr(limits, "READY_GRACE", 0.2)
     monkeypatch.setattr(limits, "HELLO_DEADLINE", 0.6)
     kit.add("mute", "time.sleep(60)")
@@ -192,10 +190,8 @@ async def test_a_child_that_never_says_hello_is_ended_and_reported_at_its_deadli
     assert "no hello within 0.6 s" in kit.fault("extension load:") and host.statuses()[0].state == "gone"
 
 
-async def test_a_late_hello_joins_and_its_tool_is_offered_from_the_next_call(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """§6.1: one that says hello after the grace joins late."""
+async def test_late_hello_joins_and_offers_tool_from_next_call(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """§6.1: a child that sends hello after the grace period joins late."""
     monkeypatch.setattr(limits, "READY_GRACE", 0.05)
     kit.add("late", "while not os.path.exists(HERE + '/go'): time.sleep(0.005)\nhello(); tool('t'); ready(); serve()")
     host = await kit.start()
@@ -217,9 +213,7 @@ async def test_silence_after_hello_counts_as_ready(kit: Kit) -> None:
     assert 0.7 < elapsed < 2.5 and "readiness assumed" in kit.log("quiet")
 
 
-async def test_the_start_waits_for_all_together_no_longer_than_the_grace(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_start_waits_for_all_children_within_one_grace_period(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     """ext-039: however many children are slow, the start waits for all of them together no longer than its limit."""
     monkeypatch.setattr(limits, "READY_GRACE", 0.3)
     for name in ("a", "b", "c"):
@@ -231,7 +225,7 @@ async def test_the_start_waits_for_all_together_no_longer_than_the_grace(
     assert "not ready in time" in kit.log("a")
 
 
-async def test_a_path_typed_by_hand_is_waited_for_longer_and_that_is_said(
+async def test_ext_path_from_flag_has_longer_grace_and_a_notice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """ext-039: ten seconds in print and JSON mode, with one line after the first."""
@@ -244,7 +238,7 @@ async def test_a_path_typed_by_hand_is_waited_for_longer_and_that_is_said(
         assert kit.surface.faults == ["waiting for extension slow"]
 
 
-async def test_ready_releases_the_start_at_once_and_a_slow_one_delays_nobody_elses_hello(kit: Kit) -> None:
+async def test_ready_ends_the_wait_and_slow_child_delays_no_other(kit: Kit) -> None:
     """ext-027, ext-040: `ready` ends the wait at once, and a slow child does not hold up the hello of another."""
     slow = kit.add("slow", "time.sleep(0.5); hello(); ready(); serve()")
     quick = kit.add("quick")

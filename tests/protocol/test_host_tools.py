@@ -34,7 +34,7 @@ def text_of(result: ToolResultBlock) -> str:
     return "|".join(block.text for block in result.content if isinstance(block, TextBlock))
 
 
-async def test_the_model_sees_name_description_and_schema_and_the_child_its_arguments(kit: Kit) -> None:
+async def test_model_sees_schema_and_child_gets_arguments(kit: Kit) -> None:
     """ext-058, ext-118: the model sees name, description and schema, and the child gets the arguments and
     nothing more.
     """
@@ -57,7 +57,7 @@ async def test_arguments_are_an_empty_object_when_the_model_sends_none(kit: Kit)
     assert seen_of(directory, "tool_call")[0]["args"] == {}
 
 
-async def test_arguments_that_do_not_fit_the_schema_are_told_to_the_model(kit: Kit) -> None:
+async def test_arguments_violating_schema_are_an_error_for_the_model(kit: Kit) -> None:
     """The schema is checked on the call, so that an extension need not."""
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     directory = kit.add("w", serving('text(f["id"], "ok")', f'tool("t", schema={schema!r})'))
@@ -67,8 +67,8 @@ async def test_arguments_that_do_not_fit_the_schema_are_told_to_the_model(kit: K
     assert seen_of(directory, "tool_call") == []
 
 
-async def test_an_error_result_reaches_the_model_as_one_with_details_it_does_not_see(kit: Kit) -> None:
-    """ext-060, ext-144: an error result reaches the model as an error, without the details kept for the screen."""
+async def test_error_result_reaches_model_without_details(kit: Kit) -> None:
+    """ext-060, ext-144: an error result reaches the model as an error, without the details for the screen."""
     kit.add("w", serving('text(f["id"], "no such city", is_error=True, structured_content={"secret": 1})'))
     await kit.start()
     said: list[Any] = []
@@ -107,7 +107,7 @@ async def test_content_is_converted_block_by_block(
             assert "w/t" in block.text
 
 
-async def test_a_markdown_hint_is_kept_for_screens_only(kit: Kit) -> None:
+async def test_markdown_hint_stays_with_screens(kit: Kit) -> None:
     """ext-113, ext-117: the markdown hint and structured content stay with the screen; the model gets the
     plain text.
     """
@@ -127,7 +127,7 @@ async def test_a_markdown_hint_is_kept_for_screens_only(kit: Kit) -> None:
 async def test_no_answer_within_the_limit_is_an_error_naming_both(
     tmp_path: Path, capabilities: tuple[str, ...]
 ) -> None:
-    """ext-063, ext-143, ext-111: and a child that understands it is told to stop."""
+    """ext-063, ext-143, ext-111: a child that supports it receives a cancellation."""
     async with hosting(tmp_path, tool_timeout_s=0.3) as kit:
         directory = kit.add("w", serving("pass", 'tool("t")', *capabilities))
         await kit.start()
@@ -167,8 +167,8 @@ async def test_success_sends_no_cancel(kit: Kit) -> None:
     assert seen_of(directory, "tool_cancel") == []
 
 
-async def test_killing_the_child_in_mid_call_is_told_at_once_and_hurts_nobody_else(kit: Kit) -> None:
-    """ext-065, ext-066: killing a child in mid-call gives an error result at once, and other extensions go on."""
+async def test_killing_child_in_call_fails_only_that_call(kit: Kit) -> None:
+    """ext-065, ext-066: killing a child in mid-call gives an error result at once, and other extensions continue."""
     kit.add("w", serving("os.kill(os.getpid(), 9)"))
     kit.add("other", 'hello(); tool("o"); ready(); serve(tool_call=lambda f: text(f["id"], "fine"))')
     host = await kit.start()
@@ -183,7 +183,7 @@ async def test_killing_the_child_in_mid_call_is_told_at_once_and_hurts_nobody_el
     await until(lambda: host.statuses()[0].state == "ready")
 
 
-async def test_a_tool_whose_extension_is_gone_says_so(kit: Kit) -> None:
+async def test_tool_of_exited_extension_returns_an_error(kit: Kit) -> None:
     """§8.1: gone before the call"""
     kit.add("w", serving("pass").replace("serve(", "time.sleep(0.3); sys.exit(0); serve("))
     host = await kit.start()
@@ -194,7 +194,7 @@ async def test_a_tool_whose_extension_is_gone_says_so(kit: Kit) -> None:
     assert result.details == {"extension": "w", "tool": "t"}
 
 
-async def test_an_interactive_tool_is_refused_where_nobody_is(tmp_path: Path) -> None:
+async def test_interactive_tool_without_a_user_is_denied(tmp_path: Path) -> None:
     """ext-112: an interactive tool is refused at once where no user is present."""
     async with hosting(tmp_path, interactive=False) as kit:
         directory = kit.add("w", serving('text(f["id"], "late")', 'tool("t", interactive=True)'))
@@ -204,7 +204,7 @@ async def test_an_interactive_tool_is_refused_where_nobody_is(tmp_path: Path) ->
         assert seen_of(directory, "tool_call") == []
 
 
-async def test_an_interactive_tool_has_no_limit_where_somebody_is(tmp_path: Path) -> None:
+async def test_interactive_tool_with_a_user_has_no_timeout(tmp_path: Path) -> None:
     """ext-112: an interactive tool may take as long as it needs where a user is present."""
     async with hosting(tmp_path, tool_timeout_s=0.1) as kit:
         kit.add("w", serving('time.sleep(0.5); text(f["id"], "chosen")', 'tool("t", interactive=True)'))
@@ -212,8 +212,8 @@ async def test_an_interactive_tool_has_no_limit_where_somebody_is(tmp_path: Path
         assert text_of(await result_of(kit)) == "chosen"
 
 
-async def test_no_tools_and_tools_hold_for_extension_tools_too(kit: Kit) -> None:
-    """OP-11: what a run may have is decided in one place."""
+async def test_tool_flags_apply_to_extension_tools(kit: Kit) -> None:
+    """OP-11: the tools of a run are selected in one place."""
     from zot.agent.services import ToolChoice
 
     kit.add("w", serving("pass"))
@@ -237,7 +237,7 @@ SPOILED = {
 
 @pytest.mark.parametrize("answer", SPOILED)
 async def test_an_answer_that_cannot_be_used_fails_the_call_at_once(kit: Kit, answer: str) -> None:
-    """The model hears what was wrong with it, and does not wait until the time is over."""
+    """The model gets the reason without waiting for the timeout."""
     kit.add("w", serving(SPOILED[answer]))
     await kit.start()
     began = time.monotonic()
@@ -247,7 +247,7 @@ async def test_an_answer_that_cannot_be_used_fails_the_call_at_once(kit: Kit, an
     assert "timeout" not in text_of(result)
 
 
-async def test_noise_and_a_late_answer_do_not_fail_the_call_that_is_open(tmp_path: Path) -> None:
+async def test_noise_and_late_answer_do_not_fail_the_open_call(tmp_path: Path) -> None:
     late = 'hello(); tool("t"); ready()\nlast = []\ndef call(f):\n    raw(b"noise\\n"); last.append(f["id"])\n'
     late += '    if len(last) > 1: text(last[0], "late"); time.sleep(1); text(f["id"], "right")\nserve(tool_call=call)'
     async with hosting(tmp_path, tool_timeout_s=5) as kit:

@@ -1,4 +1,4 @@
-"""``--no-yolo`` over RPC: the client is asked, and nobody to answer means no."""
+"""``--no-yolo`` over RPC: the client is asked, and a call without an answer is denied."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def results(client: FakeRpcClient) -> list[dict[str, Any]]:
     return [event for event in client.events if event["type"] == "tool_result"]
 
 
-def test_a_client_that_did_not_announce_approvals_gets_refusals_and_one_line(rpc, serve, tmp_path: Path) -> None:
+def test_client_without_approvals_gets_denials_and_one_line(rpc, serve, tmp_path: Path) -> None:
     """rpc-014: a client that did not announce `approvals` gets refusals and a single line on stderr."""
     serve([touch(tmp_path / "ran", 2), Say("ok"), touch(tmp_path / "ran"), Say("ok")])
     client = rpc("--no-yolo")
@@ -39,7 +39,7 @@ def test_a_client_that_did_not_announce_approvals_gets_refusals_and_one_line(rpc
     assert client.stderr.count("\n") == 1 and "--no-yolo" in client.stderr
 
 
-def test_a_client_that_announced_them_is_asked_and_the_call_runs(rpc, serve, tmp_path: Path) -> None:
+def test_client_with_approvals_is_asked_and_call_runs(rpc, serve, tmp_path: Path) -> None:
     """rpc-014: with the call's id, the arguments and a preview"""
     serve([touch(tmp_path / "ran"), Say("ok")])
     client = asking(rpc)
@@ -82,7 +82,7 @@ def test_a_yes_may_be_remembered(rpc, serve, tmp_path: Path, decision: str, aske
 
 
 def test_an_answer_to_no_question_fails_and_answers_nothing(rpc, serve, tmp_path: Path) -> None:
-    """rpc-014: answering a question nobody asked fails and has no effect on the next one."""
+    """rpc-014: an answer without a pending question fails and has no effect on the next one."""
     serve([touch(tmp_path / "ran"), Say("ok")])
     client = asking(rpc)
     assert not client.ask("approve", request_id="approval-1", decision="all")["success"]
@@ -97,7 +97,7 @@ def test_an_answer_to_no_question_fails_and_answers_nothing(rpc, serve, tmp_path
     assert not (tmp_path / "ran").exists()
 
 
-def test_the_end_of_input_denies_what_is_asked_and_what_follows(rpc, serve, tmp_path: Path) -> None:
+def test_end_of_input_denies_pending_and_later_calls(rpc, serve, tmp_path: Path) -> None:
     """rpc-008, rpc-014: there is no silent default to allow, and no hang"""
     serve([touch(tmp_path / "ran", 2), Say("understood")])
     client = asking(rpc)
@@ -124,8 +124,8 @@ def test_abort_ends_the_wait(rpc, serve, tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
-def test_the_arguments_shown_are_those_that_will_run(rpc, serve, tmp_path: Path) -> None:
-    """rpc-014: the arguments shown for approval are those after interception."""
+def test_approval_shows_the_arguments_that_will_run(rpc, serve, tmp_path: Path) -> None:
+    """rpc-014: the arguments shown for approval are the final ones after interception."""
     serve([touch(tmp_path / "ran"), Say("ok")])
     body = 'hello(); subscribe(intercept=["tool_call"]); ready()\n'
     body += 'serve(event_intercept=lambda f: answer(f, modified_args={"command": "echo harmless"}))'
@@ -143,7 +143,7 @@ def test_the_arguments_shown_are_those_that_will_run(rpc, serve, tmp_path: Path)
 WRITE = CallTools([("write", {"path": "made.txt", "content": "x"})])
 
 
-def test_a_client_may_narrow_the_mode_and_go_back_to_what_zot_was_started_with(rpc, serve, zot) -> None:
+def test_client_may_narrow_mode_and_restore_it(rpc, serve, zot) -> None:
     server = serve([WRITE, Say("a plan"), WRITE, Say("ok")])
     client = rpc()
     assert client.ask("get_state")["data"]["permission_mode"] == "everything"
@@ -169,7 +169,7 @@ def test_a_client_may_narrow_the_mode_and_go_back_to_what_zot_was_started_with(r
         ((), "nonsense", False),
     ],
 )
-def test_a_client_widens_nothing_unless_the_launcher_said_so(
+def test_client_cannot_widen_mode_without_launcher_consent(
     rpc, serve, flags: tuple[str, ...], mode: str, may: bool
 ) -> None:
     serve([])

@@ -1,4 +1,4 @@
-"""A client that stops reading: bounded memory, no lost event, merged deltas that say so, and abort still heard."""
+"""A client that stops reading: bounded memory, no lost event, merged deltas, and abort still works."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def settle(client: Any) -> float:
     return last
 
 
-def test_a_stopped_reader_gets_merged_deltas_that_say_so_and_loses_nothing(rpc, serve) -> None:
+def test_stopped_reader_gets_merged_deltas_without_loss(rpc, serve) -> None:
     """rpc-038 with back-pressure: the text is whole, and far fewer lines carry it"""
     server = serve([Say(WORD * 100_000, deltas=(WORD,) * 100_000)])
     client = rpc()
@@ -53,15 +53,15 @@ def test_a_stopped_reader_gets_merged_deltas_that_say_so_and_loses_nothing(rpc, 
 
 
 def test_a_reader_that_keeps_up_never_sees_a_merged_delta(rpc, serve) -> None:
-    """rpc-003: a client that reads gets every delta as it was sent, none merged."""
+    """rpc-003: a client that reads gets every delta unmerged."""
     serve([Say(WORD * 20_000, deltas=(WORD,) * 20_000)])
     lines = rpc().prompt("go")
     assert sum(line["type"] == "text_delta" for line in lines) == 20_000
     assert not any("merged" in line for line in lines)
 
 
-def test_the_agent_waits_before_its_next_turn_instead_of_filling_memory(rpc, serve) -> None:
-    """§8 with back-pressure: an endless loop of tools stands still while nobody reads"""
+def test_agent_pauses_before_next_turn_while_client_is_slow(rpc, serve) -> None:
+    """§8 with back-pressure: an endless tool loop pauses while the client does not read."""
     big = "x" * 60_000
     server = serve([CallTools([("bash", {"command": f"echo {big}"})], text=big)], repeat=True)
     client = rpc()
@@ -83,8 +83,8 @@ def test_the_agent_waits_before_its_next_turn_instead_of_filling_memory(rpc, ser
     client.until("done")
 
 
-def test_abort_is_heard_although_nobody_reads(rpc, serve) -> None:
-    """rpc-050: abort is heard even while the client reads nothing."""
+def test_abort_works_while_client_does_not_read(rpc, serve) -> None:
+    """rpc-050: abort works even while the client reads nothing."""
     server = serve([CallTools([("bash", {"command": "echo " + "y" * 40_000})], text="z" * 60_000)], repeat=True)
     client = rpc()
     client.ask("get_state")
@@ -104,7 +104,7 @@ def test_abort_is_heard_although_nobody_reads(rpc, serve) -> None:
     assert client.ask("get_state")["data"]["busy"] is False
 
 
-def test_a_client_that_only_writes_is_no_longer_listened_to(rpc, serve) -> None:
+def test_client_that_never_reads_is_no_longer_read(rpc, serve) -> None:
     """rpc-004 with back-pressure: unread answers are bounded, and none is lost"""
     serve([])
     client = rpc()

@@ -1,4 +1,4 @@
-"""``get_changes`` and ``rewind``: what the tools did to files, and going back, for a program."""
+"""``get_changes`` and ``rewind`` over RPC: file changes of tools and restoring them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def outcomes(answer: Any) -> dict[str, str]:
     return {Path(file["path"]).name: file["outcome"] for file in answer["data"]["files"]}
 
 
-def test_what_each_prompt_changed(rpc, serve, zot: Zot) -> None:
+def test_changes_are_listed_per_prompt(rpc, serve, zot: Zot) -> None:
     client, _ = two_prompts(rpc, serve, zot.project)
     session = client.ask("get_changes")["data"]
     assert session["prompts"] == [
@@ -52,7 +52,7 @@ def test_what_each_prompt_changed(rpc, serve, zot: Zot) -> None:
 
 
 def test_going_back_in_conversation_and_files(rpc, serve, zot: Zot) -> None:
-    """What was before the prompt is there again, for the model, too; a dry run only told it."""
+    """The state before the prompt is restored, also for the model; a dry run only reports it."""
     client, server = two_prompts(rpc, serve, zot.project, Say("third"))
     expected = {"a.py": "restored", "b.py": "removed"}
     assert outcomes(client.ask("rewind", prompt=2, dry_run=True)) == expected
@@ -68,7 +68,7 @@ def test_going_back_in_conversation_and_files(rpc, serve, zot: Zot) -> None:
     ]
 
 
-def test_files_others_changed_are_named_and_left_alone_unless_asked_for(rpc, serve, zot: Zot) -> None:
+def test_files_changed_by_others_are_named_and_kept_by_default(rpc, serve, zot: Zot) -> None:
     client, server = two_prompts(rpc, serve, zot.project, Say("third"))
     (zot.project / "a.py").write_text("mine\n")
     answer = client.ask("rewind", prompt=2, what="files")
@@ -101,7 +101,7 @@ def test_a_prompt_sent_behind_it_finds_everything_gone_back(rpc, serve, zot: Zot
     assert (zot.project / "a.py").read_text() == "one = 1\ntwo = 2\n"
 
 
-def test_what_cannot_be_gone_back_to_says_why(rpc, serve, zot: Zot) -> None:
+def test_impossible_rewind_returns_the_reason(rpc, serve, zot: Zot) -> None:
     serve([Say("hello"), Silent(Say("never"))])
     client = rpc()
     client.prompt("hi")

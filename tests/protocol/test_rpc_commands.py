@@ -1,4 +1,4 @@
-"""Commands and their answers: authentication, bad input, state, models, and what needs an idle agent."""
+"""Commands and their answers: authentication, bad input, state, models, and commands that need an idle agent."""
 
 from __future__ import annotations
 
@@ -54,9 +54,7 @@ def test_the_right_token_opens_the_session(rpc, serve) -> None:
         ({"type": "hello", "token": 7}, "auth required: send hello with token first", "hello"),
     ],
 )
-def test_anything_but_the_right_hello_first_is_refused_and_ends_the_process(
-    rpc, serve, line: Any, error: str, command: str
-) -> None:
+def test_wrong_first_command_is_rejected_and_ends_process(rpc, serve, line: Any, error: str, command: str) -> None:
     """rpc-017, rpc-018, rpc-019, iface-048, iface-049: any first command but the right `hello` is refused, not
     executed, and ends the process with exit 1.
     """
@@ -70,8 +68,8 @@ def test_anything_but_the_right_hello_first_is_refused_and_ends_the_process(
     assert (client.rest(), server.requests) == ([], [])
 
 
-def test_what_follows_a_wrong_token_in_the_same_write_is_not_done(rpc, serve) -> None:
-    """rpc-017: what follows a wrong token in the same write is not executed."""
+def test_input_after_wrong_token_is_not_executed(rpc, serve) -> None:
+    """rpc-017: input behind a wrong token in the same write is not executed."""
     server = serve([Say("never")])
     client = rpc(**TOKEN)
     client.write(b'{"type":"hello","token":"x"}\n{"type":"prompt","message":"hi"}\n{"type":"ping"}\n')
@@ -88,8 +86,8 @@ def test_hello_and_prompt_in_one_write_both_work(rpc, serve) -> None:
     assert [line["command"] for line in client.seen if line["type"] == "response"] == ["hello", "prompt"]
 
 
-def test_with_a_token_nothing_is_answered_before_hello_not_even_an_early_ping(rpc, serve) -> None:
-    """rpc-019: the early door keeps shut"""
+def test_early_ping_before_hello_with_token_is_not_answered(rpc, serve) -> None:
+    """rpc-019: early pings are not answered."""
     serve([])
     client = rpc(**TOKEN)
     assert client.is_silent(0.3)
@@ -100,7 +98,7 @@ def test_with_a_token_nothing_is_answered_before_hello_not_even_an_early_ping(rp
 # --- answers
 
 
-def test_the_id_comes_back_verbatim_and_is_absent_without_one(rpc, serve) -> None:
+def test_id_is_returned_verbatim_and_absent_without_one(rpc, serve) -> None:
     """rpc-021, iface-044, iface-045: an id comes back verbatim, and a request without one gets an answer
     without one.
     """
@@ -118,7 +116,7 @@ def test_the_id_comes_back_verbatim_and_is_absent_without_one(rpc, serve) -> Non
         assert "id" not in client.ask("ping", **without)
 
 
-def test_success_without_data_has_no_data_and_failure_has_no_data_but_an_error(rpc, serve) -> None:
+def test_response_has_data_or_error_only_if_present(rpc, serve) -> None:
     """rpc-022: a success without data has no `data` key; a failure has `error` and no `data`."""
     serve([])
     client = rpc()
@@ -155,7 +153,7 @@ def test_success_without_data_has_no_data_and_failure_has_no_data_but_an_error(r
         b'{"id":"1","type":7}',
     ],
 )
-def test_malformed_input_gets_one_failure_and_harms_nothing(rpc, serve, line: bytes) -> None:
+def test_malformed_input_gets_one_failure_and_is_harmless(rpc, serve, line: bytes) -> None:
     """rpc-023, rpc-024, iface-046: malformed input gets one failure with an empty command, and the next
     command works.
     """
@@ -202,7 +200,7 @@ def test_an_unknown_or_missing_type_is_an_unknown_command(rpc, serve, line: str,
         ("approve", {"request_id": "x", "decision": "maybe"}, "decision"),
     ],
 )
-def test_a_field_of_the_wrong_type_fails_its_command_and_starts_nothing(rpc, serve, command, fields, word) -> None:
+def test_wrong_field_type_fails_command_and_starts_nothing(rpc, serve, command, fields, word) -> None:
     """rpc-026: bad base64 and images that are no images included"""
     server = serve([Say("never")])
     client = rpc()
@@ -235,7 +233,7 @@ def test_the_type_of_an_image_is_taken_from_its_content(rpc, serve) -> None:
 # --- what each returns
 
 
-def test_hello_tells_exactly_four_things(rpc, serve) -> None:
+def test_hello_response_has_exactly_four_fields(rpc, serve) -> None:
     """rpc-027, iface-050: `hello` answers with protocol version, version, provider and model, and nothing else."""
     serve([])
     client = rpc()
@@ -249,7 +247,7 @@ def test_hello_tells_exactly_four_things(rpc, serve) -> None:
 
 
 def test_ping_and_state_are_answered_while_a_turn_runs(rpc, serve) -> None:
-    """rpc-028, rpc-066, iface-055: `ping` and `get_state` are answered while a turn runs, and the state says busy."""
+    """rpc-028, rpc-066, iface-055: `ping` and `get_state` are answered while a turn runs, and the state is busy."""
     serve([Silent(Say("never"), after_bytes=400)])
     client = rpc()
     client.send("prompt", message="hi")
@@ -263,7 +261,7 @@ def test_ping_and_state_are_answered_while_a_turn_runs(rpc, serve) -> None:
 
 
 def test_state_is_busy_from_acceptance_on(rpc, serve) -> None:
-    """iface-055, rpc-065: even when asked in the same breath"""
+    """iface-055, rpc-065: even if both commands arrive in one write."""
     serve([Say("one")])
     client = rpc()
     client.write(b'{"type":"prompt","message":"x"}\n{"type":"get_state"}\n{"type":"clear"}\n')
@@ -286,7 +284,7 @@ def test_state_has_its_keys_and_six_numbers(rpc, serve, zot) -> None:
     assert isinstance(state["usage"]["cost_usd"], float)
 
 
-def test_models_are_those_of_the_current_provider(rpc, serve) -> None:
+def test_get_models_lists_current_provider(rpc, serve) -> None:
     """rpc-030: `get_models` lists the models of the current provider, each with its five keys."""
     serve([])
     models = rpc().ask("get_models")["data"]["models"]
@@ -306,7 +304,7 @@ def test_an_unknown_model_is_refused_and_nothing_changes(rpc, serve) -> None:
     assert client.ask("get_state")["data"]["model"] == "claude-sonnet-4-5"
 
 
-def test_a_name_of_the_users_own_is_a_model_too(rpc, serve, zot) -> None:
+def test_user_defined_model_name_is_accepted(rpc, serve, zot) -> None:
     serve([])
     (zot.home / "zot").mkdir(exist_ok=True)
     (zot.home / "zot" / "config.json").write_text('{"model_names": {"fast": "claude-haiku-4-5"}}')
@@ -331,7 +329,7 @@ def test_another_model_is_shown_and_used_by_the_next_prompt(rpc, serve) -> None:
 
 
 def test_clear_empties_the_transcript_and_keeps_the_usage(rpc, serve) -> None:
-    """rpc-033, iface-056: `clear` empties the transcript and keeps the usage."""
+    """rpc-033, iface-056: `clear` empties the transcript and preserves the usage."""
     server = serve([Say("one"), Say("two")])
     client = rpc()
     client.prompt("hi")
@@ -342,7 +340,7 @@ def test_clear_empties_the_transcript_and_keeps_the_usage(rpc, serve) -> None:
     assert len(server.requests[-1].json["messages"]) == 1
 
 
-def test_what_needs_an_idle_agent_is_refused_during_a_prompt_and_works_right_after_done(rpc, serve) -> None:
+def test_idle_only_commands_fail_during_prompt_work_after_done(rpc, serve) -> None:
     """rpc-033, rpc-065, iface-056: `clear`, `set_model` and `set_reasoning` fail during a prompt and work right after
     `done`.
     """
@@ -369,7 +367,7 @@ def test_what_needs_an_idle_agent_is_refused_during_a_prompt_and_works_right_aft
         assert client.ask(**command)["success"]
 
 
-def test_a_reasoning_level_is_used_by_the_next_request_and_an_unknown_one_names_the_seven(rpc, serve) -> None:
+def test_reasoning_applies_to_next_request_and_lists_levels(rpc, serve) -> None:
     """rpc-064: a reasoning level is used by the next request; an unknown one fails and names the seven levels."""
     server = serve([Say("one"), Say("two")])
     client = rpc()

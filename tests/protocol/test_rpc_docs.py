@@ -1,4 +1,4 @@
-"""``docs/rpc.md`` and its reference: what they promise is said where people look, and the first example runs."""
+"""``docs/rpc.md`` and its reference state the protocol's rules, and the first example runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DOCS = Path(__file__).parent.parent.parent / "docs"
 
 
 def test_the_first_example_runs_as_written(zot: Zot, tmp_path: Path) -> None:
-    """rpc-008: the first example of the guide runs as it is written and streams through to `done`."""
+    """rpc-008: the first example of the guide runs unchanged and streams through to `done`."""
     [block] = re.findall(r"```sh\n(.*?)```", (DOCS / "rpc.md").read_text(), re.DOTALL)
     (tmp_path / "zot").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m zot "$@"\n')
     (tmp_path / "zot").chmod(0o755)
@@ -32,7 +32,7 @@ def test_the_first_example_runs_as_written(zot: Zot, tmp_path: Path) -> None:
     assert "".join(line.get("delta", "") for line in lines) == "Hello from zot."
 
 
-def test_the_rule_of_compact_done_stands_at_the_command_and_at_done() -> None:
+def test_compact_done_rule_is_documented_at_both_places() -> None:
     """rpc-077: guide and reference both state the rule at `compact` and at `done`."""
     guide, reference = (DOCS / "rpc.md").read_text(), (DOCS / "reference" / "rpc.md").read_text()
     assert guide.count("`compact_done` and no `done`") == 1 and "`compact_done`, and no `done` follows" in guide
@@ -49,7 +49,7 @@ def test_every_command_and_capability_is_named_in_the_guide() -> None:
         assert f"**{name}.**" in guide
 
 
-def test_the_numbers_of_the_guide_are_those_of_the_code() -> None:
+def test_guide_numbers_equal_code() -> None:
     guide = (DOCS / "rpc.md").read_text()
     megabyte = 1024 * 1024
     for value in (rpc_frames.MAX_LINE, writer.MERGE_ABOVE, writer.RESPONSES_MAX, writer.GIVE_UP_ABOVE):

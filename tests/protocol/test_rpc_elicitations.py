@@ -1,4 +1,4 @@
-"""A server's question over RPC: put to a client that announced it, answered by it, and refused where nobody can."""
+"""Elicitation over RPC: sent to a client that announced it, otherwise declined."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def answer_of(server: Any) -> str:
 
 
 @pytest.mark.parametrize("era", ["modern", "classic"])
-def test_the_client_is_asked_and_its_answer_reaches_the_server(zot: Zot, serve: Any, era: str) -> None:
+def test_client_answer_reaches_the_server(zot: Zot, serve: Any, era: str) -> None:
     mine(zot, fake=command(era=era))
     server = serve([LOOK, ASK, Say("done")])
     client = client_of(zot, "elicitation")
@@ -64,7 +64,7 @@ def test_an_address_is_shown_and_declined(zot: Zot, serve: Any) -> None:
     assert '"action": "decline"' in answer_of(server)
 
 
-def test_a_client_that_announced_nothing_is_not_asked(zot: Zot, serve: Any) -> None:
+def test_client_without_elicitations_is_not_asked(zot: Zot, serve: Any) -> None:
     mine(zot)
     server = serve([LOOK, ASK, Say("done")])
     client = client_of(zot)

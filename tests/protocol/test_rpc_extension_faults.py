@@ -1,4 +1,4 @@
-"""The RPC column of the fault matrix: a failing guard lets nothing happen, and ``ping`` is answered throughout."""
+"""The RPC column of the fault matrix: a failing guard permits nothing, and ``ping`` is answered throughout."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PING_S = 1.0  # the promise is 100 ms; a loaded test machine gets ten times that
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_guard_that_fails_lets_nothing_happen_over_rpc(zot: Zot, rpc: Rpc, serve: Any, fault: str) -> None:
+def test_failing_guard_denies_everything_over_rpc(zot: Zot, rpc: Rpc, serve: Any, fault: str) -> None:
     """ext-079, ext-080, rpc-056: no side effect, a refusal for the model, answers to ping meanwhile"""
     server = serve(script(zot))
     options = {"exec": "./missing"} if fault == "cannot be started" else {}

@@ -1,4 +1,4 @@
-"""Extensions over RPC: notes, interception, commands, panels, and a client that announces what it can show."""
+"""Extensions over RPC: notes, interception, commands, panels and announced capabilities."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def test_notes_arrive_as_events_but_not_before_the_first_command(rpc, serve, add
     ]
 
 
-def test_notes_wait_for_authentication_and_are_not_told_to_strangers(rpc, serve, add: Add) -> None:
-    """rpc-002, rpc-017 (OP-4): notes are held back until the right token came; a stranger never gets them."""
+def test_notes_are_held_until_authentication(rpc, serve, add: Add) -> None:
+    """rpc-002, rpc-017 (OP-4): notes are held back until the right token arrives; other clients never get them."""
     serve([])
     directory = add("chatty", 'hello(); send(type="notify", level="info", message="secret"); ready(); serve()')
     stranger = rpc("--ext", str(directory), ZOTCORE_RPC_TOKEN="t")
@@ -81,7 +81,7 @@ def test_notes_wait_for_authentication_and_are_not_told_to_strangers(rpc, serve,
 
 
 def test_the_session_starts_before_the_first_command_is_handled(rpc, serve, add: Add) -> None:
-    """ext-107 (the RPC column): ``session_start`` comes first, then what the prompt brings"""
+    """ext-107 (the RPC column): ``session_start`` comes first, then the events of the prompt."""
     serve([Say("hi")])
     directory = add("watch", 'hello(); subscribe(["session_start","turn_start"]); ready(); serve()')
     client = rpc("--ext", str(directory))
@@ -91,7 +91,7 @@ def test_the_session_starts_before_the_first_command_is_handled(rpc, serve, add:
 
 
 def test_early_pings_are_answered_while_extensions_load(rpc, serve, add: Add) -> None:
-    """rpc-028: an extension that takes its time does not keep ping waiting"""
+    """rpc-028: a slow extension does not delay ping."""
     serve([])
     directory = add("slow", "time.sleep(1.5); hello(); ready(); serve()")
     client = rpc("--ext", str(directory))
@@ -127,7 +127,7 @@ def test_a_flood_of_notes_reaches_a_client_that_reads(rpc, serve, add: Add) -> N
 # --- interception
 
 
-def test_a_blocked_turn_is_no_error(rpc, serve, add: Add) -> None:
+def test_blocked_turn_is_not_an_error(rpc, serve, add: Add) -> None:
     """rpc-059: a blocked turn ends in `turn_end` with the reason and `done`, without an `error` event."""
     server = serve([Say("never")])
     body = 'hello(); subscribe(intercept=["turn_start"]); ready()\n'
@@ -223,7 +223,7 @@ def test_the_action_of_a_command_becomes_data_or_events(rpc, serve, add: Add, an
     assert client.events == events
 
 
-def test_a_prompt_action_joins_the_queue_and_is_answered_in_its_turn(rpc, serve, add: Add) -> None:
+def test_prompt_action_is_queued_and_answered_in_order(rpc, serve, add: Add) -> None:
     """rpc-053 (§14.7): a `prompt` action waits in the queue and is answered in its turn."""
     server = serve([Say("one"), Say("two")])
     client = announced(
@@ -239,7 +239,7 @@ def test_a_prompt_action_joins_the_queue_and_is_answered_in_its_turn(rpc, serve,
 
 
 def test_a_tool_prompt_runs_its_tool_first(rpc, serve, add: Add) -> None:
-    """rpc-053 (§14.7): a `tool_prompt` runs its tool before the model is asked."""
+    """rpc-053 (§14.7): a `tool_prompt` runs its tool before the model call."""
     serve([Say("seen")])
     action = '{"action":"tool_prompt","prompt":"look","tool_name":"bash","tool_args":{"command":"echo here"}}'
     client = announced(rpc("--ext", str(add("mine", commands(action)))), "commands")
@@ -249,8 +249,8 @@ def test_a_tool_prompt_runs_its_tool_first(rpc, serve, add: Add) -> None:
     assert kinds == ["user_message", "tool_call", "tool_result", "turn_start"]
 
 
-def test_each_tool_prompt_makes_a_call_of_its_own(rpc, serve, add: Add) -> None:
-    """ext-123: the call a command wants made first never has the id of an earlier one in the same session."""
+def test_tool_prompt_has_a_unique_call_id(rpc, serve, add: Add) -> None:
+    """ext-123: the call of a `tool_prompt` never has the id of an earlier one in the same session."""
     serve([Say("one"), Say("two")])
     action = '{"action":"tool_prompt","prompt":"look","tool_name":"bash","tool_args":{"command":"echo here"}}'
     client = announced(rpc("--ext", str(add("mine", commands(action)))), "commands")
@@ -262,8 +262,8 @@ def test_each_tool_prompt_makes_a_call_of_its_own(rpc, serve, add: Add) -> None:
 
 
 @pytest.mark.parametrize(("name", "word"), [("nosuch", "unknown command /nosuch"), ("go", "broken")])
-def test_a_command_that_fails_says_why(rpc, serve, add: Add, name: str, word: str) -> None:
-    """rpc-025 (§14.7): a command that fails or is unknown says why."""
+def test_failing_command_returns_the_reason(rpc, serve, add: Add, name: str, word: str) -> None:
+    """rpc-025 (§14.7): a failing or unknown command returns the reason."""
     serve([])
     client = announced(rpc("--ext", str(add("mine", commands('{"error":"broken"}')))), "commands")
     answer = client.ask("run_command", name=name)
@@ -291,8 +291,8 @@ def test_ping_is_answered_while_a_command_runs_and_input_may_end(rpc, serve, add
     assert lines[0]["id"] == "r" and lines[-1] == {"type": "done"}
 
 
-def test_what_an_extension_submits_by_itself_is_ignored_aloud(rpc, serve, add: Add) -> None:
-    """rpc-058 (§6.3): what an extension submits by itself is not run, and the client is told."""
+def test_submit_by_extension_is_ignored_with_a_notice(rpc, serve, add: Add) -> None:
+    """rpc-058 (§6.3): a submission by an extension is not run, and the client receives a notice."""
     server = serve([Say("never")])
     body = 'hello(); ready(); send(type="submit", text="hi"); send(type="submit", text="hi"); serve()'
     client = rpc("--ext", str(add("eager", body)))
@@ -345,7 +345,7 @@ def test_a_panel_closes_when_its_extension_closes_it(rpc, serve, add: Add) -> No
     assert client.events[-1] == {"type": "ext_panel_close", "extension": "paint", "panel_id": "p"}
 
 
-def test_after_clear_extensions_are_told_the_new_session(rpc, serve, add: Add, zot: Zot) -> None:
+def test_clear_sends_new_session_to_extensions(rpc, serve, add: Add, zot: Zot) -> None:
     """rpc-075: an event carries the id of the session it belongs to"""
     serve([Say("one"), Say("two")])
     directory = add("watch", 'hello(); subscribe(["user_prompt_submit"]); ready(); serve()')
@@ -362,8 +362,8 @@ def test_after_clear_extensions_are_told_the_new_session(rpc, serve, add: Add, z
 # --- faults and the end
 
 
-def test_a_child_that_crashes_harms_nobody(rpc, serve, add: Add) -> None:
-    """ext-107 (the RPC column of the fault matrix): one diagnostic, and the server goes on"""
+def test_crashing_child_does_not_affect_server(rpc, serve, add: Add) -> None:
+    """ext-107 (the RPC column of the fault matrix): one diagnostic, and the server continues."""
     serve([Say("fine")])
     client = rpc("--ext", str(add("crash", "hello(); ready(); os._exit(7)")))
     assert client.prompt("hi")[-2] == {"type": "turn_end", "stop": "end_turn"}
@@ -408,8 +408,8 @@ def test_the_token_is_not_in_the_environment_of_extensions(rpc, serve, add: Add)
     assert os.environ.get("ZOTCORE_RPC_TOKEN") is None
 
 
-def test_a_conversation_has_an_id_also_where_nothing_is_kept_of_it(rpc, serve, add: Add, zot: Zot) -> None:
-    """extension-protocol §22.5: every event carries ``session_id``; rpc keeps no session unless asked to"""
+def test_conversation_without_session_file_has_an_id(rpc, serve, add: Add, zot: Zot) -> None:
+    """extension-protocol §22.5: every event carries ``session_id``, even without a session file."""
     serve([Say("one"), Say("two"), Say("three")])
     directory = add("watch", 'hello(); subscribe(["user_prompt_submit"]); ready(); serve()')
     client = rpc("--ext", str(directory))

@@ -1,4 +1,4 @@
-"""MCP servers as programs see them: listed without starting one, and told of when their state changes."""
+"""MCP servers over RPC: listed without starting them, and events for state changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def servers(client: FakeRpcClient) -> dict[str, dict[str, Any]]:
     return {row["name"]: row for row in client.ask("get_mcp_servers")["data"]["servers"]}
 
 
-def test_they_are_listed_with_what_mcp_shows_and_nobody_is_started(zot: Zot, serve: Any) -> None:
+def test_servers_are_listed_without_starting_them(zot: Zot, serve: Any) -> None:
     journal = zot.home / "journal"
     mine(zot, fake=command(journal=str(journal)))
     configure(zot.project / ".mcp.json", theirs=command())
@@ -41,7 +41,7 @@ def test_a_run_without_servers_has_none(zot: Zot, serve: Any) -> None:
     assert servers(rpc(zot)) == {}
 
 
-def test_starting_failing_and_dying_are_told(zot: Zot, serve: Any) -> None:
+def test_server_start_failure_and_exit_are_reported(zot: Zot, serve: Any) -> None:
     mine(zot, fake=command(), broken={"command": "no-such-program"})
     die = CallTools([("mcp__fake__die", {})])
     serve([CallTools([("mcp_search", {"query": "echo,die"})]), ECHO, die, Say("done")])
@@ -58,7 +58,7 @@ def test_starting_failing_and_dying_are_told(zot: Zot, serve: Any) -> None:
     assert rows["fake"]["state"] == "off" and "exited" in rows["fake"]["error"]
 
 
-def test_json_lines_have_them_too(zot: Zot, serve: Any) -> None:
+def test_json_mode_has_server_events(zot: Zot, serve: Any) -> None:
     mine(zot)
     serve([FIND, ECHO, Say("done")])
     ran = zot("--json", "hi")

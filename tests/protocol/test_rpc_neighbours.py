@@ -28,7 +28,7 @@ def test_json_mode_joins_piped_text_and_the_argument(zot: Zot, serve) -> None:
     assert json.dumps("ctx\nask") in json.dumps(server.requests[0].json["messages"])
 
 
-def test_stream_mode_writes_assistant_text_to_stdout_and_tools_to_stderr(zot: Zot, serve) -> None:
+def test_stream_mode_separates_text_and_tool_output(zot: Zot, serve) -> None:
     """rpc-073: `--stream` prints assistant text on stdout and the work of tools on stderr."""
     serve([CallTools([("bash", {"command": "echo tool-output"})], text="Looking."), Say("Found it.")])
     ran = zot("--stream", "x")

@@ -1,4 +1,4 @@
-"""Permits over RPC: nothing is sent before the client says so, and it learns what each call came to."""
+"""Permits over RPC: no model call before the client permits it; each call is settled with its cost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def begun(rpc: Start, *flags: str) -> FakeRpcClient:
     return client
 
 
-def test_each_call_is_asked_about_and_settled_with_what_it_cost(rpc: Start, serve: Any) -> None:
+def test_model_call_is_permitted_and_settled_with_its_cost(rpc: Start, serve: Any) -> None:
     server = serve([CallTools([("bash", {"command": "true"})], usage=DEAR), Say("done")])
     client = begun(rpc)
     first = asked(client)
@@ -45,7 +45,7 @@ def test_each_call_is_asked_about_and_settled_with_what_it_cost(rpc: Start, serv
     assert not again["success"] and "no permit request" in again["error"]
 
 
-def test_a_model_whose_price_nobody_knows_is_told_as_such(rpc: Start, serve: Any, zot: Zot) -> None:
+def test_model_without_price_is_marked_as_unknown(rpc: Start, serve: Any, zot: Zot) -> None:
     serve([Say("never")])
     far = {"baseUrl": "http://model.invalid/v1", "api": "openai", "auth": "none", "models": [{"id": "m"}]}
     (zot.home / "zot").mkdir(exist_ok=True)
@@ -68,7 +68,7 @@ def test_a_refusal_ends_the_turn_with_its_reason(rpc: Start, serve: Any) -> None
     assert not server.requests and "permit_settled" not in client.types
 
 
-def test_a_rate_limit_is_told_and_the_repetition_asked_about(rpc: Start, serve: Any) -> None:
+def test_rate_limit_is_reported_and_retry_needs_a_permit(rpc: Start, serve: Any) -> None:
     server = serve([BUSY, Say("done")])
     client = begun(rpc)
     client.ask("permit", request_id=asked(client)["request_id"], decision="go")
@@ -81,7 +81,7 @@ def test_a_rate_limit_is_told_and_the_repetition_asked_about(rpc: Start, serve: 
     client.until("done")
 
 
-def test_a_rate_limit_that_is_not_waited_for_is_told_too(rpc: Start, serve: Any) -> None:
+def test_rate_limit_without_retry_is_reported(rpc: Start, serve: Any) -> None:
     serve([Refuse(429, {"error": {"message": "come back tomorrow"}}, {"retry-after": "4000"})])
     client = begun(rpc)
     client.ask("permit", request_id=asked(client)["request_id"], decision="go")
@@ -89,7 +89,7 @@ def test_a_rate_limit_that_is_not_waited_for_is_told_too(rpc: Start, serve: Any)
     assert (settled["outcome"], settled["pause_s"]) == ("rate_limited", 4000)
 
 
-def test_the_limit_of_the_run_holds_before_anybody_is_asked(rpc: Start, serve: Any) -> None:
+def test_run_limit_applies_before_permit_request(rpc: Start, serve: Any) -> None:
     serve([CallTools([("bash", {"command": "true"})], usage=DEAR), Say("done")])
     client = begun(rpc, "--max-cost", "0.4")
     client.ask("permit", request_id=asked(client)["request_id"], decision="go")
@@ -98,7 +98,7 @@ def test_the_limit_of_the_run_holds_before_anybody_is_asked(rpc: Start, serve: A
     assert client.types.count("permit_request") == 1
 
 
-def test_who_closes_stdin_permits_nothing_more(rpc: Start, serve: Any) -> None:
+def test_closed_stdin_permits_no_further_call(rpc: Start, serve: Any) -> None:
     server = serve([Say("never")])
     client = begun(rpc)
     asked(client)
@@ -107,7 +107,7 @@ def test_who_closes_stdin_permits_nothing_more(rpc: Start, serve: Any) -> None:
     assert client.exit_code() == 0 and not server.requests
 
 
-def test_an_abort_ends_the_wait_and_settles_what_was_under_way(rpc: Start, serve: Any) -> None:
+def test_abort_ends_permit_wait_and_settles_open_calls(rpc: Start, serve: Any) -> None:
     serve([Slow(Say("word " * 600), 0.1), Say("x")], repeat=True)
     client = begun(rpc)
     client.ask("permit", request_id=asked(client)["request_id"], decision="go")
@@ -123,7 +123,7 @@ def test_an_abort_ends_the_wait_and_settles_what_was_under_way(rpc: Start, serve
     assert not client.ask("permit", request_id=waiting["request_id"], decision="go")["success"]
 
 
-def test_a_client_that_announced_nothing_is_not_asked(rpc: Start, serve: Any) -> None:
+def test_client_without_permits_is_not_asked(rpc: Start, serve: Any) -> None:
     serve([Say("done")])
     client = rpc()
     client.prompt("hi")

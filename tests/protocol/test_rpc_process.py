@@ -1,4 +1,4 @@
-"""``zot rpc`` as a process: how it starts, frames its lines, ends, and what it leaves behind."""
+"""``zot rpc`` as a process: start, framing, exit and leftovers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_both_spellings_serve(rpc, serve, verb: str) -> None:
     assert client.close() == 0
 
 
-def test_nothing_is_said_before_the_first_command(rpc, serve) -> None:
+def test_stdout_is_silent_before_first_command(rpc, serve) -> None:
     """rpc-002: stdout stays silent until the first command."""
     serve([])
     client = rpc()
@@ -63,7 +63,7 @@ def test_nothing_is_said_before_the_first_command(rpc, serve) -> None:
     assert len(client.seen) == 1
 
 
-def test_every_line_is_one_compact_object_with_type_first_and_id_second(rpc, serve) -> None:
+def test_line_is_one_compact_object_with_type_and_id_first(rpc, serve) -> None:
     """rpc-003: every line is one compact object with `type` first and `id` second."""
     serve([CallTools([("bash", {"command": "echo hé"})]), Say("fertig, ja — gut")])
     client = rpc()
@@ -106,7 +106,7 @@ def test_a_ten_megabyte_line_with_an_image_is_taken(rpc, serve) -> None:
 
 
 def test_a_line_above_the_limit_is_refused_and_ends_the_process(rpc, serve) -> None:
-    """rpc-007: exit 1, after an answer that says why"""
+    """rpc-007: exit 1, after an answer with the reason."""
     serve([])
     client = rpc()
     client.ask("ping")
@@ -118,7 +118,7 @@ def test_a_line_above_the_limit_is_refused_and_ends_the_process(rpc, serve) -> N
     assert client.stderr.startswith("zot: ") and "16 MiB" in client.stderr
 
 
-def test_running_work_is_finished_before_a_line_above_the_limit_ends_the_process(rpc, serve) -> None:
+def test_too_long_line_ends_process_after_running_work(rpc, serve) -> None:
     """rpc-007: a line above the limit ends the process with exit 1, after the running work is finished."""
     serve([Slow(Say("one two three four five"), 0.05)])
     client = rpc()
@@ -130,7 +130,7 @@ def test_running_work_is_finished_before_a_line_above_the_limit_ends_the_process
     assert client.exit_code() == 1
 
 
-def test_the_end_of_input_lets_the_prompt_finish(zot: Zot, serve) -> None:
+def test_prompt_finishes_after_end_of_input(zot: Zot, serve) -> None:
     """rpc-008, iface-058: also when the last line has no line feed"""
     serve([Slow(Say("a long answer indeed"), 0.02)])
     ran = zot("rpc", stdin='{"type":"prompt","message":"hi"}')
@@ -139,7 +139,7 @@ def test_the_end_of_input_lets_the_prompt_finish(zot: Zot, serve) -> None:
     assert ran.types.count("text_delta") == 4
 
 
-def test_the_end_of_input_lets_queued_prompts_run(zot: Zot, serve) -> None:
+def test_queued_prompts_run_after_end_of_input(zot: Zot, serve) -> None:
     """rpc-009: prompts that are still queued when the input ends all run before the exit."""
     serve([Say("one"), Say("two"), Say("three")])
     ran = zot("rpc", stdin=b"".join(b'{"type":"prompt","message":"%d"}\n' % n for n in range(3)))
@@ -184,14 +184,14 @@ def test_sockets_serve_as_stdin_and_stdout(zot: Zot, serve) -> None:
         assert process.wait(20) == 0
 
 
-def test_without_a_credential_it_exits_and_stdout_stays_empty(zot: Zot) -> None:
-    """rpc-011: without a credential it exits 1, says why on stderr and leaves stdout empty."""
+def test_missing_credential_exits_with_empty_stdout(zot: Zot) -> None:
+    """rpc-011: without a credential it exits 1, prints the reason on stderr and leaves stdout empty."""
     ran = zot("rpc", stdin='{"type":"prompt","message":"hi"}\n', model=False)
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.startswith("zot: ")
 
 
-def test_without_a_credential_early_pings_are_answered_all_the_same(zot: Zot) -> None:
+def test_early_ping_without_credential_is_answered(zot: Zot) -> None:
     """rpc-011: an early `ping` is answered even without a credential."""
     ran = zot("rpc", stdin='{"id":"p","type":"ping"}\n', model=False)
     assert ran.code == 1
@@ -212,7 +212,7 @@ def test_help_and_version_are_answered_without_serving(zot: Zot) -> None:
     assert "--permission-mode" in zot("rpc", "--help", stdin="").out
 
 
-def test_early_pings_come_before_the_first_other_command_in_order(rpc, serve) -> None:
+def test_early_pings_are_answered_before_other_commands(rpc, serve) -> None:
     """rpc-015: nothing is lost or reordered between the early door and the server"""
     serve([Say("one")])
     client = rpc()
@@ -224,7 +224,7 @@ def test_early_pings_come_before_the_first_other_command_in_order(rpc, serve) ->
     assert [client.next()["id"] for _ in range(200)] == wanted
 
 
-def test_a_ping_cut_in_two_by_the_early_door_is_still_one(rpc, serve) -> None:
+def test_split_early_ping_is_answered_once(rpc, serve) -> None:
     """rpc-021: a half line is neither lost nor answered twice"""
     serve([])
     client = rpc()
@@ -237,7 +237,7 @@ def test_a_ping_cut_in_two_by_the_early_door_is_still_one(rpc, serve) -> None:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)])
 def test_a_signal_in_the_middle_of_a_tool_leaves_no_process(rpc, serve, tmp_path: Path, number, code) -> None:
-    """rpc-051 (OP-2): the tool is killed, its result and ``done`` are told, the exit code names the signal"""
+    """rpc-051 (OP-2): the tool is killed, its result and ``done`` are sent, and the exit code names the signal."""
     serve([sleeping_bash(tmp_path / "pid"), Say("never")])
     client = rpc()
     client.send("prompt", message="go")
@@ -282,7 +282,7 @@ def test_a_reader_that_went_away_ends_it_quietly(rpc, serve, tmp_path: Path) -> 
     assert not alive(child)
 
 
-def test_sessions_are_off_unless_asked_for(zot: Zot, serve) -> None:
+def test_sessions_are_off_by_default(zot: Zot, serve) -> None:
     """rpc-013: without `--session` or `--continue` no session file is written."""
     serve([Say("one")])
     assert zot("rpc", stdin='{"type":"prompt","message":"hi"}\n').code == 0
@@ -303,7 +303,7 @@ def test_a_continued_session_is_resumed_and_appended_to(zot: Zot, rpc, serve) ->
     assert path.read_text().count('"type":"message"') == 4
 
 
-def test_a_named_session_is_shown_before_the_first_prompt_and_a_missing_one_is_an_error(zot: Zot, rpc, serve) -> None:
+def test_named_session_is_shown_before_prompt_or_is_an_error(zot: Zot, rpc, serve) -> None:
     """rpc-075: `--session` shows the messages before the first prompt, and a missing file exits 1."""
     serve([Say("one")])
     zot("-p", "first")
@@ -328,7 +328,7 @@ def test_no_session_beats_continue(zot: Zot, rpc, serve) -> None:
 
 
 def test_clear_leaves_the_old_session_file_and_begins_a_new_one(zot: Zot, rpc, serve) -> None:
-    """rpc-075: `clear` leaves the old session file as it was and begins a new one."""
+    """rpc-075: `clear` leaves the old session file unchanged and begins a new one."""
     serve([Say("one"), Say("two")])
     zot("-p", "first")
     [old] = zot.sessions
@@ -353,8 +353,8 @@ def test_the_token_does_not_reach_the_environment_of_tools(rpc, serve) -> None:
     assert "\n0\n" in result["content"][0]["text"]
 
 
-def test_stdout_is_given_back_as_it_was(zot: Zot, serve) -> None:
-    """rpc-003: whoever shares our stdout must not find it non-blocking afterwards"""
+def test_stdout_flags_are_restored(zot: Zot, serve) -> None:
+    """rpc-003: processes sharing stdout must not find it non-blocking afterwards."""
     serve([])
     ours, theirs = os.pipe()
     process = zot.start("rpc", stdin=subprocess.PIPE, stdout=theirs)
@@ -390,7 +390,7 @@ def test_closed_or_empty_streams_end_it_at_once(zot: Zot, serve, closed: str) ->
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
 
 
-def test_words_and_resume_have_no_effect(zot: Zot, serve) -> None:
+def test_prompt_arguments_and_resume_have_no_effect(zot: Zot, serve) -> None:
     """rpc-001: stdin belongs to the protocol"""
     server = serve([Say("never")])
     ran = zot("rpc", "--resume", "some", "words", stdin='{"type":"get_messages"}\n')
@@ -398,7 +398,7 @@ def test_words_and_resume_have_no_effect(zot: Zot, serve) -> None:
     assert ran.events[0]["data"] == {"messages": []}
 
 
-def test_input_that_ends_in_the_middle_of_a_line_is_answered_like_any_bad_line(zot: Zot, serve) -> None:
+def test_input_ending_in_mid_line_is_answered_as_malformed(zot: Zot, serve) -> None:
     """rpc-023: input that ends in mid-line is answered like any other malformed line."""
     serve([])
     ran = zot("rpc", stdin='{"type":"get_state"}\n{"type":"prompt","mess')
@@ -406,7 +406,7 @@ def test_input_that_ends_in_the_middle_of_a_line_is_answered_like_any_bad_line(z
     assert ran.events[1]["error"].startswith("malformed json:")
 
 
-def test_the_key_comes_through_a_pipe_and_the_session_stays_in_a_file(zot, serve, tmp_path) -> None:
+def test_api_key_fd_and_session_file_are_used(zot, serve, tmp_path) -> None:
     """``--api-key-fd`` and ``--session-file``: the file is begun, then continued."""
     server = serve([Say("one"), Say("two")])
     own = tmp_path / "own.jsonl"

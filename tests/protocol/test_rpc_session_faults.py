@@ -1,4 +1,4 @@
-"""Over RPC a session that cannot be saved is an event and a line on stderr; the process goes on."""
+"""Over RPC a session that cannot be saved is an event and a line on stderr; the process continues."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Rpc = Callable[..., FakeRpcClient]
 
 @pytest.fixture
 def session(zot: Zot, serve: Any) -> Path:
-    """A session that was left a moment ago; the server of the test comes after it."""
+    """A recently closed session; the server of the test comes after it."""
     serve([Say("before")])
     assert zot("-p", "first").code == 0
     return zot.sessions[0]
@@ -36,7 +36,7 @@ def confined(zot: Zot, session: Path, *flags: str, **environment: str) -> FakeRp
 
 
 @pytest.mark.skipif(not full_disk.CAN_MAKE_ROOM, reason="the limit of a running process cannot be lifted here")
-def test_a_full_disk_is_told_once_and_with_room_again_nothing_is_lost(zot: Zot, serve: Any, session: Path) -> None:
+def test_full_disk_is_reported_once_and_nothing_is_lost_later(zot: Zot, serve: Any, session: Path) -> None:
     serve([Say(LONG), Say("and more"), Say("good")])
     client = confined(zot, session)
     try:
@@ -57,7 +57,7 @@ def test_a_full_disk_is_told_once_and_with_room_again_nothing_is_lost(zot: Zot, 
     assert texts(session)[-1] == ("assistant", "good")
 
 
-def test_what_is_lost_at_the_end_is_the_last_event(zot: Zot, serve: Any, session: Path) -> None:
+def test_unsaved_messages_at_exit_are_the_last_event(zot: Zot, serve: Any, session: Path) -> None:
     serve([Say(LONG)])
     client = confined(zot, session)
     try:
@@ -71,7 +71,7 @@ def test_what_is_lost_at_the_end_is_the_last_event(zot: Zot, serve: Any, session
 
 
 def test_a_fault_before_the_client_has_shown_its_token_waits(zot: Zot, serve: Any, session: Path) -> None:
-    """rpc-002: the session's first row is written while zot starts, and nothing is said before the first line."""
+    """rpc-002: the session's first row is written during the start, and nothing is sent before the first line."""
     serve([])
     with session.open("ab") as file:
         file.write(b"\n" * ROOM)

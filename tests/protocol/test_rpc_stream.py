@@ -23,7 +23,7 @@ def places(lines: list[dict[str, Any]], *types: str) -> list[int]:
     return [next(n for n, line in enumerate(lines) if line["type"] == type) for type in types]
 
 
-def test_the_answer_comes_first_and_done_last_and_once(rpc, serve) -> None:
+def test_response_is_first_and_done_is_last_and_once(rpc, serve) -> None:
     """rpc-034, rpc-035, rpc-039, rpc-040, iface-051: the response comes first, `user_message` before the first turn,
     and one `done` last.
     """
@@ -36,7 +36,7 @@ def test_the_answer_comes_first_and_done_last_and_once(rpc, serve) -> None:
     assert [line["type"] for line in lines].count("done") == 1
 
 
-def test_usage_message_calls_and_turn_end_come_in_order_and_results_after(rpc, serve) -> None:
+def test_usage_message_calls_turn_end_and_results_are_in_order(rpc, serve) -> None:
     """rpc-036, rpc-037, rpc-044, rpc-047: usage, message, calls, `turn_end` and results arrive in this order, with
     progress in between.
     """
@@ -58,7 +58,7 @@ def test_the_deltas_are_the_visible_text(rpc, serve) -> None:
     assert text == message["content"][0]["text"] == "a few words, ünïcode too: 😀"
 
 
-def test_a_provider_error_is_told_and_the_process_stays_usable(rpc, serve) -> None:
+def test_provider_error_is_reported_and_process_stays_usable(rpc, serve) -> None:
     """rpc-041: a provider's error gives `turn_end`, `error` and `done`, and the next prompt works."""
     serve([Refuse(400, '{"error":{"message":"no such thing"}}'), Say("fine")])
     client = rpc()
@@ -91,8 +91,8 @@ def test_cumulative_usage_runs_over_prompts_and_compactions(rpc, serve) -> None:
     assert usage["reasoning"] is None and usage["cumulative"]["reasoning"] is None
 
 
-def test_an_unknown_tool_is_an_error_result_and_the_loop_goes_on(rpc, serve) -> None:
-    """rpc-046: an unknown tool gives an error result, and the run goes on."""
+def test_unknown_tool_is_an_error_result_and_run_continues(rpc, serve) -> None:
+    """rpc-046: an unknown tool gives an error result, and the run continues."""
     serve([CallTools([("frobnicate", {})]), Say("sorry")])
     lines = rpc().prompt("go")
     [result] = [line for line in lines if line["type"] == "tool_result"]
@@ -122,7 +122,7 @@ def test_abort_when_idle_succeeds(rpc, serve) -> None:
     assert client.is_silent(0.1)
 
 
-def test_abort_while_streaming_ends_the_turn_quickly_and_keeps_the_text(rpc, serve) -> None:
+def test_abort_while_streaming_ends_turn_and_keeps_text(rpc, serve) -> None:
     """rpc-050, rpc-052, rpc-076, iface-053: abort while streaming ends the turn with usage and the partial text, then
     `done`; the next prompt works.
     """
@@ -295,7 +295,7 @@ def test_compact_of_nothing_is_an_error_and_done(rpc, serve) -> None:
 
 
 def test_a_failed_compact_leaves_the_transcript(rpc, serve) -> None:
-    """rpc-056, iface-054: a compact that fails ends with `error` and `done` and leaves the transcript as it was."""
+    """rpc-056, iface-054: a compact that fails ends with `error` and `done` and leaves the transcript unchanged."""
     serve([Say("one"), Refuse(400, '{"error":{"message":"no"}}')])
     client = rpc()
     client.prompt("hi")
@@ -321,7 +321,7 @@ def test_an_aborted_compact_ends_in_done_alone(rpc, serve) -> None:
     assert len(client.ask("get_messages")["data"]["messages"]) == 2
 
 
-def test_a_prompt_behind_a_compact_starts_after_compact_done_without_a_done_between(rpc, serve) -> None:
+def test_prompt_after_compact_starts_after_compact_done(rpc, serve) -> None:
     """rpc-057, rpc-077: a prompt queued behind a compact starts after `compact_done`, with no `done` in between."""
     serve([Say("one"), Slow(Say("the summary"), 0.02), Say("two")])
     client = rpc()
@@ -380,7 +380,7 @@ def test_nested_calls_and_auxiliary_usage_pass_the_encoder() -> None:
     assert extra is not None and extra.endswith(b',"auxiliary":true}')
 
 
-def test_the_tool_that_sleeps_is_gone_after_the_end_of_input_and_a_signal(rpc, serve, tmp_path: Path) -> None:
+def test_sleeping_tool_ends_at_end_of_input_or_signal(rpc, serve, tmp_path: Path) -> None:
     """rpc-008: the end of input waits for the tool; the signal does not"""
     serve([sleeping_bash(tmp_path / "pid")])
     client = rpc()

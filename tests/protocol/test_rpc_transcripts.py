@@ -1,7 +1,6 @@
-"""A golden transcript for each scenario pins every byte zot writes; times, paths, ids and durations are normalised.
-
-``WRITE_CASSETTES=1`` writes them anew. The same lines must be the lines of ``--json`` where the two overlap, and
-must be exactly what the structs of ``rpc_frames`` say.
+"""Golden transcripts pin every byte zot writes; times, paths, ids and durations are normalised. ``WRITE_CASSETTES=1``
+writes them again. The lines equal those of ``--json`` where both overlap, and those of the structs of
+``rpc_frames``.
 """
 
 from __future__ import annotations
@@ -152,7 +151,7 @@ def test_every_byte_is_as_recorded(rpc, serve, zot: Zot, tmp_path: Path, name: s
 
 @pytest.mark.parametrize("name", [name for name, scenario in SCENARIOS.items() if scenario.prompt])
 def test_json_mode_writes_the_same_bytes(zot: Zot, serve, name: str) -> None:
-    """rpc-060: but for the response before and the words of its own in ``done``"""
+    """rpc-060: except for the response before and the text in ``done``."""
     scenario = SCENARIOS[name]
     serve(scenario.turns)
     ran = zot("--json", scenario.prompt, *scenario.flags)
@@ -164,7 +163,7 @@ def test_json_mode_writes_the_same_bytes(zot: Zot, serve, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_the_structs_say_exactly_what_is_written(name: str) -> None:
+def test_structs_round_trip_to_the_same_bytes(name: str) -> None:
     """Decoding and encoding again gives the same bytes: no key is missing in a struct, none is added, none moved."""
     for line in (CASSETTES / f"{name}.jsonl").read_bytes().splitlines():
         decoded = msgspec.json.decode(line, type=rpc_frames.ServerLine)

@@ -1,4 +1,4 @@
-"""The one schema: what is made from the structs is complete, current, and agrees with the codec."""
+"""The schema generated from the structs is complete, current, and agrees with the codec."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _check(value: Any, rule: dict[str, Any], definitions: dict[str, Any]) -> Non
             _check(inner, rule["properties"][key], definitions)
 
 
-def test_every_key_has_a_meaning_and_no_meaning_is_left_over() -> None:
+def test_every_schema_key_has_exactly_one_description() -> None:
     every = [*shapes.child_frames(), *shapes.host_frames(), *shapes.objects()]
     used = {key.meaning for shape in every for key in shape.keys}
     assert set(shapes.MEANINGS.values()) == used
@@ -67,7 +67,7 @@ def test_the_reference_names_every_frame_and_number() -> None:
         assert f"| {what} | {value} |" in page
 
 
-def test_the_numbers_are_those_of_the_protocol() -> None:
+def test_schema_numbers_equal_protocol() -> None:
     assert (limits.IDLE_READY, limits.READY_GRACE, limits.HELLO_DEADLINE) == (0.25, 3.0, 30.0)
     assert (limits.COMMAND_REPLY, limits.TOOL_REPLY, limits.INTERCEPT_REPLY) == (30.0, 60.0, 5.0)
     assert (limits.QUEUE_FRAMES, limits.QUEUE_BYTES, limits.MAX_LINE) == (256, 16 * 2**20, 8 * 2**20)

@@ -1,4 +1,4 @@
-"""``python -m tests.soak [--minutes N] [--only rpc|terminal]``: zot at work for minutes, and what it leaves.
+"""``python -m tests.soak [--minutes N] [--only rpc|terminal]``: runs zot for minutes and checks for leaks.
 
 Watched are memory, open files, children and threads of the process, whether an event is missing or comes twice, and
 what is left when it has ended. The first tenth is warm-up; what grows after it is a leak.

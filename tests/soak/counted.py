@@ -1,6 +1,5 @@
-"""``python counted.py FILE ARGUMENT …``: the ``zot`` command, which writes to FILE what it holds when it gets SIGUSR1.
-
-That is how many objects there are of each type, as JSON: what grew by as many as there were rounds was kept by each.
+"""``python counted.py FILE ARGUMENT …``: runs ``zot`` and writes the object count of each type to FILE as JSON on
+SIGUSR1.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ class RpcSoak:
             assert self.client.ask(name)["success"], name
 
     def rewind(self) -> None:
-        """The files go back to what they were before the second prompt, and the conversation goes on."""
+        """The files return to their state before the second prompt, and the conversation continues."""
         assert self.client.ask("get_changes")["success"], "get_changes"
         assert self.client.ask("rewind", prompt=2, what="files", overwrite=True)["success"], "rewind"
 

@@ -1,7 +1,5 @@
-"""What both soaks work with: a home with two extensions, hooks and an MCP server, a model that answers by what it is
-asked, and what is watched.
-
-A prompt is ``N kind``, and its answer says ``N``: nothing lost and nothing twice can hide behind an equal text.
+"""The shared setup of both soaks: extensions, hooks, an MCP server and a model; a prompt is ``N kind`` and its answer
+contains ``N``.
 """
 
 from __future__ import annotations
@@ -64,7 +62,7 @@ def answer_to(number: str) -> str:
 
 
 def model(request: SeenRequest) -> Turn:
-    """By the last thing a person said; whoever summarises gets a summary."""
+    """Answers by the last user message; a compaction gets a summary."""
     last = request.json["messages"][-1]["content"]
     said = [text for message in request.json["messages"] if message["role"] == "user" for text in _texts(message)]
     number, _, kind = (said[-1] if said else "").strip().rpartition("\n")[2].partition(" ")
@@ -100,7 +98,7 @@ def sample(pid: int) -> Sample:
 
 
 class Place:
-    """A scratch home and project; ``samples`` is filled by who works in it."""
+    """A scratch home and project; the soak fills ``samples``."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -130,7 +128,7 @@ class Place:
         self.server.requests.clear()
 
     def argv(self, args: Sequence[str]) -> list[str]:
-        """To start zot with; it can be asked what it holds."""
+        """Arguments to start zot, with object counts on a signal."""
         argv = self.zot.argv([*args, "--base-url", self.server.url, "--api-key", "k"])
         return [argv[0], counted.__file__, str(self.counts), *argv[argv.index("zot") + 1 :]]
 
@@ -153,7 +151,7 @@ class Place:
         return {kind: number for kind, number in grown.items() if kind.startswith("zot.") and number >= len(rounds)}
 
     def verdict(self, name: str) -> list[str]:
-        """What leaked, and what is left now that it has ended; the figures are printed."""
+        """Leaks and leftovers after the exit; prints the figures."""
         faults = [*self.faults, *self._grown(name)]
         if running := orphans(self.root):
             faults.append(f"still running: {running}")

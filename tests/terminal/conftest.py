@@ -1,4 +1,4 @@
-"""``zot`` in a fake terminal, against the scripted server, in a home and a project of its own."""
+"""Fixtures: ``zot`` in a fake terminal with a scripted server, its own home and project."""
 
 from __future__ import annotations
 

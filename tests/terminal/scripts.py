@@ -1,4 +1,4 @@
-"""What several terminal tests set up: providers of one's own, settings, the conversation a model was shown."""
+"""Shared setup of terminal tests: custom providers, settings and recorded conversations."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def said(request: SeenRequest) -> list[tuple[str, str]]:
 
 
 def user_texts(request: SeenRequest) -> list[str]:
-    """What the user said so far, as the model was shown it."""
+    """The user's messages in a request."""
     return [text for role, text in said(request) if role == "user"]
 
 

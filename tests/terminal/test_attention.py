@@ -1,5 +1,4 @@
-"""Outside zot's rows: the window's name tells the state, the bell rings as it was asked to, and a program of the user's
-own writes a row under the status bar."""
+"""Attention: the window title shows the state, the bell follows its setting, and a user program writes a status row."""
 
 from __future__ import annotations
 
@@ -23,11 +22,11 @@ def titles(terminal: FakeTerminal) -> list[str]:
 
 
 def bells(terminal: FakeTerminal) -> int:
-    """Those that do not end a sequence."""
+    """Bells that do not end a sequence."""
     return re.sub(rb"\x1b\][^\x07\x1b]*\x07", b"", terminal.raw).count(b"\x07")
 
 
-def test_the_title_says_that_zot_works_and_that_it_asks(serve: Any, open_zot: OpenZot) -> None:
+def test_title_shows_working_and_asking(serve: Any, open_zot: OpenZot) -> None:
     serve([CallTools([("bash", {"command": "touch made"})]), Silent(Say("words that do not end"), after_bytes=900)])
     terminal = open_zot("--no-yolo")
     assert titles(terminal) == ["zot: project"]
@@ -43,7 +42,7 @@ def test_the_title_says_that_zot_works_and_that_it_asks(serve: Any, open_zot: Op
     assert len(titles(terminal)) < 10  # when the state changes, and not with time
 
 
-def test_the_title_is_left_alone_when_it_should_be(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_title_is_unchanged_when_disabled(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     configure(zot, terminal_title=False)
     serve([Say("an answer")])
     terminal = open_zot()
@@ -55,7 +54,7 @@ def test_the_title_is_left_alone_when_it_should_be(serve: Any, open_zot: OpenZot
 @pytest.mark.parametrize(
     ("bell", "rings", "notifies"), [("on", True, True), ("quiet", False, True), ("off", False, False)]
 )
-def test_the_bell_is_as_loud_as_it_should_be(
+def test_bell_follows_its_setting(
     serve: Any, open_zot: OpenZot, zot: Zot, bell: str, rings: bool, notifies: bool
 ) -> None:
     configure(zot, bell=bell, notify_after_s=0.001)
@@ -105,7 +104,9 @@ def test_a_program_of_the_users_own_writes_a_row(serve: Any, open_zot: OpenZot, 
     assert "an answer" in terminal.screen
 
 
-def test_a_program_that_hangs_is_ended_and_told(serve: Any, open_zot: OpenZot, zot: Zot, tmp_path: Path) -> None:
+def test_hanging_notification_program_is_ended_and_reported(
+    serve: Any, open_zot: OpenZot, zot: Zot, tmp_path: Path
+) -> None:
     script(zot, f"#!/bin/sh\necho $$ > {tmp_path}/pid\nsleep 1000\n")
     serve([Say("an answer")])
     terminal = open_zot()
@@ -116,7 +117,7 @@ def test_a_program_that_hangs_is_ended_and_told(serve: Any, open_zot: OpenZot, z
     terminal.wait_until(lambda: not Path(f"/proc/{pid}").exists(), "its end")
 
 
-def test_a_program_that_fails_is_told(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_failing_notification_program_is_reported(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     script(zot, "#!/bin/sh\necho no; exit 3\n")
     serve([])
     open_zot().wait_for("status_command: exit 3")

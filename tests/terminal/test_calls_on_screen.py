@@ -1,4 +1,4 @@
-"""Tool calls on the screen: alive while they run, one line and what is worth seeing when they are done."""
+"""Tool calls on the screen: live while they run, a summary line afterwards."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_three_calls_in_one_message_give_three_lines(serve: Any, open_zot: OpenZ
 
 
 def test_read_edit_and_a_failing_command_take_24_rows(serve: Any, open_zot: OpenZot, project: Path) -> None:
-    """Three calls, their diff and the end of what failed are seen at a glance; nothing is padded."""
+    """Three calls, their diff and the end of the failed output are visible at once, without padding."""
     prices = "".join(f"PRICE_{i} = {i}\n" for i in range(60))
     (project / "prices.py").write_text(prices)
     edit = {"path": "prices.py", "edits": [{"oldText": "PRICE_30 = 30\n", "newText": "PRICE_30 = 31\nNEW = 1\n"}]}
@@ -70,7 +70,7 @@ def test_read_edit_and_a_failing_command_take_24_rows(serve: Any, open_zot: Open
     assert not any("PRICE_10 =" in row for row in rows), "nobody asked to see the file"
 
 
-def test_state_is_told_by_the_glyph_without_colours(serve: Any, open_zot: OpenZot) -> None:
+def test_call_state_is_visible_without_colours(serve: Any, open_zot: OpenZot) -> None:
     calls = [("bash", {"command": "true"}), ("bash", {"command": "false"}), ("read", {"path": "nowhere.txt"})]
     serve([CallTools(calls), Say("all done")])
     terminal = open_zot(env={"NO_COLOR": "1"}, rows=40)
@@ -80,7 +80,7 @@ def test_state_is_told_by_the_glyph_without_colours(serve: Any, open_zot: OpenZo
     assert heads[2].startswith("✖ Read nowhere.txt · ")
 
 
-def test_a_refused_call_has_its_own_mark_and_says_why(serve: Any, open_zot: OpenZot) -> None:
+def test_denied_call_has_its_own_mark_and_reason(serve: Any, open_zot: OpenZot) -> None:
     serve([CallTools([("bash", {"command": "touch x"})]), Say("all done")])
     terminal = open_zot("--no-yolo", rows=40)
     terminal.submit("go")
@@ -93,9 +93,7 @@ def test_a_refused_call_has_its_own_mark_and_says_why(serve: Any, open_zot: Open
     assert calls_of(terminal) == [["⊘ Run touch x · refused: not now"]]
 
 
-def test_a_refusal_in_an_extensions_own_words_is_one_when_it_is_resumed_too(
-    serve: Any, open_zot: OpenZot, zot: Zot
-) -> None:
+def test_extension_denial_stays_a_denial_after_resume(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     serve([CallTools([("bash", {"command": "touch x"})]), Say("all done")])
     words = 'hello(); subscribe(intercept=["tool_call"]); ready()\n'
     words += 'serve(event_intercept=lambda f: answer(f, block=True, reason="only on Mondays"))'
@@ -140,7 +138,7 @@ def test_many_reads_are_counted(serve: Any, open_zot: OpenZot, project: Path) ->
 
 
 def in_pieces(name: str, pieces: list[str], held: tuple[bytes, ...]) -> Held:
-    """Anthropic's events of one call whose arguments come in pieces, some of them when the test says so."""
+    """Anthropic's events of one call with arguments in pieces, some of them released by the test."""
 
     def event(kind: str, **fields: Any) -> bytes:
         return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n".encode()
@@ -165,7 +163,7 @@ def in_pieces(name: str, pieces: list[str], held: tuple[bytes, ...]) -> Held:
     return Held(Raw(200, {"content-type": "text/event-stream"}, chunks), held)
 
 
-def test_while_write_streams_its_path_is_in_the_label_and_the_content_grows(serve: Any, open_zot: OpenZot) -> None:
+def test_streaming_write_shows_path_and_growing_content(serve: Any, open_zot: OpenZot) -> None:
     """iface-095: while `write` streams, its path is in the label and the content grows."""
     pieces = ['{"path":"deep/new.py",', '"content":"import os\\n', "def f():\\n", "    return 42\\n", '"}']
     server = serve([in_pieces("write", pieces, (b"import os", b"return 42", b"message_stop")), Say("all done")])
@@ -197,7 +195,7 @@ def test_while_edit_streams_the_number_of_the_edit_is_shown(serve: Any, open_zot
     terminal.wait_for("all done")
 
 
-def test_a_running_command_stays_visible_with_its_time_and_its_output_is_live(serve: Any, open_zot: OpenZot) -> None:
+def test_running_command_shows_time_and_live_output(serve: Any, open_zot: OpenZot) -> None:
     """iface-097, iface-098: a running command stays visible with its time, and its output is live."""
     command = "echo begun; while [ ! -e go ]; do sleep 0.05; done; echo finished"
     serve([CallTools([("bash", {"command": command})]), Say("all done")])
@@ -220,7 +218,7 @@ def test_results_appear_when_each_is_done_not_when_all_are(serve: Any, open_zot:
     terminal.wait_for("all done")
 
 
-def test_what_failed_shows_its_end_and_says_what_is_hidden(serve: Any, open_zot: OpenZot) -> None:
+def test_failed_output_shows_its_end_and_hidden_row_count(serve: Any, open_zot: OpenZot) -> None:
     """iface-099: of a long output that failed the last rows are shown, and how many are hidden."""
     commands = ["seq 1000 1099; exit 3", "seq 1000 1009; exit 3"]
     serve([CallTools([("bash", {"command": command}) for command in commands]), Say("all done")])
@@ -255,7 +253,7 @@ def test_a_long_command_is_one_row_and_in_full_with_ctrl_o(serve: Any, open_zot:
     assert "    echo second" in terminal.screen
 
 
-def test_a_cancelled_command_keeps_what_it_had_said(serve: Any, open_zot: OpenZot) -> None:
+def test_cancelled_command_keeps_its_output(serve: Any, open_zot: OpenZot) -> None:
     serve([CallTools([("bash", {"command": "seq 1000 1099; sleep 60"})])])
     terminal = open_zot(rows=60)
     terminal.submit("go")
@@ -280,9 +278,7 @@ def test_edits_show_true_line_numbers_in_green_and_red(serve: Any, open_zot: Ope
     assert " 117 line 117" in terminal.screen
 
 
-def test_read_is_labelled_with_its_range_and_numbered_from_it_in_full(
-    serve: Any, open_zot: OpenZot, project: Path
-) -> None:
+def test_read_label_has_range_and_rows_are_numbered_from_it(serve: Any, open_zot: OpenZot, project: Path) -> None:
     """iface-103, iface-104: `read` is labelled with its range and numbers its rows from the offset."""
     (project / "f.txt").write_text("".join(f"row {i}\n" for i in range(1, 100)))
     serve([CallTools([("read", {"path": "f.txt", "offset": 10, "limit": 5})]), Say("all done")])
@@ -294,7 +290,7 @@ def test_read_is_labelled_with_its_range_and_numbered_from_it_in_full(
     assert "  14 row 14" in terminal.screen
 
 
-def test_a_long_line_goes_on_behind_a_mark_in_full_views(serve: Any, open_zot: OpenZot, project: Path) -> None:
+def test_long_line_continues_after_a_mark_in_full_view(serve: Any, open_zot: OpenZot, project: Path) -> None:
     """A change at the end of a long line is seen; nothing is cut."""
     (project / "long.txt").write_text("begins " + "x" * 300 + " ends\n")
     edit = {"path": "long.txt", "edits": [{"oldText": " ends", "newText": " is over"}]}
@@ -309,7 +305,7 @@ def test_a_long_line_goes_on_behind_a_mark_in_full_views(serve: Any, open_zot: O
 
 
 def test_returns_tabs_and_colours_of_output_stay_in_their_row(serve: Any, open_zot: OpenZot) -> None:
-    """iface-106: output is shown as a terminal would leave it: what a carriage return overwrote is gone."""
+    """iface-106: output is shown as a terminal would leave it: text overwritten by a carriage return is gone."""
     command = r"printf 'a\tb\n10%%\r20%%\rover\n\033[31mred\033[0m\twide日本\nbell\a\b\n'; exit 1"
     serve([CallTools([("bash", {"command": command})]), Say("all done")])
     terminal = open_zot(rows=40)
@@ -318,8 +314,8 @@ def test_returns_tabs_and_colours_of_output_stay_in_their_row(serve: Any, open_z
     assert [row.rstrip() for row in call[1:]] == ["a       b", "over", "red     wide日本", "bell"]
 
 
-def test_an_error_says_why_and_is_red(serve: Any, open_zot: OpenZot) -> None:
-    """iface-107: an error says so and is red."""
+def test_error_shows_reason_in_red(serve: Any, open_zot: OpenZot) -> None:
+    """iface-107: an error is red and shows its reason."""
     serve([CallTools([("read", {"path": "nowhere.txt"}), ("bash", {"command": "echo oops; exit 3"})]), Say("all done")])
     terminal = open_zot(rows=50)
     run(terminal)
@@ -329,8 +325,8 @@ def test_an_error_says_why_and_is_red(serve: Any, open_zot: OpenZot) -> None:
     assert terminal.cell("✖ Read").fg == terminal.cell("no such file").fg == "ff5f5f"
 
 
-def test_a_call_that_was_cancelled_says_so(serve: Any, open_zot: OpenZot) -> None:
-    """iface-161: a cancelled call leaves one line that says so."""
+def test_cancelled_call_shows_cancelled(serve: Any, open_zot: OpenZot) -> None:
+    """iface-161: a cancelled call leaves one line."""
     serve([CallTools([("bash", {"command": "sleep 60"})])])
     terminal = open_zot()
     terminal.submit("go")
@@ -340,7 +336,7 @@ def test_a_call_that_was_cancelled_says_so(serve: Any, open_zot: OpenZot) -> Non
     terminal.wait_gone("Running sleep 60")
 
 
-def test_ctrl_o_shows_what_is_folded_on_a_screen_of_its_own(serve: Any, open_zot: OpenZot, project: Path) -> None:
+def test_ctrl_o_shows_folded_calls_on_its_own_screen(serve: Any, open_zot: OpenZot, project: Path) -> None:
     """iface-100: ctrl+o shows settled calls in full on a screen of their own."""
     (project / "long").write_text("".join(f"u{i}\n" for i in range(30)))
     serve([CallTools([("read", {"path": "long"})]), Say("all done")])
@@ -370,9 +366,7 @@ def png(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
-def test_an_image_is_drawn_where_the_terminal_can_and_captioned_elsewhere(
-    serve: Any, open_zot: OpenZot, project: Path
-) -> None:
+def test_image_is_drawn_if_supported_else_captioned(serve: Any, open_zot: OpenZot, project: Path) -> None:
     """iface-101, iface-118: an image is drawn where the terminal can, and never folded."""
     (project / "pic.png").write_bytes(png(200, 200))
     serve([CallTools([("read", {"path": "pic.png"})]), Say("all done")])
@@ -384,7 +378,7 @@ def test_an_image_is_drawn_where_the_terminal_can_and_captioned_elsewhere(
     assert "ctrl+o" not in terminal.screen
 
 
-def test_without_graphics_there_is_a_caption_and_no_escape(serve: Any, open_zot: OpenZot, project: Path) -> None:
+def test_image_without_graphics_is_a_caption_without_escapes(serve: Any, open_zot: OpenZot, project: Path) -> None:
     """iface-118, iface-119: without graphics an image is a caption, and no escape is written."""
     (project / "pic.png").write_bytes(png(20, 20))
     serve([CallTools([("read", {"path": "pic.png"})]), Say("all done")])

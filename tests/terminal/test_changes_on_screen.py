@@ -1,4 +1,4 @@
-"""Diffs on the screen: what an edit or a write changed, when it happens, is asked about and is resumed."""
+"""Diffs on the screen: for edits and writes when they run, need approval or are resumed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def bare(row: str) -> str:
     return row if row[:1] in "+-" else row.removeprefix(" ")
 
 
-def test_a_write_over_a_file_is_a_diff_now_and_when_it_is_resumed(serve: Any, open_zot: OpenZot, project: Path) -> None:
+def test_overwriting_write_is_a_diff_also_after_resume(serve: Any, open_zot: OpenZot, project: Path) -> None:
     (project / "f.txt").write_text(OLD)
     serve([CallTools([CALL]), Say("all done")])
     terminal = open_zot(rows=60)
@@ -37,8 +37,8 @@ def test_a_write_over_a_file_is_a_diff_now_and_when_it_is_resumed(serve: Any, op
     assert calls_of(again) == [call]
 
 
-def test_a_write_over_a_file_is_asked_about_as_a_diff(serve: Any, open_zot: OpenZot, project: Path) -> None:
-    """What changes is on the first page, and the whole file stands behind it."""
+def test_overwriting_write_is_confirmed_as_a_diff(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    """The changes are on the first page, and the whole file follows."""
     (project / "f.txt").write_text(OLD)
     serve([CallTools([CALL]), Say("all done")])
     terminal = open_zot("--no-yolo", rows=60)
@@ -55,7 +55,7 @@ def test_a_write_over_a_file_is_asked_about_as_a_diff(serve: Any, open_zot: Open
     assert (project / "f.txt").read_text() == NEW
 
 
-def test_a_call_that_is_asked_about_is_shown_by_the_question_alone(serve: Any, open_zot: OpenZot) -> None:
+def test_call_awaiting_approval_is_shown_only_in_the_dialog(serve: Any, open_zot: OpenZot) -> None:
     serve([CallTools([("write", {"path": "new.txt", "content": "the only line\n"})]), Say("all done")])
     terminal = open_zot("--no-yolo", rows=40)
     terminal.submit("go")
@@ -88,7 +88,7 @@ def test_a_diff_is_folded_near_forty_rows(serve: Any, open_zot: OpenZot, project
     terminal.wait_for("+ 60 row 60")
 
 
-def test_changed_words_stand_on_a_stronger_tint(serve: Any, open_zot: OpenZot, project: Path) -> None:
+def test_changed_words_have_a_stronger_tint(serve: Any, open_zot: OpenZot, project: Path) -> None:
     (project / "f.txt").write_text("the price is 10 for all of them\n")
     edits = [{"oldText": "10", "newText": "12"}]
     serve([CallTools([("edit", {"path": "f.txt", "edits": edits})]), Say("all done")])
@@ -99,7 +99,7 @@ def test_changed_words_stand_on_a_stronger_tint(serve: Any, open_zot: OpenZot, p
     assert terminal.cell("+  1 the price is 12 for all of them", 36).bg == "default", "nothing is padded"
 
 
-def test_a_file_written_as_it_was_says_so(serve: Any, open_zot: OpenZot, project: Path) -> None:
+def test_write_without_changes_is_labelled_unchanged(serve: Any, open_zot: OpenZot, project: Path) -> None:
     (project / "f.txt").write_text("same\n")
     (project / "b.bin").write_bytes(b"\0\1")
     calls = [("write", {"path": name, "content": "same\n"}) for name in ("f.txt", "b.bin")]

@@ -1,4 +1,4 @@
-"""/context: what fills the window, by part, on a wide and on a narrow screen."""
+"""/context: the parts of the context window, on wide and narrow screens."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from tests.terminal.conftest import OpenZot
 
 
 @pytest.mark.parametrize("columns", [110, 44])
-def test_the_parts_of_the_window_are_shown_with_what_is_free(
-    serve: Any, open_zot: OpenZot, project: Path, columns: int
-) -> None:
+def test_context_shows_window_parts_and_free_space(serve: Any, open_zot: OpenZot, project: Path, columns: int) -> None:
     (project / "AGENTS.md").write_text("keep it simple\n" * 400)
     (project / "big.txt").write_text("word " * 3000)
     serve([CallTools([("read", {"path": "big.txt"})], usage=(4000, 20)), Say("read it", usage=(9000, 50))])
@@ -48,7 +46,9 @@ def test_before_the_first_prompt_it_is_an_estimate(serve: Any, open_zot: OpenZot
     assert "messages" not in terminal.screen
 
 
-def test_what_a_brief_prompt_leaves_out_is_told(serve: Any, open_zot: OpenZot, zot: Zot, project: Path) -> None:
+def test_context_reports_parts_missing_from_short_prompt(
+    serve: Any, open_zot: OpenZot, zot: Zot, project: Path
+) -> None:
     """A small model gets the beginning of the nearest AGENTS.md, and nothing of the others."""
     (project / "AGENTS.md").write_text("keep it simple\n" * 400)
     (zot.home / "zot").mkdir()

@@ -1,4 +1,4 @@
-"""Commands that act on the conversation: clear, new, compact, study, the shell escape, and what is no command."""
+"""Commands that act on the conversation: clear, new, compact, study, the shell escape, and unknown commands."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_path_is_a_prompt(serve: Any, open_zot: OpenZot) -> None:
 
 
 def test_command_names_may_be_written_in_capitals(serve: Any, open_zot: OpenZot) -> None:
-    """iface-288: /CLEAR works; the argument of /model keeps its case."""
+    """iface-288: /CLEAR works; the argument of /model preserves its case."""
     serve([Say("hello")])
     terminal = open_zot()
     terminal.submit("/CLEAR")
@@ -61,7 +61,7 @@ def test_session_runs_the_operations_and_not_the_list(serve: Any, open_zot: Open
     assert "sessions of this directory" not in terminal.screen
 
 
-def test_clear_begins_a_session_that_resuming_does_not_fill_again(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_clear_begins_a_session_that_stays_clear_after_resume(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     """iface-168: `/clear` begins a new session, and resuming does not bring the old messages back."""
     server = serve([Say("first answer"), Say("second answer")])
     terminal = open_zot()
@@ -119,9 +119,7 @@ def test_new_is_refused_without_sessions(serve: Any, open_zot: OpenZot) -> None:
     terminal.wait_for("/new requires sessions")
 
 
-def test_compact_of_one_exchange_ends_with_the_prompt_and_resets_the_meter(
-    serve: Any, open_zot: OpenZot, zot: Zot
-) -> None:
+def test_compact_of_one_exchange_resets_the_meter(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     """iface-309, iface-169: queued prompts follow, and the model sees one summary that ends with the instruction."""
     server = serve([Say("an answer", usage=(20_000, 5)), Slow(Say("the summary"), 0.3), Say("went on", usage=(11, 5))])
     terminal = open_zot()
@@ -173,7 +171,7 @@ def test_study_waits_its_turn(serve: Any, open_zot: OpenZot) -> None:
     assert "Study src" in said(server.requests[1])[-1][1]
 
 
-def test_a_shell_escape_needs_no_model_and_is_seen_by_the_next_turn(
+def test_shell_escape_needs_no_model_and_next_turn_sees_it(
     serve: Any, open_zot: OpenZot, project: Path, zot: Zot
 ) -> None:
     """iface-289: `!ls` runs without a model call, and the next turn sees its output."""
@@ -214,7 +212,7 @@ def test_a_shell_escape_is_refused_while_a_turn_runs(serve: Any, open_zot: OpenZ
     terminal.wait_for("a turn is running")
 
 
-def test_in_the_jail_nothing_from_outside_is_attached(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_jailed_run_attaches_nothing_from_outside(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     """engine-225: a link of the project that leads out, through `!@` and as a picture that is dropped."""
     server = serve([Say("seen")])
     (zot.project.parent / "private.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(40))
@@ -280,7 +278,7 @@ def test_help_scrolls_on_a_small_screen(serve: Any, open_zot: OpenZot) -> None:
     terminal.wait_gone("suspend zot")
 
 
-def test_cost_is_told_by_model_and_by_turn(serve: Any, open_zot: OpenZot) -> None:
+def test_cost_is_shown_by_model_and_turn(serve: Any, open_zot: OpenZot) -> None:
     serve([Say("one", usage=(10_000, 0)), Say("two", usage=(20_000, 0))])
     terminal = open_zot(columns=100)
     terminal.submit("first question")
@@ -295,7 +293,7 @@ def test_cost_is_told_by_model_and_by_turn(serve: Any, open_zot: OpenZot) -> Non
     assert "$0.0900" in screen
 
 
-def test_a_limit_ends_a_turn_in_the_terminal_and_cost_tells_of_it(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_limit_ends_turn_in_terminal_and_cost_shows_it(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     server = serve([Say("one", usage=(100_000, 10_000)), Say("never")])  # $0.45
     configure(zot, max_cost_day=0.4)
     terminal = open_zot("--max-cost", "3", columns=100)
@@ -311,7 +309,7 @@ def test_a_limit_ends_a_turn_in_the_terminal_and_cost_tells_of_it(serve: Any, op
     terminal.wait_for("session limit: $3; $0.4500 of $0.4 spent today")
 
 
-def test_doctor_says_what_the_program_says(serve: Any, open_zot: OpenZot) -> None:
+def test_doctor_command_equals_zot_doctor(serve: Any, open_zot: OpenZot) -> None:
     serve([])
     terminal = open_zot()
     terminal.submit("/doctor")
@@ -321,7 +319,7 @@ def test_doctor_says_what_the_program_says(serve: Any, open_zot: OpenZot) -> Non
     terminal.wait_gone("nothing is wrong")
 
 
-def test_a_full_context_is_compacted_by_itself_and_marked(serve: Any, open_zot: OpenZot) -> None:
+def test_full_context_is_compacted_automatically_and_marked(serve: Any, open_zot: OpenZot) -> None:
     """iface-170: at 85 % the context is compacted by itself and marked `(auto)`."""
     full = Say("three", usage=(171_000, 5))
     server = serve([Say("one"), Say("two"), full, Slow(Say("the summary"), 0.3), Say("went on")])
@@ -337,7 +335,7 @@ def test_a_full_context_is_compacted_by_itself_and_marked(serve: Any, open_zot: 
     assert "the summary" in said(server.requests[-1])[0][1]
 
 
-def test_a_request_that_is_too_large_is_compacted_and_really_sent_again(serve: Any, open_zot: OpenZot) -> None:
+def test_too_large_request_is_compacted_and_sent_again(serve: Any, open_zot: OpenZot) -> None:
     """iface-171: a request that is too large is compacted and sent again, with one user message."""
     too_large = Refuse(413, "payload too large")
     server = serve([Say("one"), Say("two"), Say("three"), too_large, Say("the summary"), Say("it fits now")])

@@ -1,4 +1,4 @@
-"""/copy: an answer or its code goes to the clipboard, through the terminal and a program, and zot says what it was."""
+"""/copy: an answer or its code goes to the clipboard, through the terminal or a program."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ ANSWER = "Two ways:\n\n```python\nprint(1)\n```\n\nor\n\n```sh\nmake test\nmake 
 
 
 def copied(terminal: FakeTerminal) -> list[str]:
-    """What the terminal was asked to take into its clipboard."""
+    """Text copied through the terminal's clipboard sequence."""
     return [b64decode(found).decode() for found in re.findall(rb"\x1b\]52;c;([^\x07]*)\x07", terminal.raw)]
 
 
-def test_the_last_answer_an_earlier_one_and_code_are_copied_through_the_terminal(serve: Any, open_zot: OpenZot) -> None:
+def test_copy_takes_last_answer_earlier_answer_or_code(serve: Any, open_zot: OpenZot) -> None:
     serve([Say("the first \x1b[31manswer\x1b]0;owned\x07"), Say(ANSWER)])
     terminal = open_zot(columns=120)
     terminal.submit("/copy")

@@ -1,4 +1,4 @@
-"""/export and `zot sessions export --format`: a page to read, redacted when asked, never in the place of another."""
+"""/export and `zot sessions export --format`: a page, redacted on request, never overwriting a file."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_conversation_becomes_markdown_and_html(serve: Any, open_zot: OpenZo
     assert (project / "out.html").read_text() == page
 
 
-def test_without_a_session_what_is_in_memory_is_exported(serve: Any, open_zot: OpenZot, project: Path) -> None:
+def test_export_without_session_uses_memory(serve: Any, open_zot: OpenZot, project: Path) -> None:
     conversation(serve, project)
     terminal = open_zot("--no-session", columns=160)
     terminal.submit("what is in notes.txt?")

@@ -1,4 +1,4 @@
-"""``/reload-ext`` and trust: what runs is what a person allowed, and reloading asks at most once."""
+"""``/reload-ext`` and trust: only allowed extensions run, and a reload asks at most once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_newly_registered_tool_is_callable_after_a_reload(serve: Any, open_zot
     assert "greetings from the tool" in str(server.requests[1].json)
 
 
-def test_extensions_named_by_hand_are_reloaded_too(serve: Any, open_zot: OpenZot, tmp_path: Path) -> None:
+def test_reload_includes_extensions_named_by_flag(serve: Any, open_zot: OpenZot, tmp_path: Path) -> None:
     """iface-217: `/reload-ext` also reloads what `--ext` named."""
     serve([])
     directory = write_extension(tmp_path, "byhand", COMMAND.format(name="say", says="old words"))
@@ -61,8 +61,8 @@ def test_the_first_extension_is_found_without_a_restart(serve: Any, open_zot: Op
     terminal.wait_for("[late] here I am")
 
 
-def test_help_and_doctor_know_the_extensions(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-174: `/help` lists the commands of extensions, and `/doctor` says which extensions are ready."""
+def test_help_and_doctor_list_extensions(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """iface-174: `/help` lists the commands of extensions, and `/doctor` lists the ready extensions."""
     serve([])
     write_extension(zot.home / "zot" / "extensions", "sayer", COMMAND.format(name="say", says="x"))
     terminal = open_zot(rows=90)
@@ -73,7 +73,7 @@ def test_help_and_doctor_know_the_extensions(serve: Any, open_zot: OpenZot, zot:
     terminal.wait_for("sayer: ready")
 
 
-def test_a_load_error_is_told_and_stays(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_load_error_is_reported_and_stays_readable(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     """§4.17: an error in a manifest is counted in the report of `/reload-ext` and stays readable."""
     serve([])
     directory = write_extension(zot.home / "zot" / "extensions", "greeter", COMMAND.format(name="say", says="hello"))
@@ -86,10 +86,8 @@ def test_a_load_error_is_told_and_stays(serve: Any, open_zot: OpenZot, zot: Zot)
     assert "greeter" in terminal.everything
 
 
-def test_an_extension_of_the_project_runs_only_when_it_was_trusted(
-    serve: Any, open_zot: OpenZot, zot: Zot, project: Path
-) -> None:
-    """a project extension asks before it runs; after a no it stays out, and after a yes its command works."""
+def test_project_extension_runs_only_after_trust(serve: Any, open_zot: OpenZot, zot: Zot, project: Path) -> None:
+    """A project extension needs trust before it runs; after a no it is skipped, after a yes its command works."""
     serve([])
     directory = write_extension(project / ".zot" / "extensions", "local", COMMAND.format(name="say", says="I run"))
     terminal = open_zot()
@@ -135,8 +133,8 @@ def test_a_guard_that_was_just_trusted_guards_at_once(serve: Any, open_zot: Open
     assert "denied" in str(server.requests[1].json)
 
 
-def test_an_extension_of_ones_own_that_asks_for_more_is_a_question(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """Closing it grants nothing and it is asked again; a yes grants what was shown, and nothing is asked after that."""
+def test_wider_permissions_of_user_extension_need_consent(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """Closing the dialog grants nothing and the question returns; a yes grants the shown permissions for good."""
     serve([Say("ok")])
     says = COMMAND.format(name="say", says="I run")
     directory = write_extension(zot.home / "zot" / "extensions", "mine", says, permissions={})
@@ -171,7 +169,7 @@ def test_an_extension_of_ones_own_that_asks_for_more_is_a_question(serve: Any, o
     assert zot("ext", "doctor", model=False).code == 0
 
 
-def test_an_edit_asks_once_for_all_and_trust_while_editing_stores_nothing(
+def test_edits_ask_once_and_trust_while_editing_is_not_stored(
     serve: Any, open_zot: OpenZot, zot: Zot, project: Path
 ) -> None:
     """ext-139: two edited directories ask once; trusting while editing lasts for this run and stores nothing."""
@@ -207,7 +205,7 @@ def test_an_edit_asks_once_for_all_and_trust_while_editing_stores_nothing(
 def test_a_reload_typed_over_the_question_does_not_ask_again(
     serve: Any, open_zot: OpenZot, zot: Zot, project: Path
 ) -> None:
-    """The start's question is open when `/reload-ext` is typed: what it settles is settled for both."""
+    """With the question of the start still open, `/reload-ext` uses the same answer."""
     serve([])
     write_extension(project / ".zot" / "extensions", "mine", COMMAND.format(name="say", says="I run"))
     terminal = open_zot()
@@ -221,7 +219,7 @@ def test_a_reload_typed_over_the_question_does_not_ask_again(
     terminal.wait_for("[mine] I run")
 
 
-def test_a_reload_that_nobody_typed_does_not_ask(serve: Any, open_zot: OpenZot, zot: Zot, project: Path) -> None:
+def test_reload_requested_by_extension_does_not_ask(serve: Any, open_zot: OpenZot, zot: Zot, project: Path) -> None:
     """ext-140: a reload that an extension requested skips changed content without asking."""
     serve([])
     asks = """

@@ -1,4 +1,4 @@
-"""What people of other agents type in the first hour: aliases, /init, /review, commands hidden from the model of."""
+"""Commands known from other agents: aliases, /init, /review, and shell commands hidden from the model."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_an_alias_is_offered_while_it_is_typed_and_leaves(serve: Any, open_zot: 
     assert terminal.wait_exit() == 0
 
 
-def test_init_has_the_agent_write_or_mend_the_file(serve: Any, open_zot: OpenZot, project: Path) -> None:
+def test_init_asks_the_agent_to_write_or_update_the_file(serve: Any, open_zot: OpenZot, project: Path) -> None:
     server = serve([Say("written"), Say("mended")])
     terminal = open_zot()
     terminal.submit("/init the tests are slow")
@@ -61,7 +61,7 @@ def test_init_has_the_agent_write_or_mend_the_file(serve: Any, open_zot: OpenZot
     assert user_texts(server.requests[1])[-1].startswith("Bring AGENTS.md in the working directory up to date")
 
 
-def test_review_looks_at_what_is_not_committed_or_at_a_range(serve: Any, open_zot: OpenZot) -> None:
+def test_review_covers_uncommitted_changes_or_a_range(serve: Any, open_zot: OpenZot) -> None:
     server = serve([Say("fine"), Say("fine, too")])
     terminal = open_zot()
     terminal.submit("/review")
@@ -72,7 +72,7 @@ def test_review_looks_at_what_is_not_committed_or_at_a_range(serve: Any, open_zo
     assert "Review what this names: main..topic." in user_texts(server.requests[1])[-1]
 
 
-def test_a_command_with_two_marks_is_shown_and_not_told(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_shell_escape_with_two_marks_is_hidden_from_model(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     server = serve([Say("an answer")])
     terminal = open_zot()
     terminal.submit("!!echo only $((40 + 2)) for me")

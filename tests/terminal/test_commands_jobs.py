@@ -1,4 +1,4 @@
-"""/jobs: what runs in the background is listed, its output shown, stopped by hand or by command, and ends with zot."""
+"""/jobs: lists background commands, shows their output and stops them; they end with zot."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RUNS = "still running in the background"
 
 
 def gone(pid: Path) -> bool:
-    """Ended, even if nobody has asked for its status yet."""
+    """Exited, possibly a zombie."""
     try:
         return Path(f"/proc/{pid.read_text().strip()}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -21,7 +21,7 @@ def gone(pid: Path) -> bool:
 
 
 def start(terminal: FakeTerminal, name: str, project: Path) -> Path:
-    """Something that says hello and stays; the file with its number."""
+    """A command that prints hello and stays; returns the file with its process id."""
     place = project / f"{name}.pid"
     told = f"echo $$ > {place}.new; mv {place}.new {place}\n"
     (project / f"{name}.sh").write_text(f"{told}echo hello from {name}\nsleep 1000\n")
@@ -62,7 +62,7 @@ def test_jobs_are_listed_shown_and_stopped(serve: Any, open_zot: OpenZot, projec
     assert gone(one)
 
 
-def test_what_the_agent_left_running_is_a_job_and_ends_with_zot(serve: Any, open_zot: OpenZot, project: Path) -> None:
+def test_background_command_is_a_job_and_ends_with_zot(serve: Any, open_zot: OpenZot, project: Path) -> None:
     (project / "server.sh").write_text("echo $$ > server.new; mv server.new server.pid; sleep 1000\n")
     serve([CallTools([("bash", {"command": "sh server.sh & echo started"})]), Say("it runs")])
     terminal = open_zot()

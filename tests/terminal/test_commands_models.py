@@ -1,4 +1,4 @@
-"""Choosing a model: the picker, the shortcuts, what is kept and what is stored."""
+"""Choosing a model: the picker, the shortcuts and the stored choice."""
 
 from __future__ import annotations
 
@@ -57,10 +57,8 @@ def test_the_picker_shows_window_price_and_where_to_log_in(serve: Any, open_zot:
     terminal.wait_for("/login for: anthropic, openai, kimi")
 
 
-def test_switching_the_provider_keeps_transcript_and_cost_and_is_stored(
-    serve: Any, open_zot: OpenZot, zot: Zot
-) -> None:
-    """iface-182: changing the provider keeps transcript and cost, and is stored."""
+def test_provider_switch_preserves_transcript_and_cost(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """iface-182: changing the provider preserves transcript and cost, and is stored."""
     server = serve([Say("first", usage=(3000, 5)), Say("second", usage=(10, 5))])
     two_providers(zot, server.url)
     terminal = open_zot("--provider", "alpha", "--model", "alpha-one", model=False)
@@ -83,7 +81,7 @@ def test_switching_the_provider_keeps_transcript_and_cost_and_is_stored(
 
 
 def test_an_unknown_model_is_an_error_and_changes_nothing(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-288: an unknown model is an error that keeps the case as typed and changes nothing."""
+    """iface-288: an unknown model is an error that shows the case as typed and changes nothing."""
     two_providers(zot, serve([]).url)
     terminal = open_zot("--provider", "alpha", "--model", "alpha-one", model=False)
     terminal.submit("/model claude-opus-9")
@@ -93,8 +91,8 @@ def test_an_unknown_model_is_an_error_and_changes_nothing(serve: Any, open_zot: 
     terminal.wait_for("model: beta-one (beta)")
 
 
-def test_a_name_of_ones_own_and_a_part_of_an_id_choose_a_model(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """What `/model` takes beside whole ids, with the nearest ids for what nobody has."""
+def test_alias_and_part_of_an_id_select_a_model(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """`/model` accepts aliases and parts of ids, and suggests the nearest ids for unknown names."""
     server = serve([Say("quick")])
     two_providers(zot, server.url)
     configure(zot, model_names={"fast": "beta/beta-one"})
@@ -126,7 +124,7 @@ def test_the_picker_opens_beside_a_turn_and_choosing_ends_it(serve: Any, open_zo
     assert server.wait_until_client_closes()
 
 
-def test_a_slot_switches_when_idle_and_does_nothing_during_a_turn(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_model_slot_switches_only_when_idle(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     """iface-292: a model slot switches when idle and does nothing during a turn."""
     server = serve([Silent(Say("never ends"))])
     two_providers(zot, server.url)
@@ -142,7 +140,7 @@ def test_a_slot_switches_when_idle_and_does_nothing_during_a_turn(serve: Any, op
 
 
 def test_a_stale_list_is_refreshed_when_the_picker_opens(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-308, iface-307: nothing is asked before."""
+    """iface-308, iface-307: no request is sent before."""
     server = serve([], models=("brand-new-model",))
     home = zot.home / "zot"
     home.mkdir()
@@ -156,7 +154,7 @@ def test_a_stale_list_is_refreshed_when_the_picker_opens(serve: Any, open_zot: O
     assert server.requests[0].path == "/v1/models"  # and, of a server on this machine, what its window is
 
 
-def test_reasoning_offers_what_the_model_has_and_stores_the_choice(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_reasoning_offers_model_levels_and_stores_choice(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     server = serve([Say("thought")])
     terminal = open_zot()
     terminal.submit("/reasoning")
@@ -177,7 +175,7 @@ def test_a_model_without_reasoning_has_only_off(serve: Any, open_zot: OpenZot, z
     terminal.wait_for("alpha-one does not support level high; expected one of off")
 
 
-def test_a_slip_on_a_server_of_this_machine_is_told_and_not_kept(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_mistyped_local_model_is_reported_and_not_stored(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     server = serve([], models=("tiny-llama",))
     home = zot.home / "zot"
     home.mkdir()
@@ -191,14 +189,14 @@ def test_a_slip_on_a_server_of_this_machine_is_told_and_not_kept(serve: Any, ope
     assert config(zot)["model"] == "tiny-llama"
 
 
-def test_what_nobody_lists_is_used_and_not_kept(open_zot: OpenZot, zot: Zot) -> None:
+def test_unlisted_model_is_used_but_not_stored(open_zot: OpenZot, zot: Zot) -> None:
     terminal = open_zot("--provider", "openrouter", columns=140)
     terminal.submit("/model some-vendor/new-model")
     terminal.wait_for("model: some-vendor/new-model (openrouter); not in any model list, so not saved for the next run")
     assert "model" not in config(zot)
 
 
-def test_a_small_model_is_asked_about_and_gives_back_what_was(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_small_model_changes_mode_and_switching_back_restores(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     """`/model` to one that is held by a grammar, and back: its tools, its mode, and a line about each."""
     look = Say('{"tool": "bash", "command": "echo looked"}')
     server = serve([look, Say('{"tool": "final", "answer": "Done."}'), Say("three")])

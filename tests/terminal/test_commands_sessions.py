@@ -34,7 +34,7 @@ def two_conversations(terminal: FakeTerminal) -> None:
     converse(terminal, "about pears", "pears answer")
 
 
-def test_the_list_hides_empty_sessions_and_begins_with_the_newest(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_session_list_hides_empty_and_shows_newest_first(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     """iface-184: the list hides empty sessions and begins with the newest."""
     serve([Say("apples answer"), Say("pears answer")])
     terminal = open_zot()
@@ -50,7 +50,7 @@ def test_the_list_hides_empty_sessions_and_begins_with_the_newest(serve: Any, op
     assert "(no text)" not in screen
 
 
-def test_a_row_of_the_list_names_the_whole_model_or_none_at_any_width(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_session_row_shows_full_model_name_or_none(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     serve([Say("apples answer")])
     terminal = open_zot()
     converse(terminal, "tell me all there is to know about apples, pears and quinces", "apples answer")
@@ -74,7 +74,7 @@ def test_a_row_of_the_list_names_the_whole_model_or_none_at_any_width(serve: Any
     )
 
 
-def test_resuming_shows_the_conversation_and_goes_on_with_it(serve: Any, open_zot: OpenZot) -> None:
+def test_resume_shows_conversation_and_continues(serve: Any, open_zot: OpenZot) -> None:
     server = serve([Say("apples answer"), Say("pears answer"), Say("more apples")])
     terminal = open_zot()
     two_conversations(terminal)
@@ -86,7 +86,7 @@ def test_resuming_shows_the_conversation_and_goes_on_with_it(serve: Any, open_zo
     assert [text for _, text in said(server.requests[-1])] == ["about apples", "apples answer", "go on"]
 
 
-def test_a_renamed_session_shows_its_title_at_once_and_after_a_restart(serve: Any, open_zot: OpenZot) -> None:
+def test_renamed_session_shows_title_at_once_and_after_restart(serve: Any, open_zot: OpenZot) -> None:
     """iface-185: ctrl+r renames a session; the title is shown at once and after a restart."""
     serve([Say("apples answer")])
     terminal = open_zot()
@@ -149,7 +149,7 @@ def test_letters_search_the_list_also_d_and_r(serve: Any, open_zot: OpenZot) -> 
     assert "title ›" not in terminal.screen
 
 
-def test_the_list_shows_the_end_of_a_session_and_finds_what_was_said_in_it(serve: Any, open_zot: OpenZot) -> None:
+def test_session_list_previews_end_and_searches_text(serve: Any, open_zot: OpenZot) -> None:
     serve([Say("the answer speaks of rhubarb"), Say("pears answer")])
     terminal = open_zot(rows=30)
     converse(terminal, "about apples", "rhubarb")
@@ -196,9 +196,7 @@ def test_keys_do_not_wait_while_a_hundred_megabytes_are_searched(serve: Any, ope
     terminal.wait_gone("sessions of this directory")
 
 
-def test_resuming_restores_the_sessions_model_also_after_a_provider_switch(
-    serve: Any, open_zot: OpenZot, zot: Zot
-) -> None:
+def test_resume_restores_model_after_provider_switch(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     """iface-186, iface-183: the session's model is used again, even after a provider switch."""
     server = serve([Say("apples answer"), Say("pears answer"), Say("more apples")])
     two_providers(zot, server.url)
@@ -266,18 +264,16 @@ def test_an_export_is_imported_under_a_new_id_and_opens(
     assert new["cwd"] == str(zot.project)
 
 
-def test_import_without_a_path_says_that_one_is_needed(serve: Any, open_zot: OpenZot) -> None:
-    """iface-189: `/session import` without a path says that one is needed."""
+def test_import_without_path_is_an_error(serve: Any, open_zot: OpenZot) -> None:
+    """iface-189: `/session import` without a path is an error."""
     serve([])
     terminal = open_zot()
     terminal.submit("/session import")
     terminal.wait_for("/session import: expected the path")
 
 
-def test_a_fork_leaves_the_parent_as_it_is_and_puts_the_prompt_into_the_editor(
-    serve: Any, open_zot: OpenZot, zot: Zot
-) -> None:
-    """iface-190: a fork leaves the parent file as it was and puts the prompt into the editor."""
+def test_fork_leaves_parent_unchanged_and_prompt_in_editor(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """iface-190: a fork leaves the parent file unchanged and puts the prompt into the editor."""
     server = serve([Say("one"), Say("two"), Say("another two")])
     terminal = open_zot()
     converse(terminal, "first prompt", "  one")
@@ -301,7 +297,7 @@ def test_a_fork_leaves_the_parent_as_it_is_and_puts_the_prompt_into_the_editor(
     assert meta["fork_point"] == 2
 
 
-def test_a_fork_of_a_long_resumed_session_cuts_at_the_right_message(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_fork_of_long_session_cuts_at_chosen_message(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     """iface-191: a fork of a long resumed session cuts at the message that was chosen."""
     serve([Say("start")])
     terminal = open_zot()

@@ -1,4 +1,4 @@
-"""``zot completions``: a real shell in a real terminal, a press of tab, and what it makes of the line."""
+"""``zot completions`` in a real shell in a real terminal: the line after pressing tab."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def shell(home: Zot, request: pytest.FixtureRequest) -> Iterator[Shell]:
 
 
 @pytest.mark.parametrize("shell", SHELLS, indirect=True)
-def test_tab_completes_verbs_flags_values_and_what_this_machine_has(home: Zot, shell: Shell) -> None:
+def test_tab_completes_verbs_flags_values_and_local_names(home: Zot, shell: Shell) -> None:
     (session,) = home.sessions
     started = json.loads(session.read_text().splitlines()[0])["meta"]["id"][:8]
     shell.completes("zot sess", "zot sessions")

@@ -1,5 +1,4 @@
-"""Small things that happen every day: marks of what nobody said, notices read to their end, pastes that stay small,
-a progress bar that is one row, hints that fade."""
+"""Everyday details: marks, notices, small pastes, one-row progress bars and fading hints."""
 
 from __future__ import annotations
 
@@ -51,7 +50,7 @@ def test_a_compaction_leaves_a_mark_also_after_a_resume(serve: Any, open_zot: Op
     again.wait_for("◇ compacted")
 
 
-def test_an_empty_answer_says_so(serve: Any, open_zot: OpenZot) -> None:
+def test_empty_answer_is_reported(serve: Any, open_zot: OpenZot) -> None:
     serve([Say("")])
     terminal = open_zot()
     terminal.submit("first")
@@ -68,7 +67,7 @@ def test_a_notice_is_read_to_its_end(serve: Any, open_zot: OpenZot, project: Pat
     terminal.wait_until(lambda: "this-end.jsonl" in "".join(terminal.screen.split()), "the whole path")
 
 
-def test_a_progress_bar_is_one_row_for_the_model_and_on_the_screen(serve: Any, open_zot: OpenZot) -> None:
+def test_progress_bar_is_one_row_on_screen_and_for_model(serve: Any, open_zot: OpenZot) -> None:
     bar = "for i in $(seq 200); do printf '\\r%3d%% of it' $i; done; echo; exit 3"
     server = serve([CallTools([("bash", {"command": bar})]), Say("that is all")])
     terminal = open_zot()
@@ -80,7 +79,7 @@ def test_a_progress_bar_is_one_row_for_the_model_and_on_the_screen(serve: Any, o
     assert terminal.everything.count("% of it") == 2  # the command, and how its bar ended
 
 
-def test_a_paste_stays_a_chip_in_the_transcript_and_in_the_history(serve: Any, open_zot: OpenZot) -> None:
+def test_paste_stays_a_chip_in_transcript_and_history(serve: Any, open_zot: OpenZot) -> None:
     server = serve([Say("read it"), Say("and again")])
     terminal = open_zot()
     terminal.type("look: ")
@@ -108,7 +107,7 @@ def test_a_paste_stays_a_chip_in_the_transcript_and_in_the_history(serve: Any, o
     assert user_texts(server.requests[1])[-1] == "look: " + PASTE.rstrip("\n")
 
 
-def test_a_long_prompt_is_folded_where_nobody_knows_what_was_pasted(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_long_resumed_prompt_is_folded(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     serve([Say("hello")])
     session_of(zot, [user_message(PASTE), Message("assistant", (TextBlock("the answer"),))])
     terminal = open_zot("-c")
@@ -152,7 +151,7 @@ def test_hints_fade_once_they_were_followed(serve: Any, open_zot: OpenZot) -> No
     again.wait_for("▌ ask anything · @ for files\n")
 
 
-def test_the_editor_stands_between_rules_and_the_bar_below(serve: Any, open_zot: OpenZot) -> None:
+def test_editor_is_between_rules_above_the_bar(serve: Any, open_zot: OpenZot) -> None:
     serve([Say("hello")])
     terminal = open_zot(columns=70)
     terminal.type("draft")
@@ -165,8 +164,8 @@ def test_the_editor_stands_between_rules_and_the_bar_below(serve: Any, open_zot:
 
 
 @pytest.mark.skipif(not Path("/usr/bin/tmux").exists(), reason="tmux is not installed")
-def test_another_editor_leaves_no_ghost_of_the_welcome(serve: Any, zot: Zot) -> None:
-    """tmux takes erasing from its first cell for clearing the screen, and keeps what was there in its history."""
+def test_other_editor_leaves_no_remnant_of_the_welcome(serve: Any, zot: Zot) -> None:
+    """tmux treats erasing from its first cell as clearing the screen, and stores the old rows in its history."""
     serve([Say("hello")])
     configure(zot)
     env = {**zot.env(), "TERM": "tmux-256color", "EDITOR": "sh -c 'printf edited > $0'"}

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux
 
 
 class Tmux:
-    """One window of a tmux server of its own."""
+    """One window of a separate tmux server."""
 
     def __init__(self, socket: Path, zot: Zot, argv: list[str]) -> None:
         self._tmux = ["tmux", "-S", str(socket), "-f", "/dev/null"]
@@ -63,7 +63,7 @@ def tmux(zot: Zot, tmp_path: Path) -> Iterator[Callable[[], Tmux]]:
 
 
 def test_the_scrollback_is_the_same_after_a_turn_was_read_again(serve: Any, tmux: Callable[[], Tmux]) -> None:
-    """iface-193: reading an earlier turn leaves the scrollback as it was."""
+    """iface-193: reading an earlier turn leaves the scrollback unchanged."""
     serve([Say("\n\n".join(f"paragraph {number}" for number in range(40)))])
     terminal = tmux()
     terminal.wait(lambda: "▌" in terminal.screen() and "starting" not in terminal.screen())

@@ -1,4 +1,4 @@
-"""``--no-yolo``: what runs can be read in full, the answer is the user's, and no question is ever hidden."""
+"""``--no-yolo``: the whole call is readable, only the user answers, and no question is hidden."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_always_everything_ends_the_questions(serve: Any, open_zot: OpenZot, pro
     assert "asks first" not in terminal.screen and "runs everything" in terminal.screen
 
 
-def test_the_tag_in_the_status_bar_goes_with_yolo(serve: Any, open_zot: OpenZot) -> None:
+def test_status_bar_tag_disappears_with_yolo(serve: Any, open_zot: OpenZot) -> None:
     """iface-115: the tag in the status bar disappears with `/yolo`."""
     serve([])
     terminal = open_zot("--no-yolo")
@@ -101,7 +101,7 @@ def test_the_model_reads_why_a_call_was_refused(serve: Any, open_zot: OpenZot) -
 
 
 def test_the_whole_command_can_be_read_before_it_is_approved(serve: Any, open_zot: OpenZot) -> None:
-    """iface-201: nothing is cut, and what is out of sight is said to be."""
+    """iface-201: nothing is cut, and hidden rows are announced."""
     command = "\n".join(f"echo step {number}" for number in range(60)) + "\necho " + "x" * 300 + " THE-END"
     serve([CallTools([("bash", {"command": command})]), Say("finished")])
     terminal = open_zot("--no-yolo")
@@ -115,8 +115,8 @@ def test_the_whole_command_can_be_read_before_it_is_approved(serve: Any, open_zo
     terminal.wait_for("finished")
 
 
-def test_what_is_asked_cannot_drive_the_terminal(serve: Any, open_zot: OpenZot) -> None:
-    """iface-201: escape sequences, carriage returns and bidi overrides in a command are shown, not obeyed."""
+def test_confirm_dialog_escapes_control_sequences(serve: Any, open_zot: OpenZot) -> None:
+    """iface-201: escape sequences, carriage returns and bidi overrides in a command are shown, not executed."""
     command = "echo safe\x1b[2K\r\x1b]0;owned\x07rm -rf /important\u202e"
     serve([CallTools([("bash", {"command": command})]), Say("finished")])
     terminal = open_zot("--no-yolo")
@@ -130,7 +130,7 @@ def test_what_is_asked_cannot_drive_the_terminal(serve: Any, open_zot: OpenZot) 
     terminal.wait_for("finished")
 
 
-def test_a_confirmation_stands_above_an_open_dialog(serve: Any, open_zot: OpenZot, project: Path) -> None:
+def test_confirmation_is_above_an_open_dialog(serve: Any, open_zot: OpenZot, project: Path) -> None:
     """iface-200: a question that arrives while a dialog is open is drawn above it and has the focus."""
     serve([Slow(CallTools([touch("one")]), 0.2), Say("finished")])
     terminal = open_zot("--no-yolo", rows=40)
@@ -155,8 +155,8 @@ def test_yolo_ends_the_questions(serve: Any, open_zot: OpenZot) -> None:
     terminal.wait_for("finished")
 
 
-def test_yolo_without_the_gate_says_that_nothing_was_asked(serve: Any, open_zot: OpenZot) -> None:
-    """iface-173: `/yolo` without the gate says that already the case."""
+def test_yolo_without_gate_reports_it_is_already_on(serve: Any, open_zot: OpenZot) -> None:
+    """iface-173: `/yolo` without the gate reports that it is already on."""
     serve([])
     terminal = open_zot()
     terminal.submit("/yolo")
@@ -178,7 +178,7 @@ def test_esc_twice_ends_the_turn(serve: Any, open_zot: OpenZot, project: Path) -
     assert list(project.iterdir()) == []
 
 
-def test_on_a_tiny_screen_the_call_and_the_answers_are_still_seen(serve: Any, open_zot: OpenZot, project: Path) -> None:
+def test_confirm_on_tiny_screen_shows_call_and_answers(serve: Any, open_zot: OpenZot, project: Path) -> None:
     """iface-201: on a tiny screen the command can be scrolled, and the answers stay in sight."""
     serve([CallTools([("bash", {"command": "touch one\n" * 20 + "touch last"})]), Say("finished")])
     terminal = open_zot("--no-yolo", columns=40, rows=10)
@@ -200,8 +200,8 @@ def ten_keys_a_second(terminal: FakeTerminal, text: str) -> None:
         terminal.wait_until(lambda until=pressed: time.monotonic() > until)
 
 
-def test_what_is_typed_ahead_answers_no_question(serve: Any, open_zot: OpenZot, project: Path) -> None:
-    """A question that opens while somebody types waits, visibly; the digits and the r of their words are words."""
+def test_typed_ahead_keys_do_not_answer_a_question(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    """A question that opens while the user types waits visibly; digits and letters go to the editor."""
     serve([Slow(CallTools([touch("one")]), 0.2), Say("finished")])
     terminal = open_zot("--no-yolo")
     terminal.submit("go")
@@ -218,8 +218,8 @@ def test_what_is_typed_ahead_answers_no_question(serve: Any, open_zot: OpenZot, 
     assert "run 2 tests and 3 more" in terminal.screen  # the draft is untouched
 
 
-def test_words_that_begin_with_an_answer_are_words(serve: Any, open_zot: OpenZot, project: Path) -> None:
-    """The question stands there for a while, and somebody begins to type: two letters in a row are no answer."""
+def test_text_beginning_with_an_answer_key_is_text(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    """Two letters in a row are text for the editor, not an answer."""
     serve([CallTools([touch("one")]), Say("finished")])
     terminal = open_zot("--no-yolo")
     terminal.submit("go")
@@ -236,7 +236,7 @@ def test_words_that_begin_with_an_answer_are_words(serve: Any, open_zot: OpenZot
     assert not (project / "one").exists()
 
 
-def test_the_error_dialog_takes_no_letters_typed_for_the_next_prompt(serve: Any, open_zot: OpenZot) -> None:
+def test_error_dialog_ignores_letters_typed_for_the_prompt(serve: Any, open_zot: OpenZot) -> None:
     serve([CallTools([("bash", {"command": "sleep 1"})]), Refuse(401, "wrong key")])
     terminal = open_zot()
     terminal.submit("go")

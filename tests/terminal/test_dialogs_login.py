@@ -33,7 +33,7 @@ def log_in(terminal: FakeTerminal, provider: str, key: str) -> None:
     terminal.press("enter")
 
 
-def test_without_a_credential_the_first_screen_opens_and_esc_closes_it(open_zot: OpenZot) -> None:
+def test_start_without_credential_opens_login_and_esc_closes(open_zot: OpenZot) -> None:
     """iface-177: without a credential the first screen opens, and esc closes it."""
     terminal = open_zot(model=False)
     terminal.wait_for("welcome to zot")
@@ -59,8 +59,8 @@ def test_a_server_on_this_machine_is_offered_first(open_zot: OpenZot, zot: Zot) 
         terminal.wait_for("from here")
 
 
-def test_login_keeps_the_conversation_and_stores_a_key_that_was_tried(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-178, iface-274: logging in keeps the conversation, and the tried key is stored privately."""
+def test_login_preserves_conversation_and_stores_tested_key(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """iface-178, iface-274: logging in preserves the conversation, and the tested key is stored privately."""
     server = serve([Say("first"), Say("second")])
     two_providers(zot, server.url, auth="key")
     terminal = open_zot()
@@ -78,7 +78,7 @@ def test_login_keeps_the_conversation_and_stores_a_key_that_was_tried(serve: Any
     assert len(zot.sessions) == 1
 
 
-def test_login_after_a_start_without_a_credential_creates_a_session(open_zot: OpenZot, zot: Zot) -> None:
+def test_login_after_start_without_credential_creates_session(open_zot: OpenZot, zot: Zot) -> None:
     """iface-178: logging in after a start without a credential creates a session."""
     with FakeModelServer([Say("welcome")]) as server:
         home = zot.home / "zot"
@@ -97,7 +97,7 @@ def test_login_after_a_start_without_a_credential_creates_a_session(open_zot: Op
         assert len(zot.sessions) == 1
 
 
-def test_login_to_a_provider_of_ones_own_goes_on_with_its_first_model(open_zot: OpenZot, zot: Zot) -> None:
+def test_login_to_custom_provider_selects_its_first_model(open_zot: OpenZot, zot: Zot) -> None:
     with FakeModelServer([Say("from alpha")]) as server:
         two_providers(zot, server.url, auth="key")
         terminal = open_zot(model=False)
@@ -110,7 +110,7 @@ def test_login_to_a_provider_of_ones_own_goes_on_with_its_first_model(open_zot: 
         terminal.wait_for("from alpha")
 
 
-def test_a_refused_key_can_be_mended_or_replaced_where_one_is(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_rejected_key_can_be_corrected_or_replaced(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     serve([])
     answers = {"/v1/models": (401, "no")}
     with FakeWeb(answers) as server:
@@ -143,9 +143,7 @@ def test_a_refused_key_is_not_stored(open_zot: OpenZot, zot: Zot, serve: Any) ->
     assert "sk-secret" not in terminal.raw.decode()
 
 
-def test_a_key_is_tried_at_the_address_of_the_command_line_and_used_there(
-    serve: Any, open_zot: OpenZot, zot: Zot
-) -> None:
+def test_key_is_tested_and_used_at_base_url_flag(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     server = serve([Say("first"), Say("second")])
     terminal = open_zot()
     terminal.submit("hello")
@@ -175,9 +173,7 @@ def test_a_key_is_tried_at_the_models_own_address(open_zot: OpenZot, zot: Zot, s
         assert general.asked == []
 
 
-def test_the_subscription_step_without_a_client_says_how_to_set_one_and_offers_a_key(
-    serve: Any, open_zot: OpenZot
-) -> None:
+def test_subscription_without_client_id_explains_setup(serve: Any, open_zot: OpenZot) -> None:
     serve([])
     terminal = open_zot()
     terminal.submit("/login")
@@ -218,7 +214,7 @@ def test_another_account_is_added_and_switched_back_from(serve: Any, open_zot: O
     terminal.wait_for("logged out of beta work; beta is still stored")
 
 
-def test_a_key_may_come_from_the_page_while_the_dialog_is_open(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_key_from_the_page_works_while_dialog_is_open(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     """interfaces §4.7: the page on loopback is opened in the browser; its key is tried, stored and used."""
     server = serve([Say("hello from beta")])
     two_providers(zot, server.url, auth="key")
@@ -295,10 +291,8 @@ def test_a_subscription_by_a_pasted_code(serve: Any, open_zot: OpenZot, zot: Zot
     terminal.wait_for("(sub)")
 
 
-def test_logout_lists_only_what_is_stored_and_all_when_there_are_several(
-    serve: Any, open_zot: OpenZot, zot: Zot
-) -> None:
-    """iface-180: `/logout` lists what is stored, and `all` when there are several."""
+def test_logout_lists_stored_and_all_if_several(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """iface-180: `/logout` lists the stored logins, and `all` when there are several."""
     serve([])
     home = zot.home / "zot"
     home.mkdir()
@@ -313,9 +307,7 @@ def test_logout_lists_only_what_is_stored_and_all_when_there_are_several(
     assert stored(zot)["openai"] == {} and stored(zot)["kimi"] == {"api_key": "b"}
 
 
-def test_logging_out_of_the_running_provider_leaves_the_conversation_in_view(
-    serve: Any, open_zot: OpenZot, zot: Zot
-) -> None:
+def test_logout_of_running_provider_leaves_conversation_visible(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     """engine-providers B8: logging out of the provider in use leaves the conversation on the screen."""
     server = serve([Say("an answer")])
     two_providers(zot, server.url, auth="key")
@@ -335,7 +327,7 @@ def test_logging_out_of_the_running_provider_leaves_the_conversation_in_view(
 @pytest.mark.parametrize(
     ("typed", "said_"), [("/logout nobody", "expected one of"), ("/logout", "no credential is stored")]
 )
-def test_logout_names_what_it_could_do(serve: Any, open_zot: OpenZot, typed: str, said_: str) -> None:
+def test_logout_lists_its_choices(serve: Any, open_zot: OpenZot, typed: str, said_: str) -> None:
     serve([])
     terminal = open_zot()
     terminal.submit(typed)

@@ -50,8 +50,8 @@ def test_the_first_launch_only_remembers_the_version(serve: Any, open_zot: OpenZ
         assert "a shiny thing" not in terminal.screen
 
 
-def test_without_a_feed_nothing_is_asked_or_stored(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-203, iface-204: without `update_url` nothing is asked, shown or stored."""
+def test_without_update_url_nothing_is_requested_or_stored(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """iface-203, iface-204: without `update_url` nothing is requested, shown or stored."""
     serve([Say("hi")])
     configure(zot, last_changelog_shown="0.0.1")
     terminal = open_zot()
@@ -79,8 +79,8 @@ def test_a_feed_that_fails_shows_and_delays_nothing(serve: Any, open_zot: OpenZo
     assert "✖" not in terminal.screen and "!" not in terminal.screen
 
 
-def test_it_does_not_take_keys_somebody_is_typing(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """§4.16: the changelog does not open over what somebody is typing; one line announces it."""
+def test_changelog_does_not_open_while_user_types(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """§4.16: the changelog does not open while the user types; one line announces it."""
     serve([])
     with feed() as web:
         configure(zot, update_url=f"{web.url}/r", last_changelog_shown="0.0.1")

@@ -32,7 +32,7 @@ def cat(out: Path) -> CallTools:
     return CallTools([("bash", {"command": f"cat {out}/file"})])
 
 
-def told(server: Any) -> str:
+def tool_results(server: Any) -> str:
     return json.dumps(server.requests[-1].json["messages"])
 
 
@@ -48,20 +48,20 @@ def test_the_answers_are_once_session_never_and_no(serve: Any, open_zot: OpenZot
     listening(terminal)
     terminal.press("enter")  # no is selected
     terminal.wait_until(lambda: len(server.requests) == 2)
-    assert "s3cr3t" not in told(server) and "The user was asked and refused" in told(server)
+    assert "s3cr3t" not in tool_results(server) and "The user was asked and refused" in tool_results(server)
     terminal.wait_for(ASKS)
     listening(terminal)
     terminal.press("1")
     terminal.wait_until(lambda: len(server.requests) == 3)
-    assert told(server).count("s3cr3t") == 1
+    assert tool_results(server).count("s3cr3t") == 1
     terminal.wait_for(ASKS)
     listening(terminal)
     terminal.press("3")
     terminal.wait_for("finished")
-    assert told(server).count("s3cr3t") == 1
+    assert tool_results(server).count("s3cr3t") == 1
 
 
-def test_for_the_session_no_more_is_asked(serve: Any, open_zot: OpenZot, out: Path) -> None:
+def test_session_answer_allows_later_calls(serve: Any, open_zot: OpenZot, out: Path) -> None:
     server = serve([cat(out), cat(out), Say("finished")])
     terminal = open_zot("--approve", "outside", columns=160)
     terminal.submit("go")
@@ -69,10 +69,10 @@ def test_for_the_session_no_more_is_asked(serve: Any, open_zot: OpenZot, out: Pa
     listening(terminal)
     terminal.press("2")
     terminal.wait_for("finished")
-    assert told(server).count("s3cr3t") == 2
+    assert tool_results(server).count("s3cr3t") == 2
 
 
-def test_typing_ahead_is_no_answer(serve: Any, open_zot: OpenZot, out: Path) -> None:
+def test_typed_ahead_keys_are_not_an_answer(serve: Any, open_zot: OpenZot, out: Path) -> None:
     server = serve([Slow(cat(out), 0.2), Say("finished")])
     terminal = open_zot("--approve", "outside", columns=160)
     terminal.submit("go")
@@ -86,7 +86,7 @@ def test_typing_ahead_is_no_answer(serve: Any, open_zot: OpenZot, out: Path) -> 
     listening(terminal)
     terminal.press("esc")
     terminal.wait_for("finished")
-    assert "s3cr3t" not in told(server)
+    assert "s3cr3t" not in tool_results(server)
 
 
 def test_a_name_that_hides_something_is_spelled_out(serve: Any, open_zot: OpenZot, out: Path) -> None:
@@ -123,9 +123,9 @@ def test_settings_switch_it_on_and_off_at_once(serve: Any, open_zot: OpenZot, ou
             listening(terminal)
             terminal.press("1")
             terminal.wait_for("ended")
-            assert told(server).count("s3cr3t") == 1
+            assert tool_results(server).count("s3cr3t") == 1
     terminal.wait_for("over")
-    assert told(server).count("s3cr3t") == 1 and configured(zot) == {"ask_outside": False}
+    assert tool_results(server).count("s3cr3t") == 1 and configured(zot) == {"ask_outside": False}
 
 
 def test_the_setting_asks_once_the_tools_are_jailed(serve: Any, open_zot: OpenZot, out: Path, zot: Any) -> None:
@@ -139,4 +139,4 @@ def test_the_setting_asks_once_the_tools_are_jailed(serve: Any, open_zot: OpenZo
     listening(terminal)
     terminal.press("2")
     terminal.wait_for("finished")
-    assert told(server).count("s3cr3t") == 2
+    assert tool_results(server).count("s3cr3t") == 2

@@ -32,7 +32,7 @@ def test_the_side_chat_leaves_no_trace_but_its_cost(serve: Any, open_zot: OpenZo
     assert "side answer" not in zot.sessions[0].read_text()
 
 
-def test_the_side_chat_works_beside_a_turn_and_esc_cancels_then_closes(serve: Any, open_zot: OpenZot) -> None:
+def test_side_chat_works_beside_turn_and_esc_cancels_then_closes(serve: Any, open_zot: OpenZot) -> None:
     """iface-195: `/btw` works beside a running turn; esc cancels it first and then closes."""
     server = serve([Silent(Say("main")), Silent(Say("side")), Say("second side answer")])
     terminal = open_zot()
@@ -58,8 +58,8 @@ def skill(directory: Path, name: str, text: str) -> None:
     (path / "SKILL.md").write_text(f"---\nname: {name}\ndescription: {text}\n---\n# {name}\n\nBody of {text}.\n")
 
 
-def test_skills_are_read_anew_each_time(serve: Any, open_zot: OpenZot, project: Path) -> None:
-    """iface-202: `/skills` shows what the files say now."""
+def test_skills_are_read_again_each_time(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    """iface-202: `/skills` shows the current content of the files."""
     serve([])
     skill(project, "cooking", "old words")
     terminal = open_zot()
@@ -76,14 +76,14 @@ def test_skills_are_read_anew_each_time(serve: Any, open_zot: OpenZot, project: 
     terminal.wait_for("write-zot-extension")
 
 
-def test_skills_say_when_they_are_off(serve: Any, open_zot: OpenZot) -> None:
+def test_skills_dialog_reports_disabled_skills(serve: Any, open_zot: OpenZot) -> None:
     serve([])
     terminal = open_zot("--no-skill")
     terminal.submit("/skills")
     terminal.wait_for("skills are disabled")
 
 
-def test_a_skill_is_loaded_by_hand(serve: Any, open_zot: OpenZot, project: Path) -> None:
+def test_skill_is_loaded_by_the_user(serve: Any, open_zot: OpenZot, project: Path) -> None:
     server = serve([Say("cooked")])
     skill(project, "cooking", "the words")
     terminal = open_zot()
@@ -130,8 +130,8 @@ def test_tries_and_permission_mode_are_set_and_in_force(serve: Any, open_zot: Op
     assert len(server.requests) == 1
 
 
-def test_a_theme_is_previewed_as_the_list_moves_and_kept_on_enter(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-222: preview, esc restores, enter writes ``theme`` and keeps other keys"""
+def test_theme_is_previewed_while_moving_and_stored_on_enter(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """iface-222: preview, esc restores, enter writes ``theme`` and preserves other keys."""
     serve([])
     home = zot.home / "zot"
     home.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""A turn that failed goes on elsewhere with the same prompt, said once."""
+"""A failed turn continues on another model with the same prompt, sent once."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ def little_patience(zot: Zot) -> None:
     configure(zot, retries=2, retry_wait_s=0.01)
 
 
-def test_what_outlasts_its_retries_opens_the_picker_without_the_failed_model(
-    serve: Any, open_zot: OpenZot, zot: Zot
-) -> None:
+def test_exhausted_retries_open_picker_without_failed_model(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     """iface-196: an overload that outlasts its retries offers other models, without the one that failed."""
     server = serve([Refuse(429, "slow down")], repeat=True)
     two_providers(zot, server.url)
@@ -45,7 +43,7 @@ def test_a_bad_request_never_opens_it(serve: Any, open_zot: OpenZot, zot: Zot) -
     assert ASKED not in terminal.screen
 
 
-def test_the_same_prompt_goes_on_elsewhere_once_without_the_flags(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_rescued_prompt_is_sent_once_without_flags(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     """iface-197: the same prompt goes to the chosen model once, without `--api-key` and `--base-url`."""
     with FakeModelServer([Say("from beta")]) as good:
         two_providers(zot, good.url)
@@ -89,7 +87,7 @@ def test_closing_it_puts_the_prompt_back(serve: Any, open_zot: OpenZot) -> None:
     assert "✖ " in terminal.everything
 
 
-def test_what_was_put_back_and_is_sent_again_is_said_once(serve: Any, open_zot: OpenZot) -> None:
+def test_restored_prompt_sent_again_appears_once(serve: Any, open_zot: OpenZot) -> None:
     server = serve([Refuse(401, "who are you")])
     terminal = open_zot()
     terminal.submit("my prompt")
@@ -103,9 +101,7 @@ def test_what_was_put_back_and_is_sent_again_is_said_once(serve: Any, open_zot: 
     assert [text for role, text in said(server.requests[-1]) if role == "user"] == ["my prompt"]
 
 
-def test_what_was_put_back_and_edited_replaces_what_failed_also_after_a_resume(
-    serve: Any, open_zot: OpenZot, zot: Zot
-) -> None:
+def test_edited_restored_prompt_replaces_failed_one_after_resume(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     server = serve([Say("hello"), Refuse(401, "who are you")])
     terminal = open_zot()
     terminal.submit("first prompt")
@@ -129,7 +125,7 @@ def test_what_was_put_back_and_edited_replaces_what_failed_also_after_a_resume(
     assert "my prmpt" in [row["message"]["content"][0]["text"] for row in rows(path, "message")], "append-only"
 
 
-def test_what_replaced_a_failed_prompt_and_fails_too_is_replaced_in_its_turn(serve: Any, open_zot: OpenZot) -> None:
+def test_failing_replacement_prompt_is_replaced(serve: Any, open_zot: OpenZot) -> None:
     server = serve([Refuse(401, "who are you"), Refuse(401, "who are you")])
     terminal = open_zot()
     for text, whole in (("one", "one"), (" two", "one two")):
@@ -143,7 +139,7 @@ def test_what_replaced_a_failed_prompt_and_fails_too_is_replaced_in_its_turn(ser
     assert user_texts(server.requests[-1]) == ["one two three"]
 
 
-def test_an_error_stands_there_once_in_the_provider_s_words(serve: Any, open_zot: OpenZot) -> None:
+def test_error_is_shown_once_with_provider_message(serve: Any, open_zot: OpenZot) -> None:
     serve([Refuse(401, {"type": "error", "error": {"type": "authentication_error", "message": "no such key"}})])
     terminal = open_zot(columns=120)
     terminal.submit("my prompt")
@@ -152,7 +148,7 @@ def test_an_error_stands_there_once_in_the_provider_s_words(serve: Any, open_zot
     assert terminal.screen.count("no such key") == 1 and "{" not in terminal.everything
 
 
-def test_a_page_of_html_is_told_by_its_title(serve: Any, open_zot: OpenZot) -> None:
+def test_html_error_page_is_shown_by_its_title(serve: Any, open_zot: OpenZot) -> None:
     page = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><center>nginx</center></body></html>"
     serve([Refuse(502, page, {"content-type": "text/html"})], repeat=True)
     terminal = open_zot(columns=120)
@@ -162,9 +158,7 @@ def test_a_page_of_html_is_told_by_its_title(serve: Any, open_zot: OpenZot) -> N
     assert terminal.screen.count("Bad Gateway") == 1 and "<" not in terminal.everything
 
 
-def test_after_401_the_first_choice_is_to_log_in_and_the_prompt_goes_on(
-    serve: Any, open_zot: OpenZot, zot: Zot
-) -> None:
+def test_status_401_offers_login_first_and_prompt_continues(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     server = serve([Refuse(401, "no such key")])
     terminal = open_zot()
     terminal.submit("my prompt")
@@ -194,7 +188,7 @@ def test_only_models_with_a_credential_are_offered(serve: Any, open_zot: OpenZot
     assert "    anthropic/" not in terminal.screen
 
 
-def test_what_is_typed_while_it_is_open_is_for_the_editor(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_keys_typed_while_picker_is_open_reach_editor(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     server = serve([Refuse(401, "who are you")])
     terminal = open_zot()
     terminal.submit("my prompt")
@@ -257,7 +251,7 @@ def test_other_failures_that_another_model_may_not_have(serve: Any, open_zot: Op
     terminal.wait_for(ASKED)
 
 
-def test_a_fallback_model_is_tried_before_anyone_is_asked(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_fallback_model_is_tried_before_picker_opens(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     server = serve([Refuse(401, '{"error": {"message": "wrong key"}}'), Say("from the second"), Refuse(401, "no")])
     two_providers(zot, server.url)
     flags = ["--provider", "alpha", "--model", "alpha-one", "--fallback-model", "beta/beta-one"]

@@ -1,4 +1,4 @@
-"""Typing while zot works: what queues, what cancels, what leaves, and that nothing is lost."""
+"""Typing while zot works: queue, cancel and exit without losing text."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ ENDLESS = Slow(Say("never finished"), 30)
 
 @pytest.fixture(autouse=True)
 def model(serve: Any) -> None:
-    """Somebody to talk to, so that nobody is asked to log in."""
+    """A model, so that no login dialog opens."""
     serve([])
 
 
-def test_enter_while_busy_queues_and_shows_what_waits(serve: Any, open_zot: OpenZot) -> None:
+def test_enter_while_busy_queues_and_shows_the_queue(serve: Any, open_zot: OpenZot) -> None:
     """iface-159: enter during a turn queues the text and shows it as `sliding in:`."""
     serve([ENDLESS])
     terminal = open_zot()
@@ -35,7 +35,7 @@ def test_enter_while_busy_queues_and_shows_what_waits(serve: Any, open_zot: Open
     terminal.wait_for("sliding in: two↩rows")
 
 
-def test_what_is_steered_in_is_shown_until_the_model_hears_it(serve: Any, open_zot: OpenZot) -> None:
+def test_steering_prompt_is_shown_until_sent(serve: Any, open_zot: OpenZot) -> None:
     serve([ENDLESS])
     terminal = open_zot()
     terminal.submit("begin")
@@ -67,7 +67,7 @@ def test_queued_prompts_run_in_order_with_their_images(serve: Any, open_zot: Ope
     assert [block["type"] for block in content].count("image") == 1
 
 
-def test_escape_cancels_within_two_seconds_and_gives_the_queue_back(serve: Any, open_zot: OpenZot) -> None:
+def test_escape_cancels_in_two_seconds_and_restores_queue(serve: Any, open_zot: OpenZot) -> None:
     """iface-161: esc cancels the turn within two seconds and puts the queue back into the editor."""
     serve([ENDLESS])
     terminal = open_zot()
@@ -118,7 +118,7 @@ def test_ctrl_c_clears_a_draft_and_again_leaves(open_zot: OpenZot) -> None:
     assert terminal.wait_exit() == 0
 
 
-def test_what_ctrl_c_cleared_is_in_the_history(open_zot: OpenZot) -> None:
+def test_text_cleared_by_ctrl_c_is_in_history(open_zot: OpenZot) -> None:
     terminal = open_zot()
     terminal.type("a draft")
     terminal.wait_for("▌ a draft")
@@ -161,9 +161,7 @@ def test_ctrl_d_leaves_only_when_idle_and_empty(serve: Any, open_zot: OpenZot) -
     assert terminal.wait_exit() == 0
 
 
-def test_alt_up_takes_the_newest_queued_prompt_back_with_its_image(
-    serve: Any, open_zot: OpenZot, tmp_path: Path
-) -> None:
+def test_alt_up_takes_back_newest_queued_prompt_with_image(serve: Any, open_zot: OpenZot, tmp_path: Path) -> None:
     serve([ENDLESS])
     (tmp_path / "shot.png").write_bytes(PNG)
     terminal = open_zot()

@@ -18,7 +18,7 @@ from tests.terminal.scripts import user_texts
 
 @pytest.fixture(autouse=True)
 def model(serve: Any) -> None:
-    """Somebody to talk to, so that nobody is asked to log in."""
+    """A model, so that no login dialog opens."""
     serve([])
 
 
@@ -30,7 +30,7 @@ def images_of(request: SeenRequest) -> list[bytes]:
     return [base64.b64decode(block["source"]["data"]) for block in content if block["type"] == "image"]
 
 
-def test_a_long_paste_is_a_chip_on_the_screen_and_whole_for_the_model(serve: Any, open_zot: OpenZot) -> None:
+def test_long_paste_is_a_chip_on_screen_and_whole_for_model(serve: Any, open_zot: OpenZot) -> None:
     """iface-138, iface-139, iface-140, iface-141: a long paste is shown as a token and sent in full."""
     server = serve([Say("answer")])
     terminal = open_zot()
@@ -78,7 +78,7 @@ def test_dropped_paths_become_chips_and_reach_the_model_quoted(serve: Any, open_
     assert user_texts(server.requests[0]) == [f"'{tmp_path}/drop''{tmp_path}/drop/it'\\''s.txt'"]
 
 
-def test_what_names_no_file_stays_as_it_was(open_zot: OpenZot) -> None:
+def test_pasted_text_that_is_no_file_stays_unchanged(open_zot: OpenZot) -> None:
     """iface-145, iface-146: a pasted path that does not exist, a URL and a line of shell stay as they are."""
     terminal = open_zot()
     terminal.paste("/no/such/file ")
@@ -158,7 +158,7 @@ def test_tab_completes_a_path_and_at_picks_a_file_of_the_home(
     assert user_texts(server.requests[0]) == [f"compare parser.py with {zot.home}/notes.txt "]
 
 
-def test_letters_of_a_command_find_it_and_a_guess_is_written_out_before_it_is_run(open_zot: OpenZot) -> None:
+def test_fuzzy_command_is_written_out_before_it_runs(open_zot: OpenZot) -> None:
     terminal = open_zot()
     terminal.type("/dctr")
     terminal.wait_for("/doctor")
@@ -170,7 +170,7 @@ def test_letters_of_a_command_find_it_and_a_guess_is_written_out_before_it_is_ru
     terminal.wait_gone("▌ /doctor")
 
 
-def test_a_slash_lists_commands_and_enter_runs_the_highlighted_one(open_zot: OpenZot) -> None:
+def test_slash_lists_commands_and_enter_runs_highlighted(open_zot: OpenZot) -> None:
     """iface-153, iface-155: `/` lists the commands, and enter runs the highlighted one."""
     terminal = open_zot(rows=40)
     terminal.type("/")
@@ -181,7 +181,7 @@ def test_a_slash_lists_commands_and_enter_runs_the_highlighted_one(open_zot: Ope
     assert terminal.wait_exit() == 0
 
 
-def test_the_palette_says_its_keys_where_there_is_room(open_zot: OpenZot) -> None:
+def test_palette_shows_its_keys_if_there_is_room(open_zot: OpenZot) -> None:
     terminal = open_zot(rows=30)
     terminal.type("/")
     terminal.wait_for("↑↓ choose · tab completes · enter runs · esc clears")
@@ -196,7 +196,7 @@ def test_the_palette_says_its_keys_where_there_is_room(open_zot: OpenZot) -> Non
     assert "↑↓ choose" not in terminal.screen
 
 
-def test_the_first_screen_says_nothing_twice(open_zot: OpenZot) -> None:
+def test_first_screen_repeats_nothing(open_zot: OpenZot) -> None:
     terminal = open_zot()
     terminal.wait_for("ask anything · / for commands")
     terminal.wait_for("shift+tab: permission mode · esc esc: rewind · /help: more")
@@ -220,8 +220,8 @@ def test_commands_work_in_any_case(open_zot: OpenZot) -> None:
     assert terminal.wait_exit() == 0
 
 
-def test_history_is_kept_for_the_next_zot_private_and_searchable(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
-    """iface-126: the history is kept for the next start, private and searchable."""
+def test_history_is_stored_private_and_searchable(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+    """iface-126: the history is stored for the next start, private and searchable."""
     serve([Say("answer one"), Say("answer two")])
     first = open_zot()
     first.submit("explain the parser")
@@ -249,7 +249,7 @@ def test_without_a_session_nothing_is_remembered(zot: Zot, serve: Any, open_zot:
     assert not (zot.home / "zot" / "history").exists()
 
 
-def test_the_draft_is_edited_in_the_users_editor_with_the_terminal_as_it_expects(
+def test_draft_opens_in_external_editor_with_normal_terminal(
     zot: Zot, serve: Any, open_zot: OpenZot, tmp_path: Path
 ) -> None:
     server = serve([Say("answer")])
@@ -271,7 +271,7 @@ def test_the_draft_is_edited_in_the_users_editor_with_the_terminal_as_it_expects
     assert user_texts(server.requests[0]) == ["draftmore!"]
 
 
-def test_an_image_comes_from_the_clipboard(serve: Any, open_zot: OpenZot, tmp_path: Path) -> None:
+def test_image_is_pasted_from_the_clipboard(serve: Any, open_zot: OpenZot, tmp_path: Path) -> None:
     server = serve([Say("answer")])
     (tmp_path / "picture").write_bytes(PNG)
     tools = tmp_path / "bin"

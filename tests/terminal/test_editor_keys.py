@@ -16,14 +16,14 @@ from tests.terminal.scripts import configure, user_texts
 
 
 def prompt_row(terminal: FakeTerminal) -> str:
-    """What stands behind the prompt mark."""
+    """The text after the prompt mark."""
     rows = [row for row in terminal.screen.splitlines() if row.startswith("▌")]
     return rows[-1][2:]
 
 
 @pytest.fixture(autouse=True)
 def model(serve: Any) -> None:
-    """Somebody to talk to, so that nobody is asked to log in."""
+    """A model, so that no login dialog opens."""
     serve([])
 
 
@@ -99,7 +99,7 @@ def test_an_unknown_sequence_types_nothing(open_zot: OpenZot, sequence: str) -> 
     assert prompt_row(terminal) == "ab"
 
 
-def test_bytes_that_are_no_text_cost_no_other_key(open_zot: OpenZot) -> None:
+def test_invalid_bytes_do_not_swallow_other_keys(open_zot: OpenZot) -> None:
     """iface-134: bytes that are no text do not swallow the keys around them."""
     terminal = open_zot()
     os.write(terminal._fd, b"a\xff\xc3b\xe6\xbc\xa2c")  # pyright: ignore[reportPrivateUsage] - bytes, not text
@@ -163,7 +163,7 @@ def test_words_move_and_are_cut_and_put_back(open_zot: OpenZot) -> None:
     terminal.wait_gone("größe")
 
 
-def test_up_and_down_move_in_a_draft_and_reach_the_history_at_its_edge(serve: Any, open_zot: OpenZot) -> None:
+def test_up_and_down_move_in_draft_then_history(serve: Any, open_zot: OpenZot) -> None:
     """iface-125, iface-126: up and down move inside a draft and reach the history at its edge."""
     serve([Say("answer one"), Say("answer two")])
     terminal = open_zot()
@@ -195,7 +195,7 @@ def test_the_arguments_are_put_into_the_editor_and_not_sent(serve: Any, open_zot
     assert user_texts(server.requests[0]) == ["a bc"]
 
 
-def test_a_key_of_ones_own_runs_its_command_but_not_inside_a_dialog(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+def test_custom_key_runs_its_command_but_not_in_a_dialog(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
     """iface-291: a bound key runs its command, but not inside a dialog; ctrl+c cannot be bound."""
     serve([])
     configure(zot, keymap={"ctrl+s": "/help", "ctrl+c": "/exit"})
@@ -229,7 +229,7 @@ def test_vi_keys_work_when_they_are_switched_on(zot: Zot, serve: Any, open_zot: 
     assert user_texts(server.requests[0]) == ["one three!"]
 
 
-def test_vi_changes_words_quotes_and_selections_and_repeats_a_change(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+def test_vi_changes_words_quotes_selections_and_repeats(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
     server = serve([Say("answer")])
     configure(zot, vi_mode=True)
     terminal = open_zot()

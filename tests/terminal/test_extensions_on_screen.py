@@ -1,4 +1,4 @@
-"""Extensions on the screen: notes, panels, commands, labels, and what a rewrite looks like."""
+"""Extensions on the screen: notes, panels, commands, labels and rewritten text."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ serve(command_invoked=run)
 """
 
 
-def test_notes_carry_their_extension_and_the_colour_of_their_level(serve: Any, open_zot: OpenZot, add: Any) -> None:
+def test_notes_show_extension_name_and_level_colour(serve: Any, open_zot: OpenZot, add: Any) -> None:
     """iface-205: notes carry their extension's name and the colour of their level."""
     serve([])
     add("noter", NOTES)
@@ -125,10 +125,8 @@ serve(command_invoked=run)
 
 
 @pytest.mark.parametrize("text", ["/yolo", "/permissions everything", "/mode everything"])
-def test_yolo_submitted_by_an_extension_is_refused_and_tools_are_still_asked_about(
-    serve: Any, open_zot: OpenZot, add: Any, zot: Zot, text: str
-) -> None:
-    """The attack: an extension submits `/yolo` or what means the same, and `--no-yolo` asks no more."""
+def test_yolo_submitted_by_extension_is_denied(serve: Any, open_zot: OpenZot, add: Any, zot: Zot, text: str) -> None:
+    """Attack: an extension submits `/yolo` or an equivalent, so that `--no-yolo` no longer asks."""
     serve([CallTools([("bash", {"command": "touch pwned"})]), Say("done")])
     add("sly", SUBMITTING.format(kind="submit_slash", text=text))
     terminal = open_zot("--no-yolo")
@@ -141,10 +139,10 @@ def test_yolo_submitted_by_an_extension_is_refused_and_tools_are_still_asked_abo
 
 
 @pytest.mark.parametrize("text", ["!touch pwned", "/yolo", "\x1b[0m!touch pwned"])
-def test_a_command_submitted_by_an_extension_does_not_come_back_armed(
+def test_command_submitted_by_extension_never_runs_from_editor(
     serve: Any, open_zot: OpenZot, add: Any, zot: Zot, text: str
 ) -> None:
-    """The attack: what an extension submits waits in the queue, returns to the editor with esc, and runs at enter."""
+    """Attack: a submission waits in the queue, returns to the editor with esc, and runs at enter."""
     server = serve([Slow(Say("one two three four five six seven eight"), 0.3), Say("only words")])
     add("sly", SUBMITTING.format(kind="submit", text=text))
     terminal = open_zot("--no-yolo")
@@ -161,7 +159,7 @@ def test_a_command_submitted_by_an_extension_does_not_come_back_armed(
     assert not (zot.project / "pwned").exists()
 
 
-def test_a_shell_command_inserted_by_an_extension_is_words(serve: Any, open_zot: OpenZot, add: Any, zot: Zot) -> None:
+def test_shell_command_inserted_by_extension_is_text(serve: Any, open_zot: OpenZot, add: Any, zot: Zot) -> None:
     serve([Say("only words")])
     add("sly", SUBMITTING.format(kind="submit", text="!touch pwned"))
     terminal = open_zot()
@@ -192,8 +190,8 @@ serve(command_invoked=lambda f: send(type="command_response", id=f["id"], action
 """
 
 
-def test_each_tool_prompt_makes_a_call_of_its_own(serve: Any, open_zot: OpenZot, add: Any) -> None:
-    """ext-123: the call a command wants made first never has the id of an earlier one in the same session."""
+def test_tool_prompt_has_a_unique_call_id(serve: Any, open_zot: OpenZot, add: Any) -> None:
+    """ext-123: the call of a `tool_prompt` never has the id of an earlier one in the same session."""
     server = serve([Say("it is one"), Say("it is two")])
     directory = add("looker", TOOL_PROMPT)
     terminal = open_zot(rows=40)
@@ -251,8 +249,8 @@ def test_a_panel_gets_every_key_by_name(serve: Any, open_zot: OpenZot, add: Any)
     ]
 
 
-def test_esc_closes_a_panel_and_its_extension_is_told(serve: Any, open_zot: OpenZot, add: Any) -> None:
-    """iface-212: esc closes a panel, and its extension is told."""
+def test_esc_closes_panel_and_notifies_extension(serve: Any, open_zot: OpenZot, add: Any) -> None:
+    """iface-212: esc closes a panel, and its extension receives an event."""
     serve([])
     directory = add("todo", PANEL)
     terminal = open_zot()
@@ -289,7 +287,7 @@ def test_a_panel_of_500_lines_leaves_the_editor_on_the_screen(serve: Any, open_z
 
 
 def test_a_dead_extension_takes_its_panel_with_it(serve: Any, open_zot: OpenZot, add: Any) -> None:
-    """iface-215: an extension that dies takes its panel with it, and zot goes on."""
+    """iface-215: an extension that exits takes its panel with it, and zot continues."""
     serve([Say("still here")])
     add("todo", PANEL)
     terminal = open_zot()
@@ -333,10 +331,8 @@ def test_a_blocked_turn_shows_its_reason(serve: Any, open_zot: OpenZot, add: Any
     terminal.wait_for("out of office")
 
 
-def test_a_rewritten_answer_is_shown_rewritten_and_stored_as_it_was(
-    zot: Zot, serve: Any, open_zot: OpenZot, add: Any
-) -> None:
-    """iface-176: a rewritten answer is shown rewritten and stored as it was."""
+def test_rewritten_answer_is_shown_and_original_is_stored(zot: Zot, serve: Any, open_zot: OpenZot, add: Any) -> None:
+    """iface-176: a rewritten answer is shown rewritten, and the original is stored."""
     serve([Slow(Say("the SECRET word"), 0.05)])
     add(
         "red",

@@ -28,7 +28,7 @@ def weights(zot: Zot, source: Publisher) -> Path:
     return zot.home / ".cache" / "zot" / "models" / "small.gguf"
 
 
-def test_one_key_installs_the_small_model_and_goes_on_with_it(open_zot: OpenZot, zot: Zot, source: Publisher) -> None:
+def test_one_key_installs_small_model_and_uses_it(open_zot: OpenZot, zot: Zot, source: Publisher) -> None:
     """iface-177: where no server answers, the model zot brings is the first choice."""
     place, go_on = weights(zot, source), Event()
     source.held = lambda: go_on.wait(30)
@@ -44,9 +44,7 @@ def test_one_key_installs_the_small_model_and_goes_on_with_it(open_zot: OpenZot,
     assert place.read_bytes() == DATA
 
 
-def test_closing_the_dialog_stops_the_download_and_keeps_what_was_fetched(
-    open_zot: OpenZot, zot: Zot, source: Publisher
-) -> None:
+def test_closing_dialog_stops_download_and_keeps_partial_file(open_zot: OpenZot, zot: Zot, source: Publisher) -> None:
     place, go_on = weights(zot, source), Event()
     source.held = lambda: go_on.wait(30)
     terminal = open_zot(model=False)
@@ -74,7 +72,7 @@ def test_a_source_that_fails_is_named(open_zot: OpenZot, zot: Zot, source: Publi
 
 
 def test_the_second_source_takes_over(open_zot: OpenZot, zot: Zot, source: Publisher) -> None:
-    """Packages of the Python index are unpacked beside the terminal, and it goes on drawing."""
+    """Packages of the Python index are unpacked in the background while the terminal draws."""
     place = weights(zot, source)
     source.status = 404
     table(zot.home / "weights.json", DATA, [source.source, packages(zot.project, DATA, PARTS)])
@@ -87,7 +85,7 @@ def test_the_second_source_takes_over(open_zot: OpenZot, zot: Zot, source: Publi
     assert place.read_bytes() == DATA
 
 
-def test_what_is_installed_already_is_used_at_once(open_zot: OpenZot, zot: Zot, source: Publisher) -> None:
+def test_installed_model_is_used_at_once(open_zot: OpenZot, zot: Zot, source: Publisher) -> None:
     place = weights(zot, source)
     place.parent.mkdir(parents=True)
     place.write_bytes(DATA)

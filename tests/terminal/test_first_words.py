@@ -1,4 +1,4 @@
-"""The shortest conversation: open, ask, read, leave; and what is typed before the agent is there."""
+"""The shortest conversation: open, prompt, answer, exit; and input typed before the agent starts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ serve()
 """
 
 
-def test_what_is_typed_before_the_agent_is_there_waits_for_it(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_keys_typed_before_agent_starts_are_buffered(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     serve([Say("The answer is 42.")])
     started = write_extension(zot.home / "zot" / "extensions", "slow", SLOW)
     terminal = open_zot(wait="")
@@ -60,7 +60,7 @@ def test_help_and_exit_need_no_agent(serve: Any, open_zot: OpenZot, zot: Zot) ->
     assert terminal.wait_exit() == 0
 
 
-def test_one_key_for_another_provider_is_nothing_to_talk_about(open_zot: OpenZot) -> None:
+def test_key_for_another_provider_is_used_without_a_notice(open_zot: OpenZot) -> None:
     terminal = open_zot(model=False, env={"OPENAI_API_KEY": "sk-only-this"})
     terminal.wait_for("(openai) gpt-5")
     terminal.wait_idle()

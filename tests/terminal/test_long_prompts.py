@@ -1,4 +1,4 @@
-"""A prompt too long for the model never bricks a session: it comes back, and the conversation goes on without it."""
+"""A prompt too long for the model returns to the editor, and the conversation continues without it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ def a_small_model(zot: Zot, url: str) -> None:
     (home / "models.json").write_text(json.dumps({"providers": {"here": small}}))
 
 
-def test_a_prompt_that_does_not_fit_comes_back_and_the_next_one_takes_its_place(
-    zot: Zot, serve: Any, open_zot: OpenZot
-) -> None:
+def test_oversized_prompt_returns_to_editor_and_is_replaced(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
     server = serve([Say("hello"), TOO_LONG, Say("that fits")])
     a_small_model(zot, server.url)
     terminal = open_zot("--provider", "here", "--model", "small", model=False, columns=200, rows=50)
@@ -40,7 +38,7 @@ def test_a_prompt_that_does_not_fit_comes_back_and_the_next_one_takes_its_place(
     assert user_texts(server.requests[-1]) == ["hi", "something short"]
 
 
-def test_a_session_without_a_screen_goes_on_after_a_prompt_that_did_not_fit(zot: Zot, serve: Any) -> None:
+def test_headless_session_continues_after_oversized_prompt(zot: Zot, serve: Any) -> None:
     server = serve([TOO_LONG, Say("fine")])
     a_small_model(zot, server.url)
     ran = zot("-p", "--provider", "here", "--model", "small", stdin=WORDS, model=False)
@@ -49,7 +47,7 @@ def test_a_session_without_a_screen_goes_on_after_a_prompt_that_did_not_fit(zot:
     assert sum(map(len, user_texts(server.requests[-1]))) < 1_000
 
 
-def test_compact_works_on_what_is_too_long_and_keeps_what_it_is_asked_to(serve: Any, open_zot: OpenZot) -> None:
+def test_compact_shrinks_oversized_context_and_honours_focus(serve: Any, open_zot: OpenZot) -> None:
     server = serve([Say("hello " * 2_000), TOO_LONG, Say("the summary"), Say("went on")])
     terminal = open_zot()
     terminal.submit("hi")

@@ -1,4 +1,4 @@
-"""MCP servers in the terminal: ``/mcp``, a project's servers asked about, prompts as commands, servers' questions."""
+"""MCP servers in the terminal: ``/mcp``, trust in a project's servers, prompts as commands, elicitation."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def test_servers_are_shown_started_and_stopped(zot: Zot, serve: Any, open_zot: O
     terminal.wait_for("unknown MCP server 'nobody'; configured: fake")
 
 
-def test_without_servers_the_command_says_how_to_get_one(serve: Any, open_zot: OpenZot) -> None:
+def test_mcp_without_servers_explains_setup(serve: Any, open_zot: OpenZot) -> None:
     serve([])
     terminal = open_zot(rows=30, columns=120)
     terminal.submit("/mcp")
     terminal.wait_for("no MCP servers are configured; add one: `zot mcp add NAME -- COMMAND`")
 
 
-def test_a_projects_servers_are_asked_about_with_what_would_run(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+def test_project_servers_need_trust_and_show_their_command(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
     configure(zot.project / ".mcp.json")
     server = serve([Say("hello")])
     terminal = open_zot(rows=40, columns=150)
@@ -108,7 +108,7 @@ def test_a_server_asks_and_the_answer_reaches_it(zot: Zot, serve: Any, open_zot:
         terminal.wait_exit()
 
 
-def test_a_question_that_is_closed_is_no_answer(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+def test_closed_question_is_not_an_answer(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
     mine(zot)
     server = serve([LOOK, ASK, Say("done")])
     terminal = open_zot(rows=40, columns=120)
@@ -140,7 +140,7 @@ def test_a_resource_is_named_behind_an_at_sign(zot: Zot, serve: Any, open_zot: O
     assert "remember the milk" not in terminal.everything  # the model reads it; the person knows where it is
 
 
-def test_an_at_sign_offers_what_is_known_and_starts_nobody(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+def test_at_sign_lists_known_resources_without_starting_servers(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
     journal = zot.home / "journal"
     mine(zot, fake=command(journal=str(journal)))
     zot("mcp", "test", "fake", model=False)
@@ -161,7 +161,7 @@ def test_an_at_sign_offers_what_is_known_and_starts_nobody(zot: Zot, serve: Any,
     assert "remember the milk" in "\n".join(user_texts(server.requests[0]))
 
 
-def test_settings_pin_a_server_and_hold_at_once(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+def test_settings_pin_a_server_at_once(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
     mine(zot)
     zot("mcp", "test", "fake", model=False)
     server = serve([Say("one"), Say("two")])
@@ -214,7 +214,7 @@ def test_an_address_is_shown_and_opened_only_after_a_yes(zot: Zot, serve: Any, o
     terminal.wait_until(opened.exists, "the browser")
 
 
-def test_an_address_that_nothing_opens_is_left_on_the_screen(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+def test_url_that_cannot_be_opened_stays_on_screen(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
     programs = zot.home / "programs"
     programs.mkdir()
     for name in ("sh", "bash", "python3"):

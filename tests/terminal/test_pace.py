@@ -1,4 +1,4 @@
-"""When zot paints: a key at once, whatever else goes on, what comes by itself at most 30 times a second."""
+"""Painting: keys at once, other updates at most 30 times a second."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def echo_seconds(terminal: FakeTerminal, number: int) -> float:
     return time.monotonic() - before
 
 
-def test_keys_that_follow_each_other_do_not_wait_for_the_next_frame(open_zot: OpenZot) -> None:
+def test_consecutive_keys_do_not_wait_for_next_frame(open_zot: OpenZot) -> None:
     terminal = open_zot()
     terminal.wait_idle()
     waits = [echo_seconds(terminal, number) for number in range(60)]
@@ -49,7 +49,7 @@ def test_a_burst_of_keys_shares_frames(open_zot: OpenZot) -> None:
     assert frames <= (time.monotonic() - before) / KEY_FRAME_S + 2
 
 
-def test_a_streaming_answer_is_painted_at_most_thirty_times_a_second(serve: Any, open_zot: OpenZot) -> None:
+def test_streaming_answer_is_painted_at_most_30_times_a_second(serve: Any, open_zot: OpenZot) -> None:
     serve([Say("x", deltas=(*(f"word{n} " for n in range(6_000)), "\n\nENDOFIT"))])
     terminal = open_zot()
     terminal.type("go")
@@ -89,7 +89,7 @@ def test_keys_are_echoed_while_a_huge_session_is_read(open_zot: OpenZot, zot: Zo
     assert max(waits) < reading / 2
 
 
-def test_a_window_that_is_dragged_is_painted_once_it_keeps_its_size(open_zot: OpenZot) -> None:
+def test_dragged_window_is_painted_once_size_is_stable(open_zot: OpenZot) -> None:
     """iface-086: a frame made for a width the window no longer has would leave rows behind in its history"""
     terminal = open_zot(env={"TERM": "tmux-256color"})
     terminal.wait_idle()

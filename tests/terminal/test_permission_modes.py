@@ -1,4 +1,4 @@
-"""What runs without a question, switched at the keyboard: shift+tab, the bar, kept answers, and nobody else's doing."""
+"""Permission modes at the keyboard: shift+tab, the status bar and saved answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.terminal.test_dialogs_confirm import listening, touch
 WRITE = ("write", {"path": "w.txt", "content": "x"})
 
 
-def test_shift_tab_goes_through_the_modes_and_the_bar_shows_them(serve: Any, open_zot: OpenZot) -> None:
+def test_shift_tab_cycles_modes_and_bar_shows_them(serve: Any, open_zot: OpenZot) -> None:
     serve([])
     terminal = open_zot()
     terminal.wait_for("runs everything")
@@ -25,9 +25,7 @@ def test_shift_tab_goes_through_the_modes_and_the_bar_shows_them(serve: Any, ope
         terminal.wait_for(shown)
 
 
-def test_planning_refuses_what_changes_something_and_the_model_is_told(
-    serve: Any, open_zot: OpenZot, project: Path
-) -> None:
+def test_plan_mode_denies_changes_and_informs_model(serve: Any, open_zot: OpenZot, project: Path) -> None:
     (project / "a.txt").write_text("the content")
     read = ("read", {"path": "a.txt"})
     server = serve(
@@ -50,9 +48,7 @@ def test_planning_refuses_what_changes_something_and_the_model_is_told(
     assert any("left plan mode" in text for _, text in said(server.requests[2]))
 
 
-def test_reading_in_the_project_is_not_asked_about_and_reading_elsewhere_is(
-    serve: Any, open_zot: OpenZot, project: Path, tmp_path: Path
-) -> None:
+def test_reads_need_approval_only_outside_project(serve: Any, open_zot: OpenZot, project: Path, tmp_path: Path) -> None:
     (project / "a.txt").write_text("inside")
     (tmp_path / "b.txt").write_text("outside")
     server = serve(
@@ -68,9 +64,7 @@ def test_reading_in_the_project_is_not_asked_about_and_reading_elsewhere_is(
     assert any("inside" in text for text in texts) and not any("outside" in text for text in texts)
 
 
-def test_edits_in_the_project_are_accepted_and_commands_asked_about(
-    serve: Any, open_zot: OpenZot, project: Path
-) -> None:
+def test_project_edits_are_accepted_and_commands_need_approval(serve: Any, open_zot: OpenZot, project: Path) -> None:
     serve([CallTools([WRITE, touch("one")]), Say("finished")])
     terminal = open_zot("--permission-mode", "accept-edits")
     terminal.submit("go")
@@ -82,7 +76,7 @@ def test_edits_in_the_project_are_accepted_and_commands_asked_about(
 
 
 def test_a_key_for_the_mode_answers_no_question(serve: Any, open_zot: OpenZot, project: Path) -> None:
-    """The open question stays through every mode; those behind it follow the mode there is when their turn comes."""
+    """The open question stays in every mode; later ones follow the mode at their turn."""
     serve([CallTools([touch("one"), touch("two")]), Say("finished")])
     terminal = open_zot("--no-yolo")
     terminal.submit("go")
@@ -114,9 +108,7 @@ def test_always_for_a_beginning_covers_no_joined_command(serve: Any, open_zot: O
     assert sorted(path.name for path in project.iterdir()) == ["a", "b"]
 
 
-def test_an_answer_is_kept_for_the_project_when_asked_for_and_can_be_forgotten(
-    serve: Any, open_zot: OpenZot, project: Path, zot: Any
-) -> None:
+def test_project_answer_is_stored_and_can_be_removed(serve: Any, open_zot: OpenZot, project: Path, zot: Any) -> None:
     serve([CallTools([touch("a")]), Say("finished")] * 3)
     terminal = open_zot("--no-yolo")
     terminal.submit("go")
@@ -145,7 +137,7 @@ def test_an_answer_is_kept_for_the_project_when_asked_for_and_can_be_forgotten(
     assert not json.loads(file.read_text())["projects"]
 
 
-def test_the_limit_of_the_launcher_holds_for_the_keyboard(serve: Any, open_zot: OpenZot) -> None:
+def test_launcher_limit_applies_to_the_keyboard(serve: Any, open_zot: OpenZot) -> None:
     serve([])
     terminal = open_zot("--permission-mode", "ask", "--permission-limit", "accept-edits", columns=120)
     for shown in ("asks first", "accepts edits", "plans only", "asks first"):

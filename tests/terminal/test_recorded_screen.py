@@ -1,4 +1,4 @@
-"""A run in the terminal, recorded with all that a person does there, shown again and run once more."""
+"""A recorded terminal run, with all user input, is shown and replayed."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_extensions_that_are_reloaded_verify(serve: Any, open_zot: OpenZot, tmp_
     same(path, tmp_path / "scratch")
 
 
-def test_it_is_shown_in_the_terminal_as_it_was(serve: Any, zot: Zot, tmp_path: Path) -> None:
+def test_recording_is_shown_in_the_terminal(serve: Any, zot: Zot, tmp_path: Path) -> None:
     path = tmp_path / "run.zotrec"
     serve([CallTools([("bash", {"command": "echo hello"})]), Say("It says **hello**.")])
     assert zot("-p", "--record", str(path), "greet").code == 0

@@ -1,5 +1,6 @@
-"""A window that changes its size leaves no ghost and erases nothing: in a terminal that cuts rows (the tests' emulator)
-and in one that breaks them anew (tmux), idle, while a tool runs and while an answer streams, slowly and in a hurry."""
+"""Resizing leaves no remnants and erases nothing: in a terminal that cuts rows (the emulator) and one that reflows them
+(tmux).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ STREAMED = "\n\n".join(f"S{i:02} " + "and more words " * (i % 4) for i in range(
 
 
 class Window(Protocol):
-    """What the emulator and tmux have in common."""
+    """Common interface of the emulator and tmux."""
 
     @property
     def everything(self) -> str: ...
@@ -64,7 +65,7 @@ def open_window(request: pytest.FixtureRequest, open_zot: OpenZot, open_tmux: Ca
 
 
 def dwell(window: Window, seconds: float) -> None:
-    """The hand rests: this is how people resize, and synchronises nothing."""
+    """Pauses as a user does while resizing; synchronises nothing."""
     ends = time.monotonic() + seconds
     while (left := ends - time.monotonic()) > 0:
         if isinstance(window, FakeTerminal):
@@ -80,7 +81,7 @@ def drag(window: Window, *, hurry: bool) -> None:
 
 
 def soon_whole(window: Window, marks: list[str], *, bars: int = 1) -> None:
-    """Once zot has heard of the last size: a ghost or a missing row never goes away."""
+    """Waits until zot has drawn the last size: a remnant or a missing row would stay."""
     deadline = time.monotonic() + 10
     while wrong := what_is_wrong(window.everything, marks, bars):
         assert time.monotonic() < deadline, f"{wrong}\n{window.everything}"
@@ -117,7 +118,7 @@ def test_idle(serve: Any, open_window: Any, hurry: bool) -> None:
         soon_whole(window, FIRST)
 
 
-def test_before_anything_was_said(open_window: Any, serve: Any) -> None:
+def test_resize_before_first_prompt(open_window: Any, serve: Any) -> None:
     serve([Say("hello")])
     window = open_window()
     window.wait_for("/help: more")
@@ -127,7 +128,7 @@ def test_before_anything_was_said(open_window: Any, serve: Any) -> None:
 
 
 @pytest.mark.parametrize("hurry", [False, True], ids=["slowly", "in a hurry"])
-def test_while_a_tool_runs(serve: Any, open_window: Any, zot: Zot, hurry: bool) -> None:
+def test_resize_while_a_tool_runs(serve: Any, open_window: Any, zot: Zot, hurry: bool) -> None:
     wait = "echo started; while [ ! -e go ]; do sleep 0.05; done; echo tool-output"
     serve([Say(ANSWER), CallTools([("bash", {"command": wait})], text="T00 Let me run it."), Say("E00 all done")])
     window = open_window()
@@ -145,7 +146,7 @@ def test_while_a_tool_runs(serve: Any, open_window: Any, zot: Zot, hurry: bool) 
 
 
 @pytest.mark.parametrize("hurry", [False, True], ids=["slowly", "in a hurry"])
-def test_while_an_answer_streams(serve: Any, open_window: Any, hurry: bool) -> None:
+def test_resize_while_an_answer_streams(serve: Any, open_window: Any, hurry: bool) -> None:
     serve([Say(ANSWER), Slow(Say(STREAMED), 0.02)])
     window = open_window()
     window.submit("first prompt")

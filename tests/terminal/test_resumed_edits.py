@@ -17,7 +17,7 @@ EDITS = [{"oldText": "line 50\n", "newText": "changed\nadded\n"}, {"oldText": "l
 
 
 def box(terminal: FakeTerminal) -> list[str]:
-    """The rows under the one edit there is; its own line tells the time it took when it was slow."""
+    """The rows under the only edit; its label has a duration if it was slow."""
     rows = terminal.everything.splitlines()
     first = next(number for number, row in enumerate(rows) if "● Edited" in row)
     return rows[first + 1 : next(n for n in range(first + 1, len(rows)) if not rows[n].startswith("    "))]
@@ -25,7 +25,7 @@ def box(terminal: FakeTerminal) -> list[str]:
 
 @pytest.fixture
 def live(serve: Any, open_zot: OpenZot, project: Path) -> list[str]:
-    """The rows of an edit at two places, as it was when it was made."""
+    """The rows of an edit at two places when it was made."""
     (project / "big.txt").write_text("".join(f"line {i}\n" for i in range(1, 201)))
     serve([CallTools([("edit", {"path": "big.txt", "edits": EDITS})]), Say("all done")])
     terminal = open_zot(rows=50)
@@ -65,7 +65,7 @@ def test_an_exported_and_imported_edit_looks_like_the_live_one(
 
 
 @pytest.mark.parametrize("hunks", [None, "elsewhere", [{"old_start": 1}], [[1]], [["a", "b"]]])
-def test_without_readable_line_numbers_an_edit_is_shown_without_them(
+def test_edit_without_readable_line_numbers_is_shown_without(
     hunks: Any, live: list[str], open_zot: OpenZot, zot: Zot
 ) -> None:
     """As sessions of before and of other programs have it."""

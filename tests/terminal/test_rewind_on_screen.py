@@ -37,7 +37,7 @@ def talk(terminal: FakeTerminal) -> None:
     terminal.wait_for("2 files changed +2 \u22121")
 
 
-def test_after_a_turn_one_line_says_what_changed(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_turn_end_line_summarizes_changes(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     two_turns(zot, serve)
     terminal = open_zot()
     talk(terminal)
@@ -56,7 +56,7 @@ def test_a_quick_turn_that_changes_nothing_has_no_such_line(serve: Any, open_zot
     assert "worked for" not in terminal.screen
 
 
-def test_esc_twice_goes_back_in_conversation_and_files(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_esc_twice_rewinds_conversation_and_files(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     server = two_turns(zot, serve, Say("third answer"))
     terminal = open_zot()
     talk(terminal)
@@ -81,7 +81,7 @@ def test_esc_twice_goes_back_in_conversation_and_files(serve: Any, open_zot: Ope
     assert len(zot.sessions) == 2  # the session as it was is still there
 
 
-def test_another_key_between_is_not_twice(serve: Any, open_zot: OpenZot) -> None:
+def test_other_key_between_two_esc_prevents_rewind(serve: Any, open_zot: OpenZot) -> None:
     serve([Say("an answer")])
     terminal = open_zot()
     terminal.submit("hello")
@@ -95,7 +95,7 @@ def test_another_key_between_is_not_twice(serve: Any, open_zot: OpenZot) -> None
     assert "rewind to before" not in terminal.screen
 
 
-def test_files_changed_by_others_are_named_and_stay_unless_chosen(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_files_changed_by_others_are_named_and_kept_by_default(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     server = two_turns(zot, serve, Say("third answer"))
     terminal = open_zot()
     talk(terminal)
@@ -114,7 +114,7 @@ def test_files_changed_by_others_are_named_and_stay_unless_chosen(serve: Any, op
     terminal.wait_for("a rewind, to undo it")
 
 
-def test_it_works_after_a_restart(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_rewind_works_after_a_restart(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     two_turns(zot, serve)
     terminal = open_zot()
     talk(terminal)

@@ -1,4 +1,4 @@
-"""The screen as a person sees it, from the first byte to the last."""
+"""The screen from start to exit."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def rows_of(raw: bytes) -> list[str]:
     return [visible(row) for row in re.split(r"[\r\n]+", text)]
 
 
-def test_starting_neither_leaves_the_main_screen_nor_erases_anything(serve: Any, open_zot: OpenZot) -> None:
-    """iface-070, iface-074: nothing leaves the main screen, erases scrollback or asks for the mouse."""
+def test_start_stays_on_main_screen_and_erases_nothing(serve: Any, open_zot: OpenZot) -> None:
+    """iface-070, iface-074: nothing leaves the main screen, erases scrollback or enables the mouse."""
     serve([Say(LONG)])
     terminal = open_zot()
     terminal.submit("go")
@@ -179,7 +179,7 @@ def test_tiny_and_huge_terminals_work(serve: Any, open_zot: OpenZot, size: tuple
     assert terminal.wait_exit() == 0
 
 
-def test_a_terminal_that_says_it_has_no_size_gets_80_by_24(serve: Any, open_zot: OpenZot) -> None:
+def test_terminal_without_size_gets_80_by_24(serve: Any, open_zot: OpenZot) -> None:
     """iface-080: a terminal that reports no size gets 80 columns and 24 rows."""
     serve([Say("word " * 60)])
     terminal = open_zot(columns=80, rows=24)
@@ -190,7 +190,7 @@ def test_a_terminal_that_says_it_has_no_size_gets_80_by_24(serve: Any, open_zot:
     assert max(cells(row) for row in rows_of(terminal.raw)) <= 80
 
 
-def test_the_welcome_shows_the_version_briefly_and_goes_with_the_first_prompt(serve: Any, open_zot: OpenZot) -> None:
+def test_welcome_shows_version_and_vanishes_with_first_prompt(serve: Any, open_zot: OpenZot) -> None:
     """iface-081: the welcome shows the version briefly and vanishes with the first prompt."""
     serve([Say("hello")])
     terminal = open_zot(wait="zot (")
@@ -201,8 +201,8 @@ def test_the_welcome_shows_the_version_briefly_and_goes_with_the_first_prompt(se
     assert "/help" not in terminal.screen
 
 
-def test_a_users_prompt_is_bright_on_a_tint_behind_its_words_alone(serve: Any, open_zot: OpenZot) -> None:
-    """iface-082: a user's message is told from the answer by a mark and a tint, which no row is filled with."""
+def test_user_prompt_is_bright_on_a_tint(serve: Any, open_zot: OpenZot) -> None:
+    """iface-082: a user's message differs from the answer by a mark and a tint, which fills no row."""
     serve([Say("hello")])
     terminal = open_zot(columns=50)
     terminal.submit("my question")
@@ -281,7 +281,7 @@ def test_typing_with_a_long_transcript_redraws_only_the_bottom(serve: Any, open_
     assert len(terminal.raw) - size < 60_000
 
 
-def test_the_background_decides_the_palette_and_a_late_reply_is_not_typed(serve: Any, open_zot: OpenZot) -> None:
+def test_background_selects_palette_and_late_reply_is_dropped(serve: Any, open_zot: OpenZot) -> None:
     """iface-132, iface-221: the terminal's background chooses the palette, and a late reply types nothing."""
     serve([Say("hello")])
     terminal = open_zot(background="ffff/ffff/ffff")
@@ -325,7 +325,7 @@ def test_a_dumb_terminal_gets_no_escape_at_all(serve: Any, open_zot: OpenZot) ->
     assert b"\x1b" not in terminal.raw
 
 
-def test_suspending_gives_the_terminal_back_and_continuing_takes_it_again(serve: Any, open_zot: OpenZot) -> None:
+def test_suspend_restores_terminal_and_continue_reclaims_it(serve: Any, open_zot: OpenZot) -> None:
     serve([Say("hello")])
     terminal = open_zot()
     terminal.type("draft")
@@ -344,14 +344,14 @@ def test_suspending_gives_the_terminal_back_and_continuing_takes_it_again(serve:
     terminal.wait_for("draft more")
 
 
-def test_without_a_terminal_on_stdin_there_is_a_message_and_no_hang(zot: Zot, serve: Any) -> None:
+def test_stdin_without_terminal_is_an_error_without_hang(zot: Zot, serve: Any) -> None:
     serve([])
     ran = zot(stdin=None)
     assert ran.code == 1
     assert "terminal" in ran.err
 
 
-def test_starting_without_a_credential_opens_and_a_prompt_is_kept(open_zot: OpenZot) -> None:
+def test_start_without_credential_opens_and_keeps_prompt(open_zot: OpenZot) -> None:
     terminal = open_zot("hello", model=False)
     terminal.wait_for("hello")
     assert terminal.row_of("▌") >= 0
@@ -366,8 +366,8 @@ def test_the_window_is_named_and_its_name_given_back(serve: Any, open_zot: OpenZ
     assert terminal.raw.rindex(b"\x1b[23;2t") > terminal.raw.rindex(b"\x1b]2;")
 
 
-def test_a_start_that_fails_restores_the_terminal_and_says_why(serve: Any, open_zot: OpenZot) -> None:
-    """iface-072: a start that fails restores the terminal and says why."""
+def test_failed_start_restores_terminal_and_prints_reason(serve: Any, open_zot: OpenZot) -> None:
+    """iface-072: a failed start restores the terminal and prints the reason."""
     serve([])
     terminal = open_zot("--session", "/nowhere/at/all.jsonl", wait="")
     assert terminal.wait_exit() == 1
@@ -377,7 +377,7 @@ def test_a_start_that_fails_restores_the_terminal_and_says_why(serve: Any, open_
     assert not terminal.cursor_hidden
 
 
-def test_a_terminal_that_stops_reading_holds_up_nothing(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+def test_terminal_that_stops_reading_blocks_nothing(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
     serve([CallTools([("bash", {"command": "seq 20000; touch ran"})], text=LONG), Say(LONG), Say("over")])
     terminal = open_zot()
     terminal.submit("go")
@@ -404,7 +404,7 @@ def test_a_resumed_conversation_is_on_the_screen(zot: Zot, serve: Any, open_zot:
         assert text in second.screen
 
 
-def test_escapes_in_names_of_directories_branches_and_tools_do_not_act(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+def test_escapes_in_names_are_not_executed(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
     """iface-083: escape sequences in names of directories, branches and tools are not executed."""
     place = zot.home / "work\x1b]0;owned\x07\x1b[2J"
     (place / ".git").mkdir(parents=True)
@@ -419,9 +419,7 @@ def test_escapes_in_names_of_directories_branches_and_tools_do_not_act(zot: Zot,
 
 
 @pytest.mark.parametrize("columns", [34, 36, 40, 44])
-def test_no_row_of_chinese_or_japanese_begins_with_closing_punctuation(
-    serve: Any, open_zot: OpenZot, columns: int
-) -> None:
+def test_cjk_row_does_not_begin_with_closing_punctuation(serve: Any, open_zot: OpenZot, columns: int) -> None:
     said = (
         "春はあけぼの。やうやう白くなりゆく山ぎは、すこしあかりて、「紫だちたる雲」のほそくたなびきたる！夏は夜。" * 3
     )
@@ -435,9 +433,7 @@ def test_no_row_of_chinese_or_japanese_begins_with_closing_punctuation(
     assert not [row for row in rows if row[0] in "。、，．）」』】！？：；"], rows
 
 
-def test_a_session_that_cannot_be_saved_is_reported_at_once_and_when_leaving(
-    serve: Any, open_zot: OpenZot, zot: Zot
-) -> None:
+def test_unsaved_session_is_reported_at_once_and_on_exit(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     serve([Say("the answer")])
     sessions = zot.home / "zot" / "sessions"
     sessions.parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""What a user can scroll back to, as tmux keeps it: every settled line once, whatever happens to the window."""
+"""Scrollback in tmux: every settled line once, after any resize."""
 
 from __future__ import annotations
 
@@ -66,9 +66,7 @@ def assert_each_once(tmux: FakeTmux, number: int) -> None:
     assert not wrong, f"{wrong}\n{tmux.everything}"
 
 
-def test_every_settled_line_is_in_the_history_exactly_once_before_and_after_three_resizes(
-    serve: Any, open_tmux: OpenTmux
-) -> None:
+def test_settled_line_is_in_scrollback_once_after_three_resizes(serve: Any, open_tmux: OpenTmux) -> None:
     """iface-079, iface-086: every settled line is in the scrollback once, before and after three resizes."""
     serve([Say(story(1)), Say(story(2)), Say(story(3)), Say(story(4))])
     tmux = open_tmux()

@@ -27,7 +27,7 @@ def plain(screen: str) -> str:
     return "".join(screen.split())
 
 
-def test_it_is_told_at_once_and_after_leaving(serve: Any, open_zot: OpenZot, in_the_way: Path) -> None:
+def test_unsaved_session_is_reported_at_once_and_after_exit(serve: Any, open_zot: OpenZot, in_the_way: Path) -> None:
     serve([Say("first answer"), Say("second answer")])
     terminal = open_zot(columns=120)
     terminal.submit("hello")
@@ -42,7 +42,7 @@ def test_it_is_told_at_once_and_after_leaving(serve: Any, open_zot: OpenZot, in_
     assert "recordsofsession" in shown and "couldnotbesavedandarelost" in shown and "tocontinue" not in shown
 
 
-def test_where_saving_works_again_nothing_is_lost(serve: Any, open_zot: OpenZot, zot: Zot, in_the_way: Path) -> None:
+def test_recovered_saving_loses_nothing(serve: Any, open_zot: OpenZot, zot: Zot, in_the_way: Path) -> None:
     serve([Say("first answer"), Say("second answer")])
     terminal = open_zot(columns=120)
     terminal.submit("hello")
@@ -57,7 +57,7 @@ def test_where_saving_works_again_nothing_is_lost(serve: Any, open_zot: OpenZot,
     assert [text for _, text in texts(path)] == ["hello", "first answer", "again", "second answer"]
 
 
-def test_a_session_that_was_deleted_is_told_and_written_again(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+def test_deleted_session_is_reported_and_rewritten(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     serve([Say("first answer"), Say("second answer")])
     terminal = open_zot(columns=120)
     terminal.submit("hello")
@@ -72,7 +72,7 @@ def test_a_session_that_was_deleted_is_told_and_written_again(serve: Any, open_z
     assert [text for _, text in texts(path)] == ["hello", "first answer", "again", "second answer"]
 
 
-def test_a_terminal_that_can_only_print_is_told_too(serve: Any, open_zot: OpenZot, in_the_way: Path) -> None:
+def test_print_only_terminal_reports_unsaved_session(serve: Any, open_zot: OpenZot, in_the_way: Path) -> None:
     serve([Say("the answer")])
     terminal = open_zot(env={"TERM": "dumb"}, wait="ctrl+d quits", columns=120)
     terminal.type("hello\r")

@@ -1,4 +1,4 @@
-"""/swarm: workers are started, listed, read, told more, answered, stopped, merged and left at work, on one screen."""
+"""/swarm: start, list, read, message, answer, stop, merge and leave workers on one screen."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_only_flags_before_the_task_are_flags(swarm: SwarmHome, open_zot: OpenZo
 
 
 def test_opening_zot_starts_no_supervisor(swarm: SwarmHome, open_zot: OpenZot) -> None:
-    """Nor does looking at what has ended."""
+    """Listing ended workers starts none either."""
     id = swarm.start("say this", "--once")
     swarm.until(id, "done")
     swarm.until_nothing_runs()
@@ -164,8 +164,8 @@ def test_only_workers_of_this_conversation_are_listed(swarm: SwarmHome, open_zot
     terminal.wait_gone("say-foreign")
 
 
-def test_the_list_shows_what_goes_on_and_its_keys_act(swarm: SwarmHome, open_zot: OpenZot) -> None:
-    """Started, read, told more, killed, resumed and removed without leaving the list."""
+def test_swarm_list_shows_progress_and_keys_act(swarm: SwarmHome, open_zot: OpenZot) -> None:
+    """Workers are started, read, messaged, killed, resumed and removed without leaving the list."""
     terminal = opened(open_zot, rows=30)
     terminal.submit("/swarm")
     terminal.wait_for("no workers yet")
@@ -206,7 +206,7 @@ def test_the_list_shows_what_goes_on_and_its_keys_act(swarm: SwarmHome, open_zot
 # --- telling more
 
 
-def test_a_worker_that_ended_is_resumed_before_it_is_told_more(swarm: SwarmHome, open_zot: OpenZot) -> None:
+def test_ended_worker_must_be_resumed_before_a_message(swarm: SwarmHome, open_zot: OpenZot) -> None:
     """iface-298: `/swarm send` to a detached agent fails with the advice to resume; after `R` it works and the task is
     not repeated.
     iface-299: A text with line breaks sent to an agent arrives as one user message."""
@@ -235,7 +235,7 @@ def test_a_worker_that_ended_is_resumed_before_it_is_told_more(swarm: SwarmHome,
     assert texts_said_to(swarm, id) == ["say one", "two\nand three"]
 
 
-def test_it_works_while_a_turn_runs(swarm: SwarmHome, open_zot: OpenZot) -> None:
+def test_swarm_works_while_a_turn_runs(swarm: SwarmHome, open_zot: OpenZot) -> None:
     terminal = opened(open_zot)
     terminal.submit("hang, you too")
     terminal.wait_for("waiting for the model")
@@ -279,8 +279,8 @@ def test_a_worker_asks_under_its_name(swarm: SwarmHome, open_zot: OpenZot) -> No
 # --- what it changed
 
 
-def test_what_a_worker_changed_is_looked_at_and_merged(swarm: SwarmHome, open_zot: OpenZot, zot: Zot) -> None:
-    """Also one that waits for more to do: that it was merged is recorded, and holds until it is told more."""
+def test_worker_changes_are_shown_and_merged(swarm: SwarmHome, open_zot: OpenZot, zot: Zot) -> None:
+    """A waiting worker can be merged; the merge is recorded until it gets a new message."""
     (zot.project / "notes.txt").unlink()
     os.rmdir(zot.project)
     repository(zot.project, {"a.txt": "a\n"})
@@ -316,7 +316,7 @@ def test_what_a_worker_changed_is_looked_at_and_merged(swarm: SwarmHome, open_zo
     assert not swarm.place(id).exists()
 
 
-def test_what_a_tree_lacks_is_told_and_a_conflict_is_given_back(swarm: SwarmHome, open_zot: OpenZot, zot: Zot) -> None:
+def test_missing_files_are_reported_and_conflict_is_returned(swarm: SwarmHome, open_zot: OpenZot, zot: Zot) -> None:
     (zot.project / "notes.txt").unlink()
     os.rmdir(zot.project)
     repository(zot.project, {"a.txt": "a\n"})
@@ -358,9 +358,7 @@ def test_what_a_tree_lacks_is_told_and_a_conflict_is_given_back(swarm: SwarmHome
     assert (zot.project / "hello.py").read_text() == "print('both')\n"
 
 
-def test_a_worker_follows_the_script_of_the_terminal_and_rows_stay_rows(
-    swarm: SwarmHome, open_zot: OpenZot, zot: Zot
-) -> None:
+def test_worker_uses_terminal_script_and_rows_do_not_wrap(swarm: SwarmHome, open_zot: OpenZot, zot: Zot) -> None:
     """The scripted model, as in the guide; on a narrow terminal `zot swarm list` writes one row for each."""
     (zot.home / "one.json").write_text('{"turns": [{"text": "by the script, and at length: ' + "word " * 30 + '"}]}')
     script = os.path.relpath(zot.home / "one.json", zot.project)
@@ -374,7 +372,7 @@ def test_a_worker_follows_the_script_of_the_terminal_and_rows_stay_rows(
 # --- leaving
 
 
-def test_leaving_leaves_workers_at_work_and_they_are_attached_later(swarm: SwarmHome, open_zot: OpenZot) -> None:
+def test_exit_leaves_workers_running_for_later_attach(swarm: SwarmHome, open_zot: OpenZot) -> None:
     """iface-266: Quitting the TUI leaves workers running; they can be attached later."""
     terminal = opened(open_zot)
     id = start(terminal, swarm, "/swarm hang on", "hang-on")
@@ -404,8 +402,8 @@ def test_leaving_leaves_workers_at_work_and_they_are_attached_later(swarm: Swarm
 
 
 @pytest.mark.parametrize("how", ["ctrl+c", "sigterm", "stop"])
-def test_whoever_is_in_a_hurry_is_not_asked(how: str, swarm: SwarmHome, open_zot: OpenZot) -> None:
-    """A second ctrl+c and a signal leave workers at work and say so; who is asked may stop them instead."""
+def test_second_ctrl_c_or_signal_skips_exit_question(how: str, swarm: SwarmHome, open_zot: OpenZot) -> None:
+    """A second ctrl+c or a signal leaves workers running with a notice; the question offers to stop them."""
     terminal = opened(open_zot)
     id = start(terminal, swarm, "/swarm hang on", "hang-on")
     terminal.wait_for("swarm 1/1")

@@ -32,9 +32,7 @@ def theme(home: Path, name: str, **raw: Any) -> Path:
     return path
 
 
-def test_the_stored_theme_is_used_and_the_flag_and_environment_beat_it(
-    serve: Any, open_zot: OpenZot, home: Path
-) -> None:
+def test_theme_flag_beats_environment_beats_stored_theme(serve: Any, open_zot: OpenZot, home: Path) -> None:
     """iface-223, iface-234: the stored theme is used, `ZOT_THEME` wins over it, and `--theme` over both."""
     serve([])
     for name, colour in (("one", 21), ("two", 22), ("three", 23)):
@@ -65,7 +63,7 @@ def test_a_broken_theme_does_not_stop_zot(serve: Any, open_zot: OpenZot, home: P
     terminal.wait_for("fine")
 
 
-def test_a_mistyped_key_is_named_with_what_was_meant_on_the_screen_and_by_the_doctor(
+def test_mistyped_theme_key_gets_a_suggestion_also_in_doctor(
     serve: Any, open_zot: OpenZot, home: Path, zot: Zot
 ) -> None:
     serve([])
@@ -104,9 +102,7 @@ def test_a_theme_extension_runs_nothing_and_offers_its_theme(
     assert not list((home / "logs").glob("ext-*")) if (home / "logs").exists() else True
 
 
-def test_a_theme_changes_what_is_drawn_from_now_on_and_not_what_is_settled(
-    serve: Any, open_zot: OpenZot, home: Path
-) -> None:
+def test_theme_change_affects_only_new_output(serve: Any, open_zot: OpenZot, home: Path) -> None:
     serve([Say("# first"), Say("# second")])
     theme(home, "mine", accent=21)
     terminal = open_zot("--theme", "mine")

@@ -1,4 +1,4 @@
-"""What a model thinks, on the screen: while it thinks, afterwards, in full and after a resume."""
+"""Thinking on the screen: while it streams, afterwards, in full and after a resume."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def long_thought(turn: Say | CallTools) -> Held:
     return Held(turn, (b"signature_delta",), 1.3)
 
 
-def test_a_thought_is_dim_while_it_is_thought_and_the_status_row_says_so(serve: Any, open_zot: OpenZot) -> None:
+def test_thought_is_dim_and_status_row_shows_thinking(serve: Any, open_zot: OpenZot) -> None:
     serve([until_the_answer(Say("never", reasoning=THOUGHT))])
     terminal = open_zot()
     terminal.submit("go")
@@ -64,7 +64,7 @@ def test_a_thought_folds_into_one_row_and_ctrl_o_opens_it(serve: Any, open_zot: 
 
 
 def test_a_thought_between_reads_does_not_part_them(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """One row for all of them, which says how long was thought between them; one after the last has its own row."""
+    """One row for all reads, with the thinking time between them; a thought after the last has its own row."""
     for name in ("a.py", "b.py"):
         (zot.project / name).write_text("x = 1\n")
     first, second = (("read", {"path": name}) for name in ("a.py", "b.py"))
@@ -108,7 +108,7 @@ def test_kept_thoughts_can_be_opened_after_a_resume(serve: Any, open_zot: OpenZo
     terminal.wait_for("to be sure.")
 
 
-def test_ctrl_o_unfolds_a_thought_that_goes_on(serve: Any, open_zot: OpenZot) -> None:
+def test_ctrl_o_unfolds_a_running_thought(serve: Any, open_zot: OpenZot) -> None:
     long = "\n".join(f"step {number}." for number in range(1, 15))
     serve([until_the_answer(Say("never", reasoning=f"{long}\nlast"))])
     terminal = open_zot()
@@ -125,9 +125,7 @@ WATCHER = 'hello(); subscribe(intercept=["assistant_message"]); ready()\nserve(e
 
 
 @pytest.mark.parametrize("shown", ["folded", "open"])
-def test_an_extension_that_watches_text_keeps_thoughts_off_the_screen(
-    zot: Zot, serve: Any, open_zot: OpenZot, shown: str
-) -> None:
+def test_text_interceptor_hides_thoughts(zot: Zot, serve: Any, open_zot: OpenZot, shown: str) -> None:
     serve([Say("The answer.", reasoning=THOUGHT)])
     configure(zot, show_thinking=shown)
     write_extension(zot.home / "zot" / "extensions", "watcher", WATCHER)

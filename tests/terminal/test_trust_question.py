@@ -21,7 +21,7 @@ def bring_everything(zot: Zot) -> None:
     write_extension(zot.project / ".zot" / "extensions", "mine", COMMAND.format(name="say", says="I run"))
 
 
-def test_one_question_lists_all_and_trusts_all(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+def test_question_lists_all_and_trusts_all(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
     bring_everything(zot)
     serve([Say("hello")])
     terminal = open_zot(rows=60, columns=150, wait=TITLE)

@@ -58,7 +58,7 @@ def faults(line: str, base: Path = SOURCE, *, names: bool = False) -> list[str]:
     return wrong
 
 
-def test_agents_map_names_only_what_exists() -> None:
+def test_agents_map_names_existing_paths() -> None:
     text = (ROOT / "AGENTS.md").read_text("utf-8")
     rows = re.findall(r"^\|[^|\n]+\|([^|\n]+)\|$", text, re.MULTILINE)
     rest = [line for line in text.splitlines() if not line.startswith("|")]
@@ -102,7 +102,7 @@ def test_no_readme_without_a_package_that_needs_one() -> None:
     assert {path for path in written if not path.startswith("devkit/starters/")} == set(WITH_README)
 
 
-def test_architecture_names_only_what_exists() -> None:
+def test_architecture_names_existing_paths() -> None:
     text = ARCHITECTURE.read_text("utf-8")
     assert [fault for line in text.splitlines() for fault in faults(line)] == []
     drawn = re.findall(r"[\w]+(?:/\w+)+\.py", text.split("```")[1])

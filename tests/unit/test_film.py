@@ -16,7 +16,7 @@ def test_the_film_shows_the_recording() -> None:
     assert film(seen, 90) == (PICTURES / "zot.svg").read_text("utf-8"), "run `python docs/make_film.py`"
 
 
-def test_it_is_sound_stands_still_on_a_whole_screen_and_moves_within_its_length() -> None:
+def test_film_is_valid_and_has_still_and_motion() -> None:
     root = ElementTree.parse(PICTURES / "zot.svg").getroot()
     rows = root.findall(f"{SVG}use")
     still = [row.get("y") for row in rows if row.get("display") != "none"]

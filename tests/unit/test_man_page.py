@@ -1,4 +1,4 @@
-"""The manual page: it says what the tables say, and a formatter takes it as it is."""
+"""The manual page equals the tables, and a formatter accepts it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def formatted() -> str:
 
 
 @pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed")
-def test_every_flag_and_verb_is_on_the_page_and_nothing_needs_a_warning() -> None:
+def test_every_flag_and_verb_is_on_the_page_without_warnings() -> None:
     text = re.sub(r"\s+", " ", formatted())
     assert [flag.label for flag in FLAGS if flag.label not in text] == []
     assert [verb.usage for verb in VERBS if verb.usage not in text] == []
     assert all(switch.label in text for verb in VERBS for switch in verb.switches)
 
 
-def test_it_begins_as_tools_that_index_pages_expect() -> None:
+def test_page_begins_in_indexable_format() -> None:
     lines = PAGE.read_text("ascii").splitlines()
     assert lines[1].startswith(".TH ZOT 1 ") and lines[2:4] == [".SH NAME", r"zot \- a coding agent for the terminal"]

@@ -1,4 +1,4 @@
-"""Older public names keep working: classes, functions, options and settings."""
+"""Older public names still work: classes, functions, options and settings."""
 
 from __future__ import annotations
 

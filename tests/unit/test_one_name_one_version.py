@@ -1,4 +1,4 @@
-"""What we tell people to install is ours, and every part says the same version."""
+"""Installation texts name our package, and every part has the same version."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _FOREIGN = re.compile(r"""(?:^|[\s"'=])zot(?:\[[\w,]*\])?(?=$|[\s"'`),;=<>~!@])"
 
 
 def foreign_installs(text: str) -> list[str]:
-    """Lines that have somebody install the package called plainly ``zot``, which is not ours."""
+    """Lines that install the package named only ``zot``, which is not ours."""
     lines = [line for line in text.splitlines() if "zot" in line]
     found = [line.strip() for line in lines for match in _INSTALL.finditer(line) if _foreign(match["rest"])]
     return found + [line for line in lines if _EXTRA.search(line)]
 
 
 def _foreign(rest: str) -> bool:
-    """What comes after a comment sign or `&&` is another command."""
+    """Text after a comment sign or `&&` is another command."""
     return bool(_FOREIGN.search(re.split(r"#|&&|;|\|", rest)[0]))
 
 
@@ -40,7 +40,7 @@ def tracked() -> list[Path]:
     return [ROOT / name for name in ours if (ROOT / name).is_file() and not name.startswith("tests/conformance/quick")]
 
 
-def test_no_text_tells_anybody_to_install_the_package_of_somebody_else() -> None:
+def test_no_text_installs_the_unrelated_package() -> None:
     found: dict[str, list[str]] = {}
     for path in tracked():
         try:
@@ -77,7 +77,7 @@ def test_the_search_leaves_ours_alone(text: str) -> None:
     assert foreign_installs(text) == []
 
 
-def test_there_is_one_version() -> None:
+def test_version_is_the_same_everywhere() -> None:
     package = json.loads((ROOT / "sdks/typescript/package.json").read_text())
     lock = json.loads((ROOT / "sdks/typescript/package-lock.json").read_text())
     told = {
@@ -108,7 +108,7 @@ def test_every_part_that_is_published_carries_the_licence() -> None:
 
 
 @pytest.mark.skipif(not shutil.which("npm"), reason="npm is not installed")
-def test_the_npm_package_has_what_it_says_it_exports() -> None:
+def test_npm_package_contains_its_exports() -> None:
     command = ["npm", "pack", "--dry-run", "--json", "--ignore-scripts"]
     packed = subprocess.run(command, cwd=ROOT / "sdks/typescript", capture_output=True, text=True, check=True)
     files = {entry["path"] for entry in json.loads(packed.stdout)[0]["files"]}

@@ -1,4 +1,4 @@
-"""Greets people before it greets the host."""
+"""Prints a banner before its hello."""
 # breaks: handshake-hello-first framing-only-frames
 
 from good import Good

@@ -1,4 +1,4 @@
-"""A print adds a line feed of its own."""
+"""Prints an extra line feed after each frame."""
 # breaks: framing-no-blank-lines
 
 from good import Good

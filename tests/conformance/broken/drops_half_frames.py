@@ -1,4 +1,4 @@
-"""Takes what one read returns for whole frames."""
+"""Treats the result of one read as whole frames."""
 # breaks: input-split input-long-frame interception-odd-input
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Forgets what came with the frame it answers."""
+"""Drops frames received together with the one it answers."""
 # breaks: input-coalesced
 
 import json

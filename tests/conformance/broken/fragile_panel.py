@@ -1,4 +1,4 @@
-"""Crashes on a key it does not know."""
+"""Crashes on an unknown key."""
 # breaks: panels-keys
 
 from good import Good

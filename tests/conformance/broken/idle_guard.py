@@ -1,4 +1,4 @@
-"""A guard that does not look at tool calls."""
+"""A guard that does not subscribe to tool calls."""
 # breaks: registration-guard
 # manifest: {"name": "sample", "exec": "python3", "args": ["main.py"], "guard": true}
 

@@ -1,4 +1,4 @@
-"""Keeps the start waiting for more than three seconds."""
+"""Delays the start for more than three seconds."""
 # breaks: handshake-ready
 
 import time

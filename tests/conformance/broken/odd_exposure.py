@@ -1,4 +1,4 @@
-"""An exposure nobody knows."""
+"""Uses an unknown exposure value."""
 # breaks: registration-tool-options
 
 from good import Good

@@ -1,4 +1,4 @@
-"""Goes on drawing a closed panel."""
+"""Continues to draw a closed panel."""
 # warns: panels-quiet-after-close
 
 import threading

@@ -1,4 +1,4 @@
-"""Ends on a frame it does not know."""
+"""Exits on an unknown frame."""
 # breaks: input-unknown-frames
 
 from good import Good

@@ -1,4 +1,4 @@
-"""Refuses frames with keys it does not know."""
+"""Rejects frames with unknown keys."""
 # breaks: input-unknown-keys
 
 from good import Good

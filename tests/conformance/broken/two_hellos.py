@@ -1,4 +1,4 @@
-"""Says hello again when it is greeted."""
+"""Sends hello again after the acknowledgement."""
 # breaks: handshake-hello-once
 
 from good import Good

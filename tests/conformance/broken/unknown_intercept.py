@@ -1,4 +1,4 @@
-"""Wants to intercept what can only be watched."""
+"""Subscribes to intercept an event that can only be observed."""
 # breaks: registration-intercept
 
 from good import Good

@@ -1,4 +1,4 @@
-"""Keeps its state in its own directory."""
+"""Writes its state into its own directory."""
 # warns: lifecycle-clean-directory
 
 from good import Good

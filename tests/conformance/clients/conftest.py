@@ -1,4 +1,4 @@
-"""The fixtures of the end-to-end tests serve here, too."""
+"""Reuses the fixtures of the end-to-end tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs one scenario with the Python client and prints what it saw as JSON; its twins print the same."""
+"""Runs one scenario with the Python client and prints the result as JSON, like the drivers of other languages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every client library must do. A language's test class says how its driver is started."""
+"""Tests that every client library must pass; a language's test class starts its driver."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class ClientSuite:
         assert run("compact") == {"summary": "the summary", "text": "after"}
         assert "names" in str(server.requests[1].json["messages"][-1]), "its focus"
 
-    def test_going_back(self, serve: Serve, run: Callable[..., Any], zot: Zot) -> None:
+    def test_rewind(self, serve: Serve, run: Callable[..., Any], zot: Zot) -> None:
         serve([CallTools([("write", {"path": "made", "content": "one\ntwo\n"})]), Say("ok")])
         expected = {"added": 2, "outcomes": [["removed"], ["removed"]], "text": "go", "left": 0}
         assert run("rewind", args=["--continue"]) == expected
@@ -136,7 +136,7 @@ class ClientSuite:
         assert run("approve", decision=decision) == {"text": "ok", "asked": ["bash touch made"]}
         assert (zot.project / "made").exists() is runs
 
-    def test_questions_of_a_server(self, serve: Serve, run: Callable[..., Any], zot: Zot) -> None:
+    def test_server_elicitation(self, serve: Serve, run: Callable[..., Any], zot: Zot) -> None:
         """Answered, declined, failed, and with values that do not fit: no server waits for better ones."""
         mine(zot)
         ask = CallTools([("mcp__fake__ask", {})])
@@ -174,15 +174,15 @@ class ClientSuite:
         failure = 'announce the capability "panels" in hello first'
         assert run("panel_unannounced", extension=installed(tmp_path, "board", BOARD)) == [failure, failure]
 
-    def test_a_killed_process_is_told_and_replaced(self, serve: Serve, run: Callable[..., Any]) -> None:
+    def test_killed_process_is_reported_and_replaced(self, serve: Serve, run: Callable[..., Any]) -> None:
         serve([ENDLESS, Say("alive")])
         assert run("killed") == {"kind": "gone", "text": "alive", "starts": 2}
 
-    def test_a_stopped_process_is_noticed_and_replaced(self, serve: Serve, run: Callable[..., Any]) -> None:
+    def test_stopped_process_is_detected_and_replaced(self, serve: Serve, run: Callable[..., Any]) -> None:
         serve([ENDLESS, Say("alive")])
         assert run("stopped", patience=2) == {"kind": "silent", "text": "alive", "starts": 2}
 
-    def test_what_zot_says_when_it_cannot_start(self, run: Callable[..., Any], zot: Zot) -> None:
+    def test_failed_start_has_zot_stderr(self, run: Callable[..., Any], zot: Zot) -> None:
         env = {"HOME": str(zot.home), "ZOT_HOME": str(zot.home / "zot"), "ANTHROPIC_API_KEY": ""}
         assert run("missing", env=env) == {"kind": "gone", "told": True, "stderr": True}
 

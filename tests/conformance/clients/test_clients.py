@@ -25,7 +25,7 @@ def go_driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def typescript_driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Translated once, by what tsx has for it: as a start of tsx each time it took most of a test."""
+    """Compiled once with tsx's compiler: starting tsx each time took most of a test."""
     sdk, made = ROOT / "sdks/typescript", tmp_path_factory.mktemp("typescript") / "driver.mjs"
     translate = [str(sdk / "node_modules/.bin/esbuild"), str(sdk / "test/client-driver.ts")]
     options = ["--bundle", "--platform=node", "--format=esm", "--log-level=warning", f"--outfile={made}"]

@@ -1,4 +1,4 @@
-"""Texts made to be slow, for each reader and renderer of what comes from outside: a generator per grammar, any size."""
+"""Inputs designed to be slow, for each parser and renderer of untrusted text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slow texts for what providers and servers send: HTTP, event streams, and the answers of every dialect."""
+"""Slow inputs from providers and servers: HTTP, event streams and the answers of every dialect."""
 
 from __future__ import annotations
 

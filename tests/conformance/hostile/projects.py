@@ -1,4 +1,4 @@
-"""Slow texts for the files of a project, what tools and commands say, and pictures."""
+"""Slow inputs from project files, tool and command output, and images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a row is: a reader or renderer of what comes from outside, and a text of any size made to be slow in it."""
+"""Row: one parser or renderer of untrusted text and a generator of slow inputs of any size."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDTH = 80
 
 
 class Row(NamedTuple):
-    """``made`` gives a text of about so many characters; ``read`` is what must be quick."""
+    """``made`` returns a text of about that many characters; ``read`` must be quick."""
 
     name: str
     made: Callable[[int], Any]
@@ -29,7 +29,7 @@ ROWS: list[Row] = []
 def rows(
     reader: str, read: Callable[[Any], object], /, *, start: int = 256, **texts: str | bytes | Callable[[int], Any]
 ) -> None:
-    """One row for each text; a plain one is repeated to the size. ``start`` is beyond what is held as it comes."""
+    """One row for each text; a plain one is repeated to the size. ``start`` exceeds the streaming limit."""
     for name, text in texts.items():
         made = text if callable(text) else lambda n, text=text: text * (n // len(text) + 1)
         ROWS.append(Row(f"{reader}: {name.replace('_', ' ')}", made, read, start))

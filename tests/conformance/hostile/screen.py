@@ -1,4 +1,4 @@
-"""Slow texts for what is drawn and typed: markdown, pages, highlighting, widths, what makes text safe, the keyboard."""
+"""Slow inputs for the screen and keyboard: Markdown, pages, highlighting, widths, sanitizing and keys."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ MARKS: dict[str, str | Callable[[int], Any]] = {
 
 
 def beyond_its_limit(text: str) -> None:
-    """The limit is for what nobody thought of; without it, time is in proportion all the same."""
+    """The limit is a last resort; without it, time is still proportional."""
     with patch.object(inline, "_LONGEST", sys.maxsize):
         fresh().inline.render(text)
 

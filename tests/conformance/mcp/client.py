@@ -1,8 +1,4 @@
-"""What the official suite runs as its client: zot's own host of MCP servers, driven as a run would drive it.
-
-``client.py URL``: the server is reached, every tool it offers is called, and a login is done by a browser that agrees
-to everything. Which scenario it is decides nothing but the arguments that scenario names.
-"""
+"""The client under test of the official suite: zot's MCP host calls every tool and completes a login."""
 
 from __future__ import annotations
 
@@ -81,7 +77,7 @@ class Client:
         return True
 
     async def log_in(self) -> bool:
-        """As a person would: once more when the server asks for more, and not for ever."""
+        """Logs in again if the server asks for more scopes, a limited number of times."""
         self.logins += 1
         if self.logins > MOST_LOGINS:
             return False

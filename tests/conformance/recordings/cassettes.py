@@ -63,7 +63,7 @@ def _body(response: dict[str, Any]) -> bytes:
 
 
 def _content_type(response: dict[str, Any]) -> str:
-    """What was recorded; redacted and missing ones were event streams, or we would not be here."""
+    """The recorded type; redacted and missing ones were event streams."""
     headers: dict[str, Any] = response.get("headers") or {}
     values = next((value for name, value in headers.items() if name.lower() == "content-type"), None)
     return cast("list[str]", values)[0] if isinstance(values, list) and values else "text/event-stream"

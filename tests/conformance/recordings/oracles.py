@@ -1,6 +1,5 @@
-"""The vendors' own SDKs reading the same bytes. What they make of an answer is what zot has to make of it.
-
-They are loaded when they are asked: each takes a second, and every worker collects these tests.
+"""Oracles: the vendors' SDKs read the same recorded bytes. They are imported lazily, because each import takes a
+second.
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ def _calls(calls: list[Any] | None) -> list[tuple[str, Any]]:
 def _chat_outcome(
     text: str, calls: list[tuple[str, Any]], thoughts: list[tuple[str, str]], usage: Any, finish: str
 ) -> Outcome:
-    """Servers say ``stop`` behind a call they were made to choose; for zot calls are there to be run."""
+    """Some servers send ``stop`` after a forced call; zot reports tool calls."""
     details = usage and usage.prompt_tokens_details
     cached = (details and details.cached_tokens) or 0
     counts = Counts(usage.prompt_tokens - cached, usage.completion_tokens, cached, 0) if usage else Counts(0, 0, 0, 0)
@@ -118,7 +117,7 @@ def _chat_outcome(
 
 
 async def _responses(base_url: str) -> Outcome:
-    """Seals are taken from the finished items: the last event carries them encrypted anew."""
+    """Signatures are taken from the finished items: the last event encrypts them again."""
     response: Any = None
     thoughts: list[tuple[str, str]] = []
     async with _openai(base_url) as client:

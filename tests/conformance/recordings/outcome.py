@@ -1,4 +1,4 @@
-"""What an answer came to, in terms both we and a vendor's SDK can be asked for."""
+"""The outcome of an answer in a form that zot and the vendors' SDKs can both produce."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DIALECTS: dict[Kind, tuple[str, Dialect]] = {
 
 
 class Counts(NamedTuple):
-    """Tokens; ``input`` without what came from the cache."""
+    """Tokens; ``input`` excludes cached tokens."""
 
     input: int
     output: int
@@ -48,7 +48,7 @@ class Outcome(NamedTuple):
 
 
 class Streamed(NamedTuple):
-    """An outcome as assembled at the end, and what the deltas on the way added up to."""
+    """The final outcome, and the sum of the deltas."""
 
     outcome: Outcome
     delta_text: str

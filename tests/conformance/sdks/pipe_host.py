@@ -92,7 +92,7 @@ class PipeHost:
         return status
 
     def greet(self) -> list[bytes]:
-        """hello, the ack, and what was registered up to and including ``ready``."""
+        """hello, the ack, and the registrations up to and including ``ready``."""
         hello = self.line()
         self.send(ACK)
         return [hello, *self.registrations()]

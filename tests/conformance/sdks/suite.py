@@ -1,4 +1,4 @@
-"""What every author SDK must do, asked of one extension written in each language. Answers are compared as bytes."""
+"""Tests that every author SDK must pass, with one extension per language; answers are compared as bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def text(words: str) -> Content:
 
 
 class SdkSuite:
-    """Subclasses say how to start the extension that uses every verb, and the starter of their language."""
+    """Subclasses start the extension that uses every verb, and the starter of their language."""
 
     @pytest.fixture
     def everything(self) -> tuple[list[str], Path]:
@@ -52,7 +52,7 @@ class SdkSuite:
         )
 
     def test_registrations_wait_for_the_ack_and_come_in_order(self, fresh: PipeHost) -> None:
-        """Commands (those of on_hello too), tools, one subscribe in the order of the wire, ready."""
+        """Commands (including those of on_hello), tools, one subscribe in wire order, ready."""
         lines = fresh.greet()[1:]
         assert b'{"type":"register_command","name":"hello-anthropic","description":"made in on_hello"}\n' in lines
         kinds = [extension_codec.decode_child(line).__class__.__name__ for line in lines]
@@ -99,7 +99,7 @@ class SdkSuite:
         ]
         assert fresh.exit_status() == 0
 
-    def test_an_ack_with_unknown_keys_and_without_later_ones_is_accepted(self, fresh: PipeHost) -> None:
+    def test_ack_with_unknown_or_missing_keys_is_accepted(self, fresh: PipeHost) -> None:
         """ext-030, child side: an ack with unknown keys, or without those added later, is accepted."""
         fresh.line()
         fresh.send(b'{"type":"hello_ack","protocol_version":1,"provider":"p","model":"m","future":{"a":[1]}}\r\n')
@@ -107,7 +107,7 @@ class SdkSuite:
         fresh.send(extension_frames.CommandInvoked(id="1", name="where"))
         assert fresh.frame().display == "p m  "
 
-    def test_a_host_without_an_ack_is_served_all_the_same(self, fresh: PipeHost) -> None:
+    def test_host_without_ack_is_served(self, fresh: PipeHost) -> None:
         fresh.line()
         fresh.send(extension_frames.CommandInvoked(id="1", name="show", args="hi"))
         fresh.registrations()
@@ -146,7 +146,7 @@ class SdkSuite:
             b'{"type":"shutdown_ack"}\n',
         ]
 
-    def test_what_an_extension_says_on_its_own_goes_out_in_order(self, host: PipeHost) -> None:
+    def test_unsolicited_frames_are_sent_in_order(self, host: PipeHost) -> None:
         host.send(extension_frames.CommandInvoked(id="1", name="say", args="note"))
         said = [
             extension_frames.Notify(level="info", message="note"),
@@ -212,7 +212,7 @@ class SdkSuite:
         host.send(extension_frames.Shutdown())
         assert host.rest() == [b'{"type":"shutdown_ack"}\n']
 
-    def test_a_tool_cancelled_before_its_handler_started_sends_no_result(self, host: PipeHost) -> None:
+    def test_tool_cancelled_before_start_sends_no_result(self, host: PipeHost) -> None:
         host.send(
             extension_frames.ToolCall(id="t1", name="slow", args={}),
             extension_frames.ToolCancel(id="t1"),
@@ -220,7 +220,7 @@ class SdkSuite:
         )
         assert extension_codec.encode(extension_frames.ShutdownAck()) == host.rest()[-1]
 
-    def test_a_waiting_tool_does_not_hold_up_others(self, host: PipeHost) -> None:
+    def test_waiting_tool_does_not_delay_others(self, host: PipeHost) -> None:
         """The child's half of line 57: answers come in any order, matched by id."""
         host.send(
             extension_frames.ToolCall(id="t1", name="slow", args={}),
@@ -254,7 +254,7 @@ class SdkSuite:
         host.send(extension_frames.Shutdown())
         assert host.rest() == [b'{"type":"shutdown_ack"}\n']
 
-    def test_a_reconciler_is_asked_instead_of_the_tool(self, host: PipeHost) -> None:
+    def test_reconciler_is_called_instead_of_the_tool(self, host: PipeHost) -> None:
         host.send(extension_frames.ToolCall(id="t1", name="later", args={}, operation_key="k1", reconcile=True))
         answer = extension_frames.ToolResult(id="t1", content=(text("k1"),), structured_content={"state": "completed"})
         assert host.line() == extension_codec.encode(answer)
@@ -334,9 +334,7 @@ class SdkSuite:
             {"event": "before_agent_start", "system_prompt": "crash"},
         ],
     )
-    def test_a_crashing_interceptor_blocks_exactly_once_and_lives_on(
-        self, host: PipeHost, asked: dict[str, Any]
-    ) -> None:
+    def test_crashing_interceptor_blocks_once_and_stays_alive(self, host: PipeHost, asked: dict[str, Any]) -> None:
         """ext-147: an interceptor that raises answers once, with a refusal that names the fault, and the extension
         lives on.
         """

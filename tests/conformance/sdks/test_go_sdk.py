@@ -29,7 +29,7 @@ class TestGoSdk(SdkSuite):
         return [str(binaries / "example")], SDK / "example"
 
 
-def test_its_own_tests_pass() -> None:
+def test_go_sdk_tests_pass() -> None:
     """Golden frames byte for byte, the names of ext-146, and that gofmt and vet are content."""
     ran = subprocess.run(["go", "test", "./..."], cwd=SDK, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr

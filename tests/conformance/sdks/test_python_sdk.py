@@ -1,4 +1,4 @@
-"""The Python SDK against the suite, and what only Python has: typed arguments, ``async def``, a quick start."""
+"""The Python SDK against the suite, and Python-only features: typed arguments, ``async def``, a quick start."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def _plain(value: Any) -> Any:
     return {k: _plain(v) for k, v in vars(value).items()} if hasattr(value, "frame_type") else value
 
 
-def test_the_quick_json_says_what_json_says() -> None:
-    """The SDK takes the C half of ``json`` alone; what it writes, reads and refuses must be the same."""
+def test_quick_json_equals_standard_json() -> None:
+    """The SDK uses only the C half of ``json``; encoding, decoding and errors must be equal."""
     (dumps, loads), (all_dumps, all_loads) = record._c_half(), record._whole()
     assert record.dumps.__qualname__ == dumps.__qualname__
     text = 'ü\u2028\ud800"\\\n\0'
@@ -192,7 +192,7 @@ def test_a_function_without_a_schema_is_refused_at_registration() -> None:
             Extension("x").tool()(function)
 
 
-def test_speaking_before_the_run_is_the_authors_mistake_and_says_so() -> None:
+def test_sdk_call_before_run_raises_a_clear_error() -> None:
     with pytest.raises(RuntimeError, match="not running yet"):
         Extension("x").notify("info", "y")
 
@@ -255,7 +255,7 @@ def odd(tmp_path: Path) -> Any:
         ("noisy", b'"content":[{"type":"text","text":"."}]'),
     ],
 )
-def test_whatever_a_tool_does_there_is_one_answer(odd: PipeHost, tool: str, result: bytes) -> None:
+def test_tool_call_gets_exactly_one_answer(odd: PipeHost, tool: str, result: bytes) -> None:
     """Also when it is async, returns data, cannot be encoded, exits, or writes to the descriptors of the wire."""
     odd.send(extension_frames.ToolCall(id="1", name=tool, args={}), extension_frames.Shutdown())
     answer, ack = odd.rest()
@@ -264,13 +264,13 @@ def test_whatever_a_tool_does_there_is_one_answer(odd: PipeHost, tool: str, resu
     assert ack == extension_codec.encode(extension_frames.ShutdownAck())
 
 
-def test_a_decision_that_is_none_blocks(odd: PipeHost) -> None:
+def test_invalid_decision_blocks(odd: PipeHost) -> None:
     """ext-147: a wrong return value is a crash, and a crash is a no."""
     odd.send(extension_frames.EventIntercept(id="1", event="tool_call", tool_name="x"))
     assert odd.frame().block is True
 
 
-def test_call_tool_in_an_event_handler_fails_instead_of_waiting_for_itself(odd: PipeHost) -> None:
+def test_call_tool_in_event_handler_fails_instead_of_deadlocking(odd: PipeHost) -> None:
     odd.send(extension_frames.Event(event="turn_start", step=1), extension_frames.Shutdown())
     assert odd.rest() == [extension_codec.encode(extension_frames.ShutdownAck())]
     odd.exit_status()

@@ -22,7 +22,7 @@ class TestTypeScriptSdk(SdkSuite):
         return [str(SDK / "node_modules/.bin/tsx"), "index.ts"], SDK / "example"
 
 
-def test_its_own_tests_pass() -> None:
+def test_typescript_sdk_tests_pass() -> None:
     """Types, golden frames byte for byte, and the names of ext-146."""
     ran = subprocess.run(["npm", "test", "--silent"], cwd=SDK, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -1,4 +1,4 @@
-"""A kernel that fails where a test wants it to, for one process: ``faults.c`` stands between it and the C library.
+"""Makes system calls of one process fail where a test specifies it: ``faults.c`` wraps the C library.
 
 ``environment`` is what the process is started with, ``met`` what became of it: every call that failed, or, for a plan
 that only ``watches``, every call that could have.

@@ -1,4 +1,4 @@
-"""Whoever asks a model asks the budget first: sub-agents, side chats and compactions too."""
+"""Every model call checks the budget, including sub-agents, side chats and compactions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_a_child_spends_the_same_money(talk: Open) -> None:
         assert len(server.requests) == 1
 
 
-async def test_children_side_by_side_count_what_each_is_about_to_spend(talk: Open) -> None:
+async def test_concurrent_children_reserve_their_next_cost(talk: Open) -> None:
     """Each sends thirty cents' worth; a dollar is enough for three of five."""
     slow = Slow(Say("one", usage=(100_000, 10)), 0.2)
     async with talk(*[slow] * 5, max_cost=1.0) as (conversation, server):
@@ -62,14 +62,14 @@ async def test_a_compaction_is_a_request_like_any_other(talk: Open) -> None:
         assert len(server.requests) == 1
 
 
-async def test_cached_input_counts_as_what_it_costs(talk: Open) -> None:
-    """A long conversation may go on while its prompt is cached: 100,000 tokens cost three cents then, not thirty."""
+async def test_cached_input_counts_at_its_cached_price(talk: Open) -> None:
+    """A long conversation may continue while its prompt is cached: 100,000 tokens cost three cents, not thirty."""
     first = CallTools([("bash", {"command": "true"})], usage=(10, 10), written=100_000)  # $0.375
     async with talk(first, Say("done"), max_cost=0.5) as (conversation, _):
         assert (await conversation.prompt("word " * 80_000)).error is None
 
 
-async def test_a_model_without_a_price_is_refused_with_the_way_out(talk: Open, tmp_path: Path) -> None:
+async def test_model_without_price_is_an_error_with_a_fix(talk: Open, tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     models = {"far": {"baseUrl": "http://model.invalid/v1", "auth": "none", "models": [{"id": "m"}]}}
     (tmp_path / "home" / "models.json").write_text(json.dumps({"providers": models}))
@@ -102,7 +102,7 @@ async def test_the_second_model_is_refused_by_the_same_limit(talk: Open) -> None
     assert any("continuing with anthropic/claude-haiku-4-5" in text for text in said)
 
 
-async def test_a_limit_set_in_the_settings_holds_at_once(talk: Open) -> None:
+async def test_limit_of_settings_applies_at_once(talk: Open) -> None:
     async with talk(Say("one", usage=DEAR)) as (conversation, server):
         await conversation.prompt("hi")
         conversation.settings.save(max_cost_session=0.4)

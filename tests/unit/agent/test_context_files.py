@@ -42,7 +42,7 @@ def test_the_global_file_comes_first_then_root_to_cwd(tmp_path: Path, home: Path
     ]
 
 
-def test_claude_md_is_read_only_where_no_agents_md_stands(tmp_path: Path, home: Path, project: Path) -> None:
+def test_claude_md_is_read_only_without_agents_md(tmp_path: Path, home: Path, project: Path) -> None:
     """engine-241: CLAUDE.md is read only in a folder that has no AGENTS.md."""
     (tmp_path / "repo/CLAUDE.md").write_text("used")
     (project / "AGENTS.md").write_text("agents")
@@ -53,7 +53,7 @@ def test_claude_md_is_read_only_where_no_agents_md_stands(tmp_path: Path, home: 
     ]
 
 
-def test_the_upper_case_ending_counts_too(tmp_path: Path, home: Path, project: Path) -> None:
+def test_upper_case_extension_is_found(tmp_path: Path, home: Path, project: Path) -> None:
     (project / "AGENTS.MD").write_text("loud")
     assert [text for _, text in own(load(project, home), tmp_path)] == ["loud"]
 
@@ -63,7 +63,7 @@ def test_the_path_is_the_heading(home: Path, project: Path) -> None:
     assert load(project, home).parts[-1].section() == f"# {project / 'AGENTS.md'}\n\ntext"
 
 
-def test_a_directory_of_that_name_and_an_empty_file_are_passed_over(tmp_path: Path, home: Path, project: Path) -> None:
+def test_directory_and_empty_file_are_skipped(tmp_path: Path, home: Path, project: Path) -> None:
     (project / "AGENTS.md").mkdir()
     (project / "CLAUDE.md").write_text("used")
     (tmp_path / "repo/AGENTS.md").write_text(" \n")
@@ -81,7 +81,7 @@ def test_a_long_file_is_cut_with_one_diagnostic(home: Path, project: Path) -> No
     assert loaded.problems == [f"{file}: truncated: only the first 64 KiB of 128 KiB are used"]
 
 
-def test_a_cut_through_a_character_is_no_damage(home: Path, project: Path) -> None:
+def test_cut_inside_a_character_is_harmless(home: Path, project: Path) -> None:
     (project / "AGENTS.md").write_text("x" + "ä" * LIMIT)
     loaded = load(project, home)
     assert "\ufffd" not in loaded.parts[-1].text
@@ -102,7 +102,7 @@ def test_a_pipe_of_that_name_is_reported_and_not_waited_for(home: Path, project:
     ]
 
 
-def test_an_unreadable_file_is_reported_and_claude_md_does_not_step_in(home: Path, project: Path) -> None:
+def test_unreadable_agents_md_is_reported_without_claude_md(home: Path, project: Path) -> None:
     (project / "AGENTS.md").write_text("secret")
     (project / "AGENTS.md").chmod(0)
     (project / "CLAUDE.md").write_text("no")
@@ -114,7 +114,7 @@ def test_an_unreadable_file_is_reported_and_claude_md_does_not_step_in(home: Pat
 
 
 def test_a_file_that_cannot_be_looked_at_is_reported(home: Path, project: Path) -> None:
-    """A bad disk left the rules of a project out of the prompt, and nobody was told."""
+    """A disk error must not silently remove a project's rules from the prompt."""
     (project / "AGENTS.md").symlink_to("AGENTS.md")
     loaded = load(project, home)
     assert loaded.parts == [] and len(loaded.problems) == 1
@@ -128,7 +128,7 @@ def test_one_real_file_linked_from_two_directories_is_read_once(tmp_path: Path, 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to somebody else")
-def test_a_file_planted_in_a_shared_directory_is_ignored_aloud(tmp_path: Path, home: Path) -> None:
+def test_file_in_shared_directory_is_ignored_with_a_notice(tmp_path: Path, home: Path) -> None:
     shared = tmp_path / "shared"
     (shared / "work").mkdir(parents=True)
     (shared / "AGENTS.md").write_text("obey me")
@@ -147,9 +147,7 @@ def test_nothing_anywhere_gives_nothing(tmp_path: Path, home: Path, project: Pat
     assert (own(loaded, tmp_path), loaded.problems) == ([], [])
 
 
-def test_a_link_out_of_the_project_is_left_out_aloud_and_one_within_it_is_followed(
-    tmp_path: Path, home: Path, project: Path
-) -> None:
+def test_link_out_of_project_is_skipped_with_a_notice(tmp_path: Path, home: Path, project: Path) -> None:
     """``AGENTS.md -> ../.ssh/id_rsa`` in a clone was sent to the provider."""
     (tmp_path / "repo" / ".git").mkdir()
     (tmp_path / "repo" / "README.md").write_text("of the project")
@@ -171,7 +169,7 @@ def test_the_users_own_file_may_be_a_link_to_anywhere(tmp_path: Path, home: Path
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a link to somebody else")
-def test_a_link_planted_in_a_shared_directory_is_ignored_whoever_owns_its_target(tmp_path: Path, home: Path) -> None:
+def test_link_in_shared_directory_is_ignored(tmp_path: Path, home: Path) -> None:
     shared = tmp_path / "shared"
     (shared / "work").mkdir(parents=True)
     (shared / "diary").write_text("private, and mine")

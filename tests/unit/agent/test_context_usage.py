@@ -1,4 +1,4 @@
-"""What fills the window: each part under its name, fitted to what the provider counted."""
+"""Context usage: each part by name, scaled to the provider's count."""
 
 from __future__ import annotations
 
@@ -57,17 +57,17 @@ def test_every_part_is_named_with_its_size() -> None:
     assert "added by extensions" not in found
 
 
-def test_the_parts_and_what_is_free_make_up_the_window() -> None:
+def test_parts_and_free_space_sum_to_the_window() -> None:
     found = use()
     assert found.used + found.free == found.window == 100_000
     assert {part.group for part in found.parts} == {"system", "tools", "files", "messages"}
 
 
-def test_what_an_extension_added_to_the_prompt_is_a_part_of_its_own() -> None:
+def test_extension_prompt_text_is_a_separate_part() -> None:
     assert sizes(use(SYSTEM + "x" * 4000))["added by extensions"] == pytest.approx(1000, abs=5)
 
 
-def test_the_sum_is_fitted_to_what_the_provider_counted_with_the_last_prompt() -> None:
+def test_sum_is_scaled_to_provider_count_of_last_prompt() -> None:
     plain = use()
     sent = plain.used - 14  # without the last answer
     found = use(counted=sent * 2)

@@ -1,7 +1,5 @@
-"""What a person decides on is shown through one door: nothing that asks may print around it.
-
-The rule is read off the source: whoever asks is found by what it calls, has to be listed here, and may then neither
-import what drops characters nor write to a stream itself.
+"""Text for a user's decision is shown only through ``decision_text``. The test reads the source: modules that ask must
+be listed here, and may neither import modules that drop characters nor print directly.
 """
 
 from __future__ import annotations
@@ -71,7 +69,7 @@ def sources() -> dict[str, str]:
 
 
 def modules(*words: str) -> Iterator[tuple[str, ast.Module]]:
-    """Those that hold one of the words at all: without it there is no call by that name, and parsing takes seconds."""
+    """Modules that contain one of the words, because parsing all takes seconds."""
     held = re.compile(rf"\b(?:{'|'.join(words)})\b")
     return ((name, parsed(name)) for name, text in sources().items() if held.search(text))
 
@@ -86,13 +84,13 @@ def called(node: ast.Call) -> str:
 
 
 def dotted(node: ast.expr) -> str:
-    """``a.b.c`` as it is written; what is neither a name nor an attribute is nothing, ``f(x).c`` is ``.c``."""
+    """``a.b.c`` as written; other expressions are empty, ``f(x).c`` is ``.c``."""
     if isinstance(node, ast.Attribute):
         return f"{dotted(node.value)}.{node.attr}"
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def test_whoever_asks_is_known() -> None:
+def test_callers_of_approval_are_known() -> None:
     asking: set[str] = set()
     for name, tree in modules(*ASKING, "readline"):
         for node in ast.walk(tree):
@@ -103,7 +101,7 @@ def test_whoever_asks_is_known() -> None:
     )
 
 
-def test_whoever_asks_drops_nothing_and_prints_through_the_door() -> None:
+def test_approval_callers_print_only_through_console() -> None:
     for name in DECIDING:
         for node in ast.walk(parsed(name)):
             if isinstance(node, ast.ImportFrom):
@@ -112,7 +110,7 @@ def test_whoever_asks_drops_nothing_and_prints_through_the_door() -> None:
                 assert not _prints(node), f"{name}:{node.lineno} prints around the door"
 
 
-def test_no_verb_prints_a_name_from_outside_around_the_door() -> None:
+def test_verbs_print_outside_names_only_escaped() -> None:
     around = [
         f"{name}:{node.lineno}"
         for name, tree in modules("print", "write", "writelines")
@@ -132,7 +130,7 @@ def _prints(node: ast.Call) -> bool:
 
 
 def _fixed(node: ast.expr) -> bool:
-    """A literal, a constant of the module, the version, and what is made of these."""
+    """A literal, a constant of the module, the version, or a combination of these."""
     if isinstance(node, ast.JoinedStr):
         return all(_fixed(value) for value in node.values)
     if isinstance(node, ast.FormattedValue):

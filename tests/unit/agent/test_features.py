@@ -22,7 +22,7 @@ def test_row_names_a_feature_of_that_name(row: FeatureRow) -> None:
 
 
 def test_order_is_the_order_in_which_prompts_and_calls_pass() -> None:
-    """Text is expanded before hooks review it; hooks are asked before the front end, and that before extensions."""
+    """Text is expanded before hooks review it; hooks come before the front end, and that before extensions."""
     names = [row.name for row in FEATURES]
     assert names == [
         *("recording", "jail", "checkpoints", "budget", "mcp", "templates", "local_model"),

@@ -44,7 +44,7 @@ def test_a_file_that_was_deleted_is_made_again(tmp_path: Path, day: list[str]) -
     assert prices(book, day[0]) == [2]
 
 
-def test_a_new_day_has_a_file_of_its_own(tmp_path: Path, day: list[str]) -> None:
+def test_new_day_starts_a_new_file(tmp_path: Path, day: list[str]) -> None:
     book = Ledger(tmp_path)
     add(book, 1)
     day.append("2026-03-02")

@@ -83,7 +83,7 @@ def test_flag_beats_config(home: Home) -> None:
     assert home.resolve(ANTHROPIC, provider="anthropic").notices == []
 
 
-def test_an_unknown_provider_typed_by_hand_is_an_error_listing_the_known_ones(home: Home) -> None:
+def test_unknown_provider_flag_is_an_error_listing_known_ones(home: Home) -> None:
     """iface-015: an unknown `--provider` is an error that lists the known ones, and the config is left alone."""
     home.config(provider="openai")
     with pytest.raises(UsageError, match=r'"nope".*anthropic, openai, kimi'):
@@ -95,7 +95,7 @@ def test_an_alias_can_be_typed(home: Home) -> None:
     assert home.resolve({"KIMI_API_KEY": "k"}, provider="moonshot").provider.id == "kimi"
 
 
-def test_an_unknown_provider_in_the_config_falls_back_with_one_line_and_is_repaired(home: Home) -> None:
+def test_unknown_provider_in_config_falls_back_and_is_repaired(home: Home) -> None:
     home.config(provider="gone", model="x", other=1)
     resolved = home.resolve(OPENAI)
     assert pair(resolved) == ("openai", "gpt-5")
@@ -106,35 +106,35 @@ def test_an_unknown_provider_in_the_config_falls_back_with_one_line_and_is_repai
     assert home.resolve(OPENAI).notices == []
 
 
-def test_a_repaired_setting_is_told_even_when_the_run_ends_there(home: Home) -> None:
+def test_repaired_setting_is_reported_even_if_run_fails(home: Home) -> None:
     home.config(provider="gone")
     with pytest.raises(NotLoggedIn, match='unknown provider "gone"'):
         require_credential(home.resolve())
 
 
-def test_a_stale_setting_is_not_repaired_by_a_run_that_was_typed_wrong(home: Home) -> None:
+def test_stale_setting_is_not_repaired_by_a_failed_command_line(home: Home) -> None:
     home.config(provider="gone")
     with pytest.raises(UsageError, match="unknown model"):
         home.resolve(OPENAI, model="nope")
     assert home.stored_config() == {"provider": "gone"}
 
 
-def test_a_setting_that_cannot_be_repaired_is_told_in_the_same_line(home: Home) -> None:
+def test_unrepairable_setting_is_reported_in_the_same_line(home: Home) -> None:
     home.config(provider="gone")
     (home.path / ".config.json.lock").mkdir()
     (notice,) = home.resolve(OPENAI).notices
     assert "(cannot save the setting)" in notice
 
 
-def test_who_has_one_key_and_named_nothing_is_told_nothing(home: Home) -> None:
-    """engine-108: with a key for openai alone, openai and gpt-5 are used; nobody asked for another provider."""
+def test_only_key_selects_its_provider_without_a_notice(home: Home) -> None:
+    """engine-108: with a key for openai alone, openai and gpt-5 are used without a notice."""
     resolved = home.resolve(OPENAI)
     assert pair(resolved) == ("openai", "gpt-5")
     assert resolved.notices == []
     require_credential(resolved)
 
 
-def test_a_provider_of_the_settings_without_a_credential_gives_way_and_it_is_said(home: Home) -> None:
+def test_configured_provider_without_credential_falls_back(home: Home) -> None:
     home.config(provider="anthropic")
     resolved = home.resolve(OPENAI)
     assert pair(resolved) == ("openai", "gpt-5")
@@ -156,13 +156,13 @@ def test_an_explicit_provider_disables_that_fallback(home: Home) -> None:
         require_credential(resolved)
 
 
-def test_an_explicit_model_disables_that_fallback_too(home: Home) -> None:
+def test_explicit_model_disables_provider_fallback(home: Home) -> None:
     resolved = home.resolve(OPENAI, model="claude-opus-4-1")
     assert pair(resolved) == ("anthropic", "claude-opus-4-1")
     assert resolved.missing
 
 
-def test_the_fallback_says_so_when_a_login_has_expired(home: Home) -> None:
+def test_fallback_notice_mentions_expired_login(home: Home) -> None:
     home.store.set_oauth("anthropic", OAuthToken(access_token="t", expiry="2020-01-01T00:00:00Z"))
     resolved = home.resolve(OPENAI)
     assert pair(resolved) == ("openai", "gpt-5")
@@ -178,7 +178,7 @@ def test_kimi_without_a_credential_is_not_logged_in(home: Home) -> None:
         require_credential(resolved)
 
 
-def test_a_missing_credential_names_variable_flag_login_and_the_way_without_a_key(home: Home) -> None:
+def test_missing_credential_error_names_all_ways_to_start(home: Home) -> None:
     """engine-111, iface-025: the message names the variable, `--api-key`, `/login` and a provider that needs no key."""
     with pytest.raises(NotLoggedIn) as raised:
         require_credential(home.resolve())
@@ -188,7 +188,7 @@ def test_a_missing_credential_names_variable_flag_login_and_the_way_without_a_ke
     assert "zot local install small && zot --provider local" in text
 
 
-def test_asking_for_the_way_in_runs_no_key_command(home: Home, tmp_path: Path) -> None:
+def test_credential_hint_runs_no_key_command(home: Home, tmp_path: Path) -> None:
     log = tmp_path / "ran"
     program = {"program": sys.executable, "args": ["-c", f"open({str(log)!r}, 'w'); print('k')"]}
     home.config(api_key_command={"groq": program})
@@ -201,13 +201,13 @@ def test_a_key_command_is_run_for_the_provider_in_use(home: Home) -> None:
     assert endpoint(home.resolve(provider="openai")).api_key == "from-command"
 
 
-def test_a_failing_key_command_is_what_is_missing(home: Home) -> None:
+def test_failing_key_command_is_named_as_missing(home: Home) -> None:
     home.config(api_key_command={"openai": {"program": "no-such-program"}})
     with pytest.raises(NotLoggedIn, match="no-such-program"):
         require_credential(home.resolve(provider="openai"))
 
 
-def test_a_broken_auth_json_is_named_and_the_environment_still_works(home: Home) -> None:
+def test_broken_auth_json_is_named_and_environment_works(home: Home) -> None:
     (home.path / "auth.json").write_text("{")
     assert endpoint(home.resolve(ANTHROPIC)).api_key == "sk-ant"
     with pytest.raises(NotLoggedIn, match=r"auth\.json"):
@@ -233,7 +233,7 @@ def test_a_model_without_a_provider_picks_its_provider(home: Home) -> None:
     assert pair(home.resolve(ANTHROPIC, model="gpt-5"))[0] == "openai"
 
 
-def test_of_several_owners_one_with_a_credential_is_taken(home: Home) -> None:
+def test_provider_with_credential_wins_among_several(home: Home) -> None:
     resolved = home.resolve({"TOGETHER_API_KEY": "t"}, model="openai/gpt-oss-120b")
     assert resolved.provider.id == "together"
 
@@ -243,14 +243,14 @@ def test_provider_and_model_that_disagree_are_an_error(home: Home) -> None:
         home.resolve({**ANTHROPIC, **OPENAI}, provider="anthropic", model="gpt-5")
 
 
-def test_an_unknown_model_typed_by_hand_is_an_error_with_the_nearest(home: Home) -> None:
+def test_unknown_model_flag_is_an_error_with_the_nearest(home: Home) -> None:
     with pytest.raises(
         UsageError, match=r'unknown model "claude-sonet-4-5" \(provider="anthropic"\).*claude-sonnet-4-5'
     ):
         home.resolve(ANTHROPIC, model="claude-sonet-4-5")
 
 
-def test_an_unknown_model_in_the_config_falls_back_with_one_line_and_is_repaired(home: Home) -> None:
+def test_unknown_model_in_config_falls_back_and_is_repaired(home: Home) -> None:
     home.config(provider="openai", model="gpt-0")
     resolved = home.resolve(OPENAI)
     assert pair(resolved) == ("openai", "gpt-5")
@@ -259,7 +259,7 @@ def test_an_unknown_model_in_the_config_falls_back_with_one_line_and_is_repaired
     assert home.stored_config() == {"provider": "openai", "model": ""}
 
 
-def test_an_unknown_model_alone_in_the_config_falls_back_too(home: Home) -> None:
+def test_unknown_model_without_provider_in_config_falls_back(home: Home) -> None:
     home.config(model="gpt-0")
     resolved = home.resolve(ANTHROPIC)
     assert pair(resolved) == ("anthropic", "claude-sonnet-4-5")
@@ -280,7 +280,7 @@ def test_a_stored_pair_that_disagrees_is_one_notice(home: Home) -> None:
 
 
 def test_ollama_without_a_model_asks_for_one(home: Home) -> None:
-    """iface-016: `--provider ollama` without `--model` asks for one, whatever the config says."""
+    """iface-016: `--provider ollama` without `--model` is an error, whatever the config contains."""
     home.config(provider="anthropic", model="claude-opus-4-1")
     with pytest.raises(UsageError, match=r"ollama.*--model"):
         home.resolve(provider="ollama")
@@ -301,7 +301,7 @@ def test_gateways_keep_routed_ids(home: Home) -> None:
     assert pair(home.resolve(environ, provider="openrouter", model="a/b")) == ("openrouter", "a/b")
 
 
-def test_an_address_of_ones_own_may_serve_any_model(home: Home) -> None:
+def test_custom_url_may_serve_any_model(home: Home) -> None:
     resolved = home.resolve(
         {"MOONSHOT_API_KEY": "k"}, provider="kimi", base_url="https://api.moonshot.ai/v1/", model="kimi-k3"
     )
@@ -310,7 +310,7 @@ def test_an_address_of_ones_own_may_serve_any_model(home: Home) -> None:
     assert resolved.model.max_output > 0
 
 
-def test_a_remembered_model_stands_between_flags_and_config(home: Home) -> None:
+def test_session_model_is_between_flags_and_config(home: Home) -> None:
     home.config(provider="anthropic", model="claude-opus-4-1")
     environ = {**ANTHROPIC, **OPENAI}
     memory = {"remembered_provider": "openai", "remembered_model": "gpt-4o"}
@@ -319,7 +319,7 @@ def test_a_remembered_model_stands_between_flags_and_config(home: Home) -> None:
     assert pair(home.resolve(environ, **memory, provider="anthropic")) == ("anthropic", "claude-opus-4-1")
 
 
-def test_a_remembered_model_that_is_gone_is_one_notice_and_no_repair(home: Home) -> None:
+def test_missing_session_model_is_one_notice_without_repair(home: Home) -> None:
     home.config(provider="anthropic")
     resolved = home.resolve(OPENAI, remembered_provider="openai", remembered_model="gpt-0")
     assert pair(resolved) == ("openai", "gpt-5")
@@ -334,7 +334,7 @@ def test_a_remembered_provider_that_is_gone_is_one_notice(home: Home) -> None:
     assert len(resolved.notices) == 1
 
 
-def test_a_remembered_provider_without_a_credential_falls_back_with_one_line(home: Home) -> None:
+def test_session_provider_without_credential_falls_back(home: Home) -> None:
     resolved = home.resolve(ANTHROPIC, remembered_provider="openai", remembered_model="gpt-4o")
     assert pair(resolved) == ("anthropic", "claude-sonnet-4-5")
     assert len(resolved.notices) == 1
@@ -355,7 +355,7 @@ def test_flag_beats_the_models_address_beats_the_providers(home: Home) -> None:
 
 
 @pytest.mark.parametrize("url", ["localhost:80", "ftp://x", "nonsense"])
-def test_a_base_url_that_is_none_is_an_error(home: Home, url: str) -> None:
+def test_invalid_base_url_is_an_error(home: Home, url: str) -> None:
     with pytest.raises(UsageError, match="--base-url"):
         home.resolve(ANTHROPIC, base_url=url)
 
@@ -365,7 +365,7 @@ def test_a_bad_address_in_the_environment_is_an_error(home: Home) -> None:
         home.resolve({"LLAMA_BASE_URL": "box"}, provider="llama.cpp", model="m")
 
 
-def test_insecure_counts_only_for_addresses_of_ones_own(home: Home) -> None:
+def test_insecure_applies_only_to_custom_urls(home: Home) -> None:
     """iface-284: `--insecure` applies to the user's own addresses and has no effect on built-in ones."""
     home.write(
         "models.json",
@@ -388,7 +388,7 @@ def test_insecure_counts_only_for_addresses_of_ones_own(home: Home) -> None:
     assert not endpoint(home.resolve(provider="mine")).insecure
 
 
-def test_insecure_in_the_config_is_silent_about_built_in_addresses(home: Home) -> None:
+def test_insecure_setting_is_silent_for_builtin_urls(home: Home) -> None:
     home.config(insecure=True)
     resolved = home.resolve(ANTHROPIC)
     assert not endpoint(resolved).insecure
@@ -404,7 +404,7 @@ def test_silence_is_longer_on_this_machine_and_can_be_set(home: Home) -> None:
     assert endpoint(home.resolve(ANTHROPIC, provider="anthropic")).silence_s == 300
 
 
-def test_a_custom_provider_brings_its_dialect_headers_and_key_variable(home: Home) -> None:
+def test_custom_provider_sets_dialect_headers_and_key_variable(home: Home) -> None:
     entry = {"baseUrl": "https://llm.example", "api": "anthropic", "headers": {"x-a": "b"}, "models": [{"id": "m"}]}
     home.write("models.json", {"providers": {"my-co": entry}})
     resolved = home.resolve({"MY_CO_API_KEY": "k"}, provider="my-co")
@@ -414,7 +414,7 @@ def test_a_custom_provider_brings_its_dialect_headers_and_key_variable(home: Hom
         require_credential(home.resolve(provider="my-co"))
 
 
-def test_a_local_server_that_wants_a_key_gets_no_made_up_one(home: Home) -> None:
+def test_local_server_requiring_key_gets_no_placeholder(home: Home) -> None:
     home.write("models.json", {"providers": {"here": {"baseUrl": "http://127.0.0.1:9/v1", "auth": "key"}}})
     with pytest.raises(NotLoggedIn, match="HERE_API_KEY"):
         require_credential(home.resolve(provider="here", model="m"))
@@ -442,7 +442,7 @@ def test_a_login_with_openai_speaks_responses_at_its_own_address(home: Home) -> 
     assert found.base_url == "https://chatgpt.com/backend-api/codex/responses"
 
 
-def test_a_key_with_openai_speaks_chat_and_the_responses_route_is_its_own_provider(home: Home) -> None:
+def test_openai_key_uses_chat_and_responses_is_own_provider(home: Home) -> None:
     assert home.resolve(OPENAI, provider="openai").api == "openai"
     resolved = home.resolve(OPENAI, provider="openai-responses", model="gpt-5")
     assert (resolved.api, resolved.model.provider) == ("openai-responses", "openai-responses")
@@ -452,7 +452,7 @@ def test_a_key_with_openai_speaks_chat_and_the_responses_route_is_its_own_provid
 # -- script and clients -----------------------------------------------------------------------------------------
 
 
-def test_the_scripted_model_plays_the_named_file_or_its_demonstration(home: Home) -> None:
+def test_scripted_model_plays_named_file_or_demo(home: Home) -> None:
     for typed in ({"provider": "script", "script": "s.json"}, {"script": "s.json"}):
         resolved = home.resolve(**typed)
         require_credential(resolved)
@@ -487,34 +487,34 @@ async def test_a_script_becomes_a_client(tmp_path: Path) -> None:
     await client.aclose()
 
 
-def test_what_was_typed_is_shown_without_the_key() -> None:
+def test_command_line_is_shown_without_the_key() -> None:
     assert "s3cret" not in repr(ModelQuery(api_key="s3cret"))
 
 
 # -- names of models --------------------------------------------------------------------------------------------
 
 
-def test_a_name_of_ones_own_is_taken_and_said(home: Home) -> None:
+def test_alias_is_resolved_with_a_notice(home: Home) -> None:
     home.config(model_names={"fast": "claude-haiku-4-5", "smart": "openai/gpt-5"})
     fast, smart = home.resolve(ANTHROPIC, model="fast"), home.resolve(ANTHROPIC | OPENAI, model="smart")
     assert (pair(fast), fast.notices) == (("anthropic", "claude-haiku-4-5"), ["model: claude-haiku-4-5 (fast)"])
     assert (pair(smart), smart.notices) == (("openai", "gpt-5"), ["model: openai/gpt-5 (smart)"])
 
 
-def test_a_name_of_ones_own_does_not_change_the_provider_that_was_typed(home: Home) -> None:
+def test_alias_does_not_change_provider_flag(home: Home) -> None:
     home.config(model_names={"smart": "openai/gpt-5"})
     with pytest.raises(UsageError, match=r'"smart" is openai/gpt-5, which anthropic does not have; omit --provider'):
         home.resolve(ANTHROPIC, model="smart", provider="anthropic")
 
 
-def test_a_name_of_ones_own_that_means_nothing_is_an_error_that_names_what_it_stands_for(home: Home) -> None:
+def test_alias_to_unknown_model_is_an_error_naming_target(home: Home) -> None:
     home.config(model_names={"fast": "claude-haiku-9"})
     with pytest.raises(UsageError, match=r'unknown model "claude-haiku-9".*did you mean claude-haiku-4-5'):
         home.resolve(ANTHROPIC, model="fast")
 
 
-def test_a_part_of_one_id_is_enough_and_said(home: Home) -> None:
-    """A part names the one model it fits, among those of providers with a credential first."""
+def test_unique_part_of_model_id_is_resolved_with_a_notice(home: Home) -> None:
+    """A part selects the one matching model, first among providers with a credential."""
     resolved = home.resolve(ANTHROPIC, model="opus41")
     assert (pair(resolved), resolved.notices) == (("anthropic", "claude-opus-4-1"), ["model: claude-opus-4-1 (opus41)"])
 
@@ -534,7 +534,7 @@ def test_an_id_may_be_typed_with_its_provider(home: Home) -> None:
     assert (pair(resolved), resolved.notices) == (("openai", "gpt-5"), [])
 
 
-def test_a_gateway_takes_any_name_as_it_is(home: Home) -> None:
+def test_gateway_accepts_any_name(home: Home) -> None:
     resolved = home.resolve({"OPENROUTER_API_KEY": "k"}, provider="openrouter", model="openai/gpt-5")
     assert pair(resolved) == ("openrouter", "openai/gpt-5")
     home.config(provider="openrouter")

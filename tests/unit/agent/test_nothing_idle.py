@@ -1,4 +1,4 @@
-"""What can be said must be heard: a flag, a field of the configuration, a setting or an extra nobody uses fails."""
+"""Every flag, configuration field, setting and extra is used somewhere."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def read_anywhere(receiver: str, *, but: str) -> set[str]:
 
 
 def read_by_itself(file: str, name: str) -> set[str]:
-    """What the methods of a class read of their own fields."""
+    """The own fields that the methods of a class read."""
     (found,) = [node for node in parsed(file).body if isinstance(node, ast.ClassDef) and node.name == name]
     return set(reads(found, "self"))
 

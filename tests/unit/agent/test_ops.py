@@ -30,7 +30,7 @@ async def conversation(tmp_path: Path) -> AsyncIterator[Conversation]:
 
 
 async def test_every_op_is_carried_out(conversation: Conversation) -> None:
-    """A union member that no handler and no feature knows is a bug."""
+    """A union member without a handler or feature is a bug."""
     given: dict[type, dict[str, Any]] = {
         ops.Prompt: {"message": "hello"},
         ops.Steer: {"message": "more"},
@@ -47,7 +47,7 @@ async def test_every_op_is_carried_out(conversation: Conversation) -> None:
             assert "cannot carry out" not in str(error), kind
 
 
-async def test_op_that_is_no_conversations_is_refused(conversation: Conversation) -> None:
+async def test_op_outside_conversation_is_rejected(conversation: Conversation) -> None:
     with pytest.raises(UsageError, match="unsupported op ping"):
         conversation.submit(rpc_frames.Ping())
 

@@ -86,7 +86,7 @@ def test_every_wrong_key_has_its_own_line(tmp_path: Path) -> None:
 
 
 def test_saving_keeps_unknown_keys_and_wrong_values(tmp_path: Path) -> None:
-    """engine-244, iface-272: saving a setting keeps keys zot does not know and values it could not use."""
+    """engine-244, iface-272: saving a setting preserves unknown keys and invalid values."""
     path = write(tmp_path, {"future": {"deep": [1, None, "ü"]}, "insecure": "maybe", "provider": "openai"})
     Settings(tmp_path).save(theme="night", provider="kimi")
     assert json.loads(path.read_text()) == {
@@ -114,7 +114,7 @@ def test_the_saved_file_is_private_and_indented(tmp_path: Path) -> None:
     assert settings.values.model == "gpt-5"
 
 
-def test_a_corrupt_file_is_reported_left_alone_and_moved_aside_by_the_first_save(tmp_path: Path) -> None:
+def test_corrupt_config_is_reported_and_moved_by_first_save(tmp_path: Path) -> None:
     """iface-273: a corrupt config.json is reported with its place; only the first save moves it to config.json.bad."""
     broken = '{\n  "provider": "openai",\n  "model" "x"\n}'
     path = write(tmp_path, broken)
@@ -128,7 +128,7 @@ def test_a_corrupt_file_is_reported_left_alone_and_moved_aside_by_the_first_save
     assert "config.json.bad" in settings.problems[-1]
 
 
-def test_a_file_that_cannot_be_read_now_is_not_taken_for_a_corrupt_one(tmp_path: Path) -> None:
+def test_temporarily_unreadable_config_is_not_treated_as_corrupt(tmp_path: Path) -> None:
     """Too many open files or a bad disk while a setting was saved moved the user's settings aside."""
     path = tmp_path / "home" / "config.json"
     path.parent.mkdir()
@@ -141,9 +141,7 @@ def test_a_file_that_cannot_be_read_now_is_not_taken_for_a_corrupt_one(tmp_path:
 
 
 @pytest.mark.parametrize("text", ['{"permission_mode": "plan",', '{"jail_by_default": true "theme": 1}', "{"])
-def test_what_a_corrupt_file_was_to_guard_is_guarded_now_and_in_the_file_that_takes_its_place(
-    tmp_path: Path, text: str
-) -> None:
+def test_corrupt_guard_setting_stays_strict(tmp_path: Path, text: str) -> None:
     path = write(tmp_path, text)
     settings = Settings(tmp_path)
     jailed = "jail" in text
@@ -182,7 +180,7 @@ def test_a_second_corrupt_file_does_not_overwrite_the_first(tmp_path: Path) -> N
     ("key", "value", "words"),
     [("nonsense", 1, 'no setting "nonsense"'), ("temperature", 9, "temperature"), ("provider", 5, "provider")],
 )
-def test_a_bad_change_is_refused_and_nothing_is_written(tmp_path: Path, key: str, value: Any, words: str) -> None:
+def test_bad_change_is_rejected_and_not_written(tmp_path: Path, key: str, value: Any, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         Settings(tmp_path).save(**{key: value})
     assert not (tmp_path / "config.json").exists()
@@ -219,7 +217,7 @@ def test_a_write_that_fails_is_an_error_naming_the_file(tmp_path: Path) -> None:
     ("text", "level"),
     [("Minimal", "minimum"), ("maximum", "max"), ("XHIGH", "xhigh"), ("", ""), ("off", "off"), ("huge", None)],
 )
-def test_levels_are_read_as_people_write_them(text: str, level: str | None) -> None:
+def test_reasoning_levels_accept_common_spellings(text: str, level: str | None) -> None:
     assert parse_reasoning(text) == level
 
 

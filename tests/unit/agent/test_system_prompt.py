@@ -39,7 +39,7 @@ def in_order(text: str, *words: str) -> bool:
     return -1 not in places and places == sorted(places)
 
 
-def test_the_parts_come_in_their_order_with_one_blank_line_between() -> None:
+def test_prompt_parts_are_in_order_with_one_blank_line() -> None:
     """engine-238, iface-010: identity, tools, appended texts, context files, skills and footer follow in this order, a
     blank line apart.
     """
@@ -74,14 +74,14 @@ def test_an_unknown_directory_is_a_dot() -> None:
 
 @pytest.mark.parametrize("custom", ["You are a poet.", ""])
 def test_custom_text_replaces_the_identity_and_nothing_else(custom: str) -> None:
-    """engine-250, iface-285: a custom prompt, even an empty one, replaces the identity and keeps all other parts."""
+    """engine-250, iface-285: a custom prompt, even an empty one, replaces only the identity."""
     text = full(custom)
     assert text.startswith(custom or "Tools you can call:")
     assert "expert coding assistant" not in text
     assert in_order(text, "- bash: ", "FIRST APPEND", "CONTEXT A", "MANIFEST", "Current date: ")
 
 
-def test_without_context_files_there_is_none_of_their_text() -> None:
+def test_prompt_without_context_files_omits_their_section() -> None:
     """engine-241, iface-286: what -nc makes of it"""
     assert "AGENTS.md" not in prompt()(TOOLS)
 
@@ -95,16 +95,16 @@ def test_the_summary_has_one_short_line_per_tool_in_name_order() -> None:
     assert lines[3].endswith("…") and len(lines[3]) < 130
 
 
-def test_without_tools_there_is_no_summary() -> None:
+def test_prompt_without_tools_has_no_summary() -> None:
     assert tool_summary(()) == ""
     assert "Tools you can call" not in prompt()(())
 
 
-def test_without_the_skill_tool_there_is_no_manifest() -> None:
+def test_prompt_without_skill_tool_has_no_manifest() -> None:
     assert "MANIFEST" not in prompt(skills="MANIFEST")((READ,))
 
 
-def test_the_text_is_the_same_object_while_the_tools_are_the_same() -> None:
+def test_prompt_is_same_object_while_tools_are_equal() -> None:
     """engine-249: while the tools are equal, the prompt is the very same object."""
     build = prompt()
     first = build(TOOLS)
@@ -147,7 +147,7 @@ def test_an_empty_or_unreadable_system_md_leaves_the_default(tmp_path: Path) -> 
     assert custom.text is None and str(tmp_path / "SYSTEM.md") in custom.problems[0]
 
 
-def test_a_small_model_gets_a_brief_one_as_long_as_it_is_the_one_that_answers(tmp_path: Path) -> None:
+def test_small_model_gets_short_prompt_while_active(tmp_path: Path) -> None:
     for name in ("b.py", "a.txt", ".hidden", "__pycache__/x.pyc", "src/c.py", "empty/"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Two builds beside each other: what counts of several rounds, and which row got worse."""
+"""Comparing two builds: the rows that count and the ones that got worse."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def lost(events: float) -> Row:
     return Row("lost", events, 0, "events")
 
 
-def test_the_best_of_each_row_counts_and_of_what_must_never_happen_the_worst() -> None:
+def test_best_row_counts_but_worst_for_forbidden_events() -> None:
     rows = [step(2), rate(150), lost(0), step(1.5), rate(170), lost(1), step(1.7), rate(160), lost(0)]
     assert compare.best(rows) == {"step": step(1.5), "rate": rate(170), "lost": lost(1)}
 

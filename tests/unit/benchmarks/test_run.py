@@ -11,7 +11,7 @@ from benchmarks.row import Row
 
 
 def figures(monkeypatch: pytest.MonkeyPatch, *attempts: tuple[float, float, float]) -> list[float]:
-    """What counts of attempts that saw these (P, milliseconds, events lost)."""
+    """The resulting figures of attempts with these values (P, milliseconds, events lost)."""
     seen = iter(attempts)
     now: list[tuple[float, float, float]] = []
 
@@ -31,15 +31,15 @@ def figures(monkeypatch: pytest.MonkeyPatch, *attempts: tuple[float, float, floa
     return counted
 
 
-def test_a_group_that_holds_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_group_within_budget_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert figures(monkeypatch, (0.011, 2, 0)) == [2, 0]
 
 
-def test_a_missed_budget_is_measured_again_and_the_quietest_minute_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missed_budget_is_measured_again_and_best_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert figures(monkeypatch, (0.017, 4, 0), (0.011, 2, 0)) == [2, 0]
     assert figures(monkeypatch, (0.011, 4, 0), (0.017, 2, 0)) == [4, 0]
     assert figures(monkeypatch, (0.017, 4, 0), (0.011, 5, 0), (0.012, 6, 0)) == [5, 0]
 
 
-def test_what_must_never_happen_counts_even_if_it_happened_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forbidden_event_counts_even_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert figures(monkeypatch, (0.017, 2, 1), (0.011, 2, 0)) == [2, 1]

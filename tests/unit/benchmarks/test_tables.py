@@ -31,12 +31,12 @@ def test_a_budget_is_missed_when_it_is_passed() -> None:
     assert Row("rate", 3.5, 3, "per s", at_least=True).cells()[2:4] == ("≥ 3 per s", "ok")
 
 
-def test_without_peers_there_is_one_table() -> None:
+def test_tables_without_peers_are_one_table() -> None:
     table = "P = 12.0 ms, S = 0.70 ms, 2 cores.\n\n| what | measured | budget |\n| --- | --- | --- |\n"
     assert markdown([BUDGET], 0.012, 0.0007) == f"{table}| start | 2.5 P | ≤ 3 P |"
 
 
-def test_peers_stand_side_by_side_in_a_table_of_their_own() -> None:
+def test_peers_are_in_a_separate_table() -> None:
     assert len(markdown(ROWS, 0.012, 0.0007).splitlines()) == 5
     assert comparison(ROWS).splitlines() == [
         "|  | zot | other 1.0 |",
@@ -47,7 +47,7 @@ def test_peers_stand_side_by_side_in_a_table_of_their_own() -> None:
     assert comparison([BUDGET, ROWS[1]]) == ""  # zot beside nobody is no comparison
 
 
-def test_each_page_has_a_place_for_its_table_and_only_that_changes(tmp_path: Path) -> None:
+def test_table_update_changes_only_its_section(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     for mark, original in (("bench", "docs/reference/performance.md"), ("peers", "README.md")):
         page.write_text((ROOT / original).read_text())
@@ -57,7 +57,7 @@ def test_each_page_has_a_place_for_its_table_and_only_that_changes(tmp_path: Pat
         assert page.read_text() == f"{before}<!-- {mark} -->\n| new {mark} |\n<!-- /{mark} -->{after}"
 
 
-def test_a_page_without_a_place_is_told_and_left_alone(tmp_path: Path) -> None:
+def test_page_without_section_is_reported_and_unchanged(tmp_path: Path) -> None:
     page = tmp_path / "README.md"
     page.write_text("no marks")
     with pytest.raises(SystemExit, match="no place"):

@@ -33,7 +33,7 @@ def listed(home: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_it_works_without_network_and_credential(tmp_path: Path) -> None:
+def test_list_works_without_network_and_credential(tmp_path: Path) -> None:
     """engine-112, iface-026: `--list-models` prints its table with neither network nor credential and exits 0."""
     done = listed(tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
@@ -44,7 +44,7 @@ def test_it_works_without_network_and_credential(tmp_path: Path) -> None:
 
 
 def test_a_stale_cache_is_shown_and_not_refreshed(tmp_path: Path) -> None:
-    """engine-112, engine-252: a stale cache is listed as it is, and no request is sent."""
+    """engine-112, engine-252: a stale cache is listed unchanged, and no request is sent."""
     cache = {"fetched_at": "2020-01-01T00:00:00Z", "models": [{"provider": "openai", "id": "gpt-9"}]}
     (tmp_path / "models-cache.json").write_text(json.dumps(cache))
     (tmp_path / "auth.json").write_text('{"openai": {"api_key": "k"}}')
@@ -62,7 +62,7 @@ def test_a_model_from_models_json_shows_source_user(tmp_path: Path) -> None:
     assert row.split()[-2:] == ["user", "Mine"]
 
 
-def test_a_broken_models_json_is_one_line_on_stderr_and_still_exit_0(tmp_path: Path) -> None:
+def test_broken_models_json_is_one_stderr_line_and_exit_0(tmp_path: Path) -> None:
     (tmp_path / "models.json").write_text("{")
     done = listed(tmp_path)
     assert done.returncode == 0
@@ -70,7 +70,7 @@ def test_a_broken_models_json_is_one_line_on_stderr_and_still_exit_0(tmp_path: P
     assert done.stderr.count("\n") == 1
 
 
-def test_columns_have_their_widths_and_the_source_says_what_is_a_guess() -> None:
+def test_columns_have_widths_and_source_marks_guesses() -> None:
     row = Model(
         id="m", provider="openai", name="N", context_window=200_000, max_output=64_000, reasoning=True, speculative=True
     )
@@ -78,7 +78,7 @@ def test_columns_have_their_widths_and_the_source_says_what_is_a_guess() -> None
     assert line == f"{'openai':10}  {'m':30}  {'200000':>8}  {'64000':>8}  {'✓':9}  {'speculative':11}  {'':15}  N"
 
 
-def test_prices_and_what_can_be_used_now_are_in_the_table(tmp_path: Path) -> None:
+def test_table_has_prices_and_availability(tmp_path: Path) -> None:
     (tmp_path / "auth.json").write_text('{"openai": {"api_key": "k"}}')
     rows = {line.split()[1]: line.split() for line in listed(tmp_path).stdout.splitlines()}
     assert rows["gpt-5"][6:8] == ["1.25/10", "✓"]

@@ -27,7 +27,7 @@ def plain_system(specs: tuple[ToolSpec, ...]) -> str:
 def make_agent(
     *answers: Any, journal: FakeJournal | None = None, observers: Sequence[Reader] = (), **options: Any
 ) -> tuple[Agent, FakeClient]:
-    """``journal`` stands where a session does, first of all readers; ``observers`` hear what is shown."""
+    """``journal`` replaces the session, the first subscriber; ``observers`` receive shown events."""
     client = FakeClient(*answers)
     options.setdefault("model", MODEL)
     options.setdefault("system", plain_system)
@@ -95,7 +95,7 @@ def is_valid(messages: tuple[Message, ...]) -> bool:
 
 
 class Running:
-    """A prompt in the background, with what it has said so far."""
+    """A prompt in the background, with its events so far."""
 
     def __init__(self) -> None:
         self.said: list[AgentEvent] = []

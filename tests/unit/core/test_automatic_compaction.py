@@ -1,4 +1,4 @@
-"""Compaction nobody asked for: at 85 % of the window, and after a prompt that did not fit (engine-core C3.2)."""
+"""Automatic compaction: at 85 % of the window, and after a prompt that did not fit (engine-core C3.2)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NEARLY = Usage(input_tokens=84_999)
 
 
 def summarised(requests: list[Request]) -> list[bool]:
-    """For each request, whether it asked for a summary."""
+    """For each request, whether it was a compaction."""
     return [request.max_tokens == 4096 for request in requests]
 
 
@@ -50,7 +50,7 @@ async def test_the_threshold_is_85_percent_before_a_prompt(usage: Usage, compact
     assert client.requests[-1].messages[-1].text() == "the new prompt"
 
 
-async def test_between_tool_steps_the_recent_tail_is_kept_and_the_task_goes_on() -> None:
+async def test_compaction_between_tool_steps_keeps_recent_tail() -> None:
     """engine-254, engine-164: summary and the last four messages, and the prompt survives verbatim."""
     journal = FakeJournal()
     agent, client = make_agent(
@@ -89,7 +89,7 @@ async def test_nothing_is_compacted_when_it_is_turned_off() -> None:
     assert summarised(client.requests) == [False, False]
 
 
-async def test_a_failed_automatic_compaction_is_a_warning_told_once_and_the_run_goes_on() -> None:
+async def test_failed_automatic_compaction_warns_once_and_continues() -> None:
     agent, client = make_agent(
         calls(("bash", {}), usage=FULL),
         [TransportFailed("fake: cut")],
@@ -106,7 +106,7 @@ async def test_a_failed_automatic_compaction_is_a_warning_told_once_and_the_run_
     assert "error" not in words(said)
 
 
-async def test_a_prompt_that_does_not_fit_is_compacted_and_sent_once_more() -> None:
+async def test_oversized_prompt_is_compacted_and_sent_again_once() -> None:
     """engine-170: the prompt is not duplicated and the turn is the same."""
     agent, client = make_agent([ContextTooLong("413")], says("sum"), says("ok"), messages=HISTORY)
     outcome, said = await heard(agent, "the prompt")
@@ -131,7 +131,7 @@ async def test_a_first_prompt_that_does_not_fit_is_taken_out_again() -> None:
 
 
 @pytest.mark.parametrize("instead", [True, False])
-async def test_a_prompt_that_fills_the_window_leaves_the_conversation_as_it_was(instead: bool) -> None:
+async def test_prompt_larger_than_window_leaves_conversation_unchanged(instead: bool) -> None:
     agent, client = make_agent([ContextTooLong("413")], says("ok"), messages=HISTORY)
     outcome, said = await heard(agent, "word " * 100_000)
     assert outcome.taken_back is not None and outcome.taken_back.text == "word " * 100_000
@@ -143,7 +143,7 @@ async def test_a_prompt_that_fills_the_window_leaves_the_conversation_as_it_was(
     assert sum(map(len, texts)) < 1_000
 
 
-async def test_a_prompt_that_does_not_fit_after_a_compaction_is_taken_out_of_what_it_left() -> None:
+async def test_prompt_too_large_after_compaction_is_removed() -> None:
     agent, client = make_agent([ContextTooLong("413")], says("sum"), [ContextTooLong("413")], messages=HISTORY)
     outcome, _ = await heard(agent, "the prompt")
     assert summarised(client.requests) == [False, True, False]
@@ -169,7 +169,7 @@ async def test_an_overflow_is_reported_when_it_cannot_be_compacted() -> None:
     assert "warn" in [e.level for e in of(said, events.Notice)]
 
 
-async def test_an_overflow_told_inside_the_stream_is_retried_too() -> None:
+async def test_overflow_error_inside_stream_is_retried() -> None:
     refused = answer((), stop="error", error=ContextTooLong("too long"), usage=Usage())
     agent, client = make_agent(refused, says("sum"), says("ok"), messages=HISTORY)
     outcome, said = await heard(agent)
@@ -177,7 +177,7 @@ async def test_an_overflow_told_inside_the_stream_is_retried_too() -> None:
     assert words(said).count("assistant_start") == 1
 
 
-async def test_aborting_an_automatic_compaction_leaves_the_transcript_and_ends_the_run() -> None:
+async def test_aborted_automatic_compaction_ends_run_unchanged() -> None:
     pause, silent = falls_silent()
     history = [*HISTORY, called("t1"), answered("t1"), assistant("a")]
     agent, _ = make_agent([ContextTooLong("413")], silent, messages=history)

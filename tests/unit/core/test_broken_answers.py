@@ -1,4 +1,4 @@
-"""An answer that breaks off where nobody can be asked is gone on with, once: from what is kept, or from the start."""
+"""An interrupted answer without a user is continued once: from the partial text, or from the start."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CUT = TransportFailed("fake: the connection was cut", retryable=True)
 HALF = [Started("m", "fake"), TextDelta("one "), *answer([TextBlock("one ")], stop="error", error=CUT)[-2:]]
 
 
-async def test_the_model_goes_on_from_what_is_kept_and_it_is_told() -> None:
+async def test_model_continues_from_partial_answer_with_a_notice() -> None:
     agent, client = make_agent(HALF, says("two"))
     agent.goes_on = True
     outcome, said = await heard(agent)
@@ -33,7 +33,7 @@ async def test_the_model_goes_on_from_what_is_kept_and_it_is_told() -> None:
     assert [event.step for event in of(said, events.TurnStart)] == [1, 2] and words(said)[-1] == "done"
 
 
-async def test_what_breaks_off_again_is_an_error() -> None:
+async def test_second_break_is_an_error() -> None:
     agent, client = make_agent(HALF, HALF, says("never"))
     agent.goes_on = True
     outcome, said = await heard(agent)
@@ -48,7 +48,7 @@ async def test_each_answer_may_break_off_once() -> None:
     assert outcome.stop == "end" and len(client.requests) == 4
 
 
-async def test_a_call_that_was_cut_off_alone_is_asked_for_again() -> None:
+async def test_cut_off_call_alone_is_requested_again() -> None:
     half = [
         Started("m", "fake"),
         ToolStarted("a", "bash"),
@@ -63,14 +63,14 @@ async def test_a_call_that_was_cut_off_alone_is_asked_for_again() -> None:
 
 
 @pytest.mark.parametrize("error", [BadRequest("fake: no"), ProviderError("fake: refused")], ids=["bad", "other"])
-async def test_what_would_fail_again_is_not_gone_on_with(error: ProviderError) -> None:
+async def test_permanent_error_is_not_continued(error: ProviderError) -> None:
     agent, client = make_agent([*HALF[:2], *answer([TextBlock("one ")], stop="error", error=error)[-2:]])
     agent.goes_on = True
     outcome, _ = await heard(agent)
     assert outcome.error is error and len(client.requests) == 1
 
 
-async def test_what_never_began_is_not_tried_again_here() -> None:
+async def test_request_that_never_started_is_not_retried_here() -> None:
     """The client has tried it often enough."""
     agent, client = make_agent([Overloaded("fake: http 529: no", retryable=True)])
     agent.goes_on = True
@@ -78,7 +78,7 @@ async def test_what_never_began_is_not_tried_again_here() -> None:
     assert isinstance(outcome.error, Overloaded) and len(client.requests) == 1
 
 
-async def test_where_somebody_can_be_asked_nothing_happens_by_itself() -> None:
+async def test_continuation_is_not_automatic_with_a_user() -> None:
     agent, client = make_agent(HALF, says("two"))
     outcome, _ = await heard(agent)
     assert outcome.error is CUT and len(client.requests) == 1
@@ -87,7 +87,7 @@ async def test_where_somebody_can_be_asked_nothing_happens_by_itself() -> None:
     assert [message.text() for message in agent.messages] == ["go", "one ", GO_ON, "two"]
 
 
-async def test_what_a_guard_suppressed_does_not_come_back_with_the_rest() -> None:
+async def test_text_suppressed_by_guard_stays_suppressed() -> None:
     watcher = FakeInterceptor(text=lambda text: TextVerdict(allowed="one" not in text))
     agent, _ = make_agent(HALF, says("two"), interceptors=[watcher])
     agent.goes_on = True

@@ -32,7 +32,7 @@ def stuck_tool(name: str = "bash") -> tuple[asyncio.Event, FakeTool]:
 
 
 async def test_cancelling_the_first_tool_prevents_the_second() -> None:
-    """engine-155: every call of the message keeps a result, and nothing follows but done."""
+    """engine-155: every call of the message has a result, and only done follows."""
     started, first = stuck_tool("bash")
     second = FakeTool("write")
     agent, _ = make_agent(calls(("bash", {}), ("write", {})), tools=[first, second])
@@ -51,7 +51,7 @@ async def test_cancelling_the_first_tool_prevents_the_second() -> None:
 
 
 async def test_abort_emits_no_error_and_one_done() -> None:
-    """engine-140: aborting emits no `error` and exactly one `done`, however often it is asked for."""
+    """engine-140: aborting emits no `error` and exactly one `done`, also when repeated."""
     pause, silent = falls_silent(TextDelta("x"))
     agent, _ = make_agent(silent)
     async with running(agent) as background:
@@ -94,7 +94,7 @@ async def test_abort_when_idle_does_nothing() -> None:
 
 
 async def test_the_task_can_go_on_after_an_abort() -> None:
-    """The cancel is taken back: what the same task awaits next is not cancelled."""
+    """The cancellation is consumed: the task's next await is not cancelled."""
     pause, silent = falls_silent()
     agent, _ = make_agent(silent, says("ok"))
 
@@ -114,7 +114,7 @@ async def test_the_task_can_go_on_after_an_abort() -> None:
 
 
 @pytest.mark.parametrize("kind", [events.UserMessage, events.TextDelta, events.ToolResultEvent, events.Done])
-async def test_a_reader_may_abort_the_run_it_hears(kind: type[AgentEvent]) -> None:
+async def test_subscriber_may_abort_its_run(kind: type[AgentEvent]) -> None:
     agent, client = make_agent(
         calls(("bash", {}), ("bash", {}), text="x"), says("never"), says("fine"), tools=[FakeTool()]
     )
@@ -131,7 +131,7 @@ async def test_a_reader_may_abort_the_run_it_hears(kind: type[AgentEvent]) -> No
     assert outcome.stop == "end"
 
 
-async def test_a_cancellation_from_outside_is_kept_in_the_books_and_passes_on() -> None:
+async def test_outside_cancellation_is_recorded_and_propagates() -> None:
     started, tool = stuck_tool()
     agent, _ = make_agent(calls(("bash", {})), tools=[tool])
     said: list[AgentEvent] = []
@@ -164,7 +164,7 @@ async def test_a_cancellation_that_meets_an_abort_still_passes_on() -> None:
     assert task.cancelled()
 
 
-async def test_a_tool_that_swallows_the_cancellation_does_not_keep_the_run_alive() -> None:
+async def test_tool_swallowing_cancellation_does_not_block_run() -> None:
     started = asyncio.Event()
 
     async def stubborn(args: dict[str, object], context: ToolContext) -> ToolResult:
@@ -249,7 +249,7 @@ async def test_the_stream_is_closed_when_the_run_is_aborted() -> None:
     assert closed.is_set()
 
 
-async def test_an_abort_at_the_last_allowed_step_is_no_step_limit() -> None:
+async def test_abort_at_last_step_is_not_a_step_limit() -> None:
     async def aborting(args: dict[str, object], context: ToolContext) -> ToolResult:
         agent.abort()
         return text_result("ok")

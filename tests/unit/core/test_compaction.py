@@ -1,4 +1,4 @@
-"""Compaction asked for by the user: the whole transcript becomes one message (engine-core C3.1)."""
+"""Compaction by the user: the whole transcript becomes one message (engine-core C3.1)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONG = [user("one"), assistant("1"), user("two"), called("t1"), answered("t1"), 
 
 
 async def test_an_empty_transcript_is_an_error() -> None:
-    """engine-162: error, then done, and nothing is asked of the model."""
+    """engine-162: error, then done, without a model call."""
     said: list[AgentEvent] = []
     agent, client = make_agent()
     with pytest.raises(CompactionFailed, match="nothing to compact"):
@@ -52,7 +52,7 @@ async def test_one_exchange_is_enough_without_a_tail() -> None:
     assert said == [events.CompactStart(), events.CompactDone("## Goal\nfix")]
 
 
-async def test_what_the_user_wants_kept_is_asked_for() -> None:
+async def test_compaction_focus_is_in_the_prompt() -> None:
     agent, client = make_agent(says("sum"), says("sum"), messages=EXCHANGE)
     await agent.compact(focus="the names of the files")
     assert client.requests[0].messages[0].text().endswith("keep this above all:\nthe names of the files")
@@ -60,8 +60,8 @@ async def test_what_the_user_wants_kept_is_asked_for() -> None:
     assert "above all" not in client.requests[1].messages[0].text()
 
 
-async def test_what_is_too_long_to_be_summarised_is_cut_until_it_is_not() -> None:
-    """A text may have far more tokens than its length lets one think."""
+async def test_text_too_long_to_summarise_is_cut_until_it_fits() -> None:
+    """A text may have far more tokens than its length suggests."""
     long = [user("word " * 20_000), assistant("answer " * 10_000)]
     refused = ContextTooLong("fake: 400")
     inside = answer((), stop="error", error=ContextTooLong("fake: too long"))
@@ -71,7 +71,7 @@ async def test_what_is_too_long_to_be_summarised_is_cut_until_it_is_not() -> Non
     assert sizes[0] > 150_000 and sizes[1] < sizes[0] * 0.6 and sizes[2] < sizes[1] * 0.6
 
 
-async def test_a_summary_that_is_always_refused_fails_in_the_end_and_changes_nothing() -> None:
+async def test_always_rejected_summary_fails_without_changes() -> None:
     long = [user("word " * 2_000)]
     agent, client = make_agent(*[[ContextTooLong("fake: 400")]] * 20, messages=long)
     with pytest.raises(CompactionFailed, match="fake: 400"):
@@ -79,7 +79,7 @@ async def test_a_summary_that_is_always_refused_fails_in_the_end_and_changes_not
     assert len(client.requests) < 6 and list(agent.messages) == long
 
 
-async def test_an_instruction_that_fills_the_window_is_kept_in_part() -> None:
+async def test_focus_that_fills_window_is_truncated() -> None:
     """Word for word, it would make every later prompt too long."""
     agent, _ = make_agent(says("sum"), messages=[user("begin " + "word " * 200_000 + "end")])
     await agent.compact()
@@ -169,8 +169,8 @@ async def test_a_failure_leaves_the_transcript_unchanged(reply: list[object]) ->
     assert "compacted" not in journal.names()
 
 
-async def test_an_abort_leaves_the_transcript_unchanged_and_ends_with_done() -> None:
-    """engine-166: aborting a compaction leaves the transcript as it was and ends with `done`."""
+async def test_abort_leaves_transcript_unchanged_and_ends_with_done() -> None:
+    """engine-166: aborting a compaction leaves the transcript unchanged and ends with `done`."""
     pause, silent = falls_silent(TextDelta("half"))
     said: list[AgentEvent] = []
     agent, _ = make_agent(silent, messages=EXCHANGE)
@@ -190,7 +190,7 @@ async def test_an_abort_leaves_the_transcript_unchanged_and_ends_with_done() -> 
 
 
 async def test_a_cancellation_from_outside_passes_on() -> None:
-    """engine-166: a cancellation from outside is passed on and leaves the transcript as it was."""
+    """engine-166: an outside cancellation propagates and leaves the transcript unchanged."""
     pause, silent = falls_silent()
     agent, _ = make_agent(silent, messages=EXCHANGE)
     async with asyncio.TaskGroup() as group:
@@ -215,7 +215,7 @@ async def test_the_request_is_one_message_without_tools_or_reasoning() -> None:
     assert places == sorted(places)
 
 
-async def test_the_journal_and_the_revision_know_of_a_compaction() -> None:
+async def test_journal_and_revision_record_compaction() -> None:
     """engine-169 and engine-253, the core half: manual compaction is stored with keep_tail 0."""
     journal = FakeJournal()
     agent, _ = make_agent(says("sum"), messages=EXCHANGE, journal=journal)
@@ -225,7 +225,7 @@ async def test_the_journal_and_the_revision_know_of_a_compaction() -> None:
     assert agent.revision > before
 
 
-async def test_the_journal_gets_the_size_of_the_tail_as_it_was_kept() -> None:
+async def test_journal_gets_the_size_of_the_tail() -> None:
     journal = FakeJournal()
     agent, _ = make_agent(says("sum"), messages=LONG, journal=journal)
     await agent.compact(keep_tail=3)
@@ -243,7 +243,7 @@ async def test_the_cost_of_the_summary_is_counted_and_the_meter_reset() -> None:
     assert agent.last_context_tokens == 0
 
 
-async def test_a_history_larger_than_the_window_is_cut_before_it_is_sent() -> None:
+async def test_history_larger_than_window_is_cut_before_sending() -> None:
     small = msgspec.structs.replace(MODEL, context_window=20_000)
     messages = [user("go"), called("t1"), answered("t1", text="x" * 500_000), assistant("done")]
     agent, client = make_agent(says("sum"), messages=messages, model=small)

@@ -40,6 +40,6 @@ def test_two_large_results_share_the_room() -> None:
     assert 2900 < len(text) <= 3000
 
 
-def test_people_are_cut_only_when_nothing_else_is_left() -> None:
+def test_user_messages_are_cut_last() -> None:
     text = transcript_text([user("u" * 5000), answered("t1", text="r" * 5000)], 1000)
     assert len(text) <= 1000 and text.startswith("\n--- user ---\nuuu")

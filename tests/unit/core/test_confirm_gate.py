@@ -50,7 +50,7 @@ async def test_a_gate_without_a_confirmer_refuses_and_names_the_flag() -> None:
 
 
 async def test_a_plain_yes_asks_again_next_time() -> None:
-    """engine-195: a plain yes is not remembered: the same call asks again."""
+    """engine-195: a plain yes is not remembered: the same call needs approval again."""
     confirmer = FakeConfirmer(ONCE)
     gate = PermissionGate(confirmer)
     assert await gate.authorize(call("bash", {"command": "ls"})) is None
@@ -58,7 +58,7 @@ async def test_a_plain_yes_asks_again_next_time() -> None:
     assert confirmer.asked == [("bash", "ls", {"command": "ls"})] * 2
 
 
-async def test_remembering_a_tool_skips_later_questions_for_that_tool_only() -> None:
+async def test_remembered_answer_covers_only_that_tool() -> None:
     """engine-196: an answer remembered for one tool does not cover another."""
     confirmer = FakeConfirmer(TOOL, DENY)
     gate = PermissionGate(confirmer)
@@ -69,7 +69,7 @@ async def test_remembering_a_tool_skips_later_questions_for_that_tool_only() -> 
 
 
 async def test_remembering_all_skips_every_question() -> None:
-    """engine-197: after "all" no further question is asked for any tool."""
+    """engine-197: after "all" no tool needs approval."""
     confirmer = FakeConfirmer(ALL)
     gate = PermissionGate(confirmer)
     assert await gate.authorize(call("bash", {})) is None
@@ -78,7 +78,7 @@ async def test_remembering_all_skips_every_question() -> None:
 
 
 async def test_yolo_skips_every_question() -> None:
-    """engine-197: `/yolo` opens the gate without asking anybody."""
+    """engine-197: `/yolo` opens the gate without a question."""
     gate = PermissionGate()
     gate.mode = "everything"
     assert await gate.authorize(call("bash", {})) is None
@@ -138,13 +138,13 @@ async def test_a_confirmer_that_fails_refuses() -> None:
         ({"command": "echo a\nrm -rf /\r\nx"}, "echo a↩rm -rf /↩x"),
     ],
 )
-def test_the_preview_says_what_the_call_is_about(args: Any, shown: str) -> None:
+def test_preview_shows_command_path_or_url(args: Any, shown: str) -> None:
     """engine-199: the preview shows the command, path or URL of a call, and the raw text of bad JSON."""
     assert preview(args) == shown
 
 
-def test_a_long_preview_is_cut_on_characters_and_says_how_many_more_there_are() -> None:
-    """engine-199: a preview longer than 120 characters is cut on a character and says how much is missing."""
+def test_long_preview_is_cut_on_characters_with_a_count() -> None:
+    """engine-199: a preview longer than 120 characters is cut on a character with the number of missing ones."""
     shown = preview({"command": "ü" * 200})
     assert shown == "ü" * 119 + "… (81 more characters)"
     assert preview({"command": "x" * 120}) == "x" * 120

@@ -1,4 +1,4 @@
-"""Usage is priced, added up, and told to the journal and the readers."""
+"""Usage is priced, summed, and sent to the journal and the subscribers."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ async def test_the_journal_gets_the_call_and_the_total() -> None:
     assert usage.cost_usd == pytest.approx(0.0045)
 
 
-async def test_a_cost_the_provider_named_is_taken_as_it_is() -> None:
+async def test_cost_of_provider_is_used() -> None:
     agent, _ = make_agent(says("ok", usage=Usage(input_tokens=1000, cost_usd=0.5)))
     await heard(agent)
     assert agent.cost.cost_usd == 0.5
 
 
-async def test_the_context_meter_counts_cached_tokens_and_ignores_a_call_that_counted_nothing() -> None:
+async def test_meter_counts_cached_tokens_and_ignores_empty_usage() -> None:
     agent, _ = make_agent(
         says("a", usage=Usage(input_tokens=1, cache_read_tokens=20, cache_write_tokens=300)),
         says("b", usage=Usage()),

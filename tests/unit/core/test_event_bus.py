@@ -50,7 +50,7 @@ async def test_a_failing_reader_leaves_a_valid_transcript(kind: type[AgentEvent]
     assert outcome.stop == "end"
 
 
-async def test_a_failing_observer_is_heard_of_too() -> None:
+async def test_failing_subscriber_is_reported() -> None:
     def observer(event: AgentEvent) -> None:
         raise Broken
 

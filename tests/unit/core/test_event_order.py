@@ -66,7 +66,7 @@ async def test_a_natural_end_stops_with_end() -> None:
     assert outcome.stop == "end"
 
 
-async def test_thoughts_are_told_and_end_before_what_they_led_to() -> None:
+async def test_thoughts_are_emitted_and_end_before_text() -> None:
     thoughts = (ThinkingDelta("hm"), ThinkingDelta(" so"))
     first, *rest = says("hi")
     agent, _ = make_agent([first, *thoughts, *rest])
@@ -99,8 +99,8 @@ async def test_thoughts_that_an_abort_cuts_off_end() -> None:
     assert words(prompt.said)[2:] == ["assistant_start", "thinking_delta", "thinking_end", "usage", "turn_end", "done"]
 
 
-async def test_while_text_is_watched_only_the_fact_of_thinking_is_told() -> None:
-    """Nobody who watches text was asked about thoughts, so not a word of them is shown."""
+async def test_intercepted_text_hides_thought_content() -> None:
+    """Text interceptors do not review thoughts, so none of their text is shown."""
     first, *rest = says("hi")
     guard = FakeInterceptor(text=TextVerdict())
     agent, _ = make_agent([first, ThinkingDelta("se"), ThinkingDelta("cret"), *rest], interceptors=[guard])
@@ -127,14 +127,14 @@ async def test_a_refusal_without_a_reason_gets_a_default_one() -> None:
     assert outcome.refused
 
 
-async def test_a_retry_is_told_before_its_wait() -> None:
+async def test_retry_event_precedes_its_wait() -> None:
     agent, _ = make_agent([Retrying(2, 10, 1.0, "overloaded"), *says("hi")])
     _, said = await heard(agent)
     assert of(said, events.RetryWait) == [events.RetryWait(2, 10, 1.0, "overloaded")]
     assert words(said)[:4] == ["user_message", "turn_start", "retry_wait", "assistant_start"]
 
 
-async def test_proceed_runs_on_the_transcript_without_a_new_user_message() -> None:
+async def test_proceed_runs_without_new_user_message() -> None:
     agent, client = make_agent(says("one"), says("two"))
     await heard(agent, "first")
     said: list[events.AgentEvent] = []
@@ -144,7 +144,7 @@ async def test_proceed_runs_on_the_transcript_without_a_new_user_message() -> No
     assert [m.text() for m in client.requests[1].messages] == ["first", "one"]
 
 
-async def test_observers_hear_each_event_before_the_caller() -> None:
+async def test_subscribers_receive_events_before_the_caller() -> None:
     order: list[str] = []
 
     def observer(event: events.AgentEvent) -> None:

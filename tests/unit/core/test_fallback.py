@@ -1,4 +1,4 @@
-"""A second model takes the turn the first one failed, if nothing of the failed answer was kept; the run ends once."""
+"""A fallback model takes over a failed turn if nothing of the failed answer was stored; the run ends once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DOWN = Overloaded("fake: http 529: overloaded")
 
 
 def with_fallback(agent: Agent, *answers: Any, once: bool = True) -> tuple[FakeClient, list[Exception]]:
-    """A client that takes over, and the failures it was asked about."""
+    """A client that takes over, and the failures it received."""
     client, asked = FakeClient(*answers), list[Exception]()
 
     async def take_over(error: Exception) -> bool:
@@ -36,7 +36,7 @@ def with_fallback(agent: Agent, *answers: Any, once: bool = True) -> tuple[FakeC
     return client, asked
 
 
-async def test_the_same_prompt_goes_on_within_the_same_run() -> None:
+async def test_fallback_continues_prompt_in_same_run() -> None:
     agent, first = make_agent([DOWN])
     second, asked = with_fallback(agent, says("hello"))
     outcome, said = await heard(agent)
@@ -51,7 +51,7 @@ async def test_the_same_prompt_goes_on_within_the_same_run() -> None:
     assert roles(agent) == ["user", "assistant"]
 
 
-async def test_it_takes_no_step_of_its_own_and_stays_for_the_rest() -> None:
+async def test_fallback_uses_no_step_and_stays_active() -> None:
     agent, first = make_agent([DOWN], tools=[FakeTool()], max_steps=2)
     second, _ = with_fallback(agent, calls(("bash", {})), says("done"), says("more"))
     outcome, _ = await heard(agent)
@@ -60,7 +60,7 @@ async def test_it_takes_no_step_of_its_own_and_stays_for_the_rest() -> None:
     assert len(first.requests) == 1 and len(second.requests) == 3
 
 
-async def test_a_failure_in_mid_run_keeps_what_was_done() -> None:
+async def test_failure_in_mid_run_keeps_earlier_work() -> None:
     agent, first = make_agent(calls(("bash", {})), [DOWN], tools=[FakeTool()])
     second, _ = with_fallback(agent, says("done"))
     outcome, said = await heard(agent)
@@ -69,14 +69,14 @@ async def test_a_failure_in_mid_run_keeps_what_was_done() -> None:
     assert len(first.requests) == 2
 
 
-async def test_an_answer_that_was_kept_in_part_is_not_said_again() -> None:
+async def test_partially_kept_answer_is_not_repeated() -> None:
     agent, _ = make_agent(answer((TextBlock("half an"),), ["half an"], stop="error", error=DOWN))
     _, asked = with_fallback(agent, says("never"))
     outcome, said = await heard(agent)
     assert outcome.error is DOWN and asked == [] and words(said)[-2:] == ["error", "done"]
 
 
-async def test_a_call_that_was_cut_off_is_not_kept_and_so_may_be_taken_over() -> None:
+async def test_cut_off_call_is_dropped_and_allows_fallback() -> None:
     agent, _ = make_agent(answer((ToolCallBlock("t1", "bash", '{"com'),), stop="error", error=DOWN), tools=[FakeTool()])
     _, asked = with_fallback(agent, says("instead"))
     outcome, said = await heard(agent)
@@ -84,7 +84,7 @@ async def test_a_call_that_was_cut_off_is_not_kept_and_so_may_be_taken_over() ->
     assert words(said).count("tool_call") == 0 and roles(agent) == ["user", "assistant"]
 
 
-async def test_when_the_second_model_fails_too_the_run_ends_once() -> None:
+async def test_failing_fallback_ends_the_run_once() -> None:
     agent, _ = make_agent([DOWN])
     again = Overloaded("down as well")
     _, asked = with_fallback(agent, [Started("fake-2", "fake"), again])
@@ -93,14 +93,14 @@ async def test_when_the_second_model_fails_too_the_run_ends_once() -> None:
     assert words(said).count("done") == 1 and words(said)[-2:] == ["error", "done"]
 
 
-async def test_a_refused_turn_is_nobodys_failure() -> None:
+async def test_denied_turn_does_not_trigger_fallback() -> None:
     agent, _ = make_agent(interceptors=[FakeInterceptor(turn=TurnVerdict(False, "not today"))])
     _, asked = with_fallback(agent, says("never"))
     outcome, _ = await heard(agent)
     assert outcome.refused and asked == []
 
 
-async def test_an_abort_is_nobodys_failure() -> None:
+async def test_abort_does_not_trigger_fallback() -> None:
     pause, silence = falls_silent()
     agent, _ = make_agent(silence)
     _, asked = with_fallback(agent, says("never"))

@@ -18,15 +18,15 @@ def test_only_line_numbers_are_kept() -> None:
 @pytest.mark.parametrize(
     "details", [None, {}, {"hunks": 3}, {"hunks": ["a"]}, {"hunks": [{"old_start": "3", "new_start": 4}]}, {1: 2}]
 )
-def test_what_is_no_list_of_hunks_is_none(details: Any) -> None:
+def test_invalid_hunk_list_is_empty(details: Any) -> None:
     assert hunks_of(details) == ()
 
 
-def test_so_many_that_they_would_weigh_are_not_kept() -> None:
+def test_too_many_hunks_are_not_stored() -> None:
     assert len(hunks_of({"hunks": [HUNK] * MOST_HUNKS})) == MOST_HUNKS
     assert hunks_of({"hunks": [HUNK] * (MOST_HUNKS + 1)}) == ()
 
 
-def test_what_a_call_replaced_is_kept_when_the_content_does_not_have_it() -> None:
+def test_replaced_text_is_stored_if_content_lacks_it() -> None:
     assert changes_of({"changes": "@@ -1,1 +1,1 @@\n-a\n+b"}) == "@@ -1,1 +1,1 @@\n-a\n+b"
     assert changes_of({"changes": "x" * (LONGEST_CHANGES + 1)}) == changes_of({"changes": 3}) == changes_of(None) == ""

@@ -1,4 +1,4 @@
-"""Interceptors refuse, rewrite and hide; the transcript keeps what the model really said."""
+"""Interceptors deny, rewrite and hide; the transcript stores the model's original output."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from zot.core.tool import ToolResult
 from zot.provider.messages import TextBlock, ToolCallBlock
 
 
-async def test_modified_arguments_reach_the_tool_and_not_the_transcript() -> None:
-    """engine-145: rewritten arguments reach the tool, and the transcript keeps the original ones."""
+async def test_modified_arguments_reach_tool_not_transcript() -> None:
+    """engine-145: rewritten arguments reach the tool, and the transcript has the original ones."""
     tool = FakeTool()
     rewrite = FakeInterceptor(tool=ToolVerdict(args={"command": "ls -l"}))
     agent, client = make_agent(calls(("bash", {"command": "ls"})), says("ok"), tools=[tool], interceptors=[rewrite])
@@ -29,7 +29,7 @@ async def test_modified_arguments_reach_the_tool_and_not_the_transcript() -> Non
     assert client.requests[1].messages[1].tool_calls()[0].arguments == '{"command":"ls"}'
 
 
-async def test_the_reason_of_a_refusal_is_the_result_and_the_tool_does_not_run() -> None:
+async def test_denial_reason_is_the_result_and_tool_does_not_run() -> None:
     """engine-147: a refused tool does not run; the reason is its result, flagged as an error."""
     tool = FakeTool()
     guard = FakeInterceptor(tool=ToolVerdict(False, "rm is not for you"))
@@ -58,8 +58,8 @@ async def test_each_interceptor_sees_the_rewrite_of_the_one_before() -> None:
     assert [call.arguments for kind, call in second.asked if kind == "tool"] == ['{"n":2}']
 
 
-async def test_whoever_allowed_other_arguments_is_asked_again() -> None:
-    """The attack: what the first one allowed is rewritten by the second, and runs unseen."""
+async def test_interceptor_is_called_again_after_later_rewrite() -> None:
+    """Attack: a call allowed by the first interceptor is rewritten by the second and runs unseen."""
     first = FakeInterceptor(tool=lambda call: ToolVerdict(call.value != {"n": 2}, "not two"))
     second = FakeInterceptor(tool=ToolVerdict(args={"n": 2}))
     tool = FakeTool()
@@ -78,7 +78,7 @@ async def test_interceptors_that_never_agree_refuse() -> None:
     assert tool.ran == [] and "keep rewriting each other's arguments" in results(said)[0][2]
 
 
-async def test_arguments_that_are_no_json_refuse_the_call() -> None:
+async def test_arguments_that_are_not_json_deny_the_call() -> None:
     tool = FakeTool()
     odd = FakeInterceptor(tool=ToolVerdict(args={"n": object()}))
     agent, _ = make_agent(calls(("bash", {})), says("ok"), tools=[tool], interceptors=[odd])
@@ -86,8 +86,8 @@ async def test_arguments_that_are_no_json_refuse_the_call() -> None:
     assert tool.ran == [] and "invalid JSON" in results(said)[0][2]
 
 
-async def test_a_call_an_extension_wants_made_first_carries_its_origin() -> None:
-    """The attack: a `tool_prompt` of an extension looked like a call of the model's own."""
+async def test_tool_prompt_call_carries_its_origin() -> None:
+    """Attack: a `tool_prompt` of an extension looks like a call of the model."""
     origins: list[str] = []
 
     class Guard(FakeInterceptor):
@@ -102,7 +102,7 @@ async def test_a_call_an_extension_wants_made_first_carries_its_origin() -> None
     assert origins == ["sly"] and ended == ["sly", "sly"]
 
 
-async def test_the_gate_is_asked_after_interception_with_the_arguments_that_will_run() -> None:
+async def test_gate_runs_after_interception_with_final_arguments() -> None:
     asked: list[tuple[str, Any]] = []
 
     class Gate:
@@ -149,7 +149,7 @@ async def test_a_gate_that_raises_denies_the_call() -> None:
     assert tool.ran == [] and "no terminal" in results(said)[0][2]
 
 
-async def test_a_replacement_is_shown_and_the_original_reaches_no_event() -> None:
+async def test_replacement_is_shown_and_original_is_in_no_event() -> None:
     """engine-149: the replacement is shown, and the original appears in no event."""
     redact = FakeInterceptor(text=lambda text: TextVerdict(replace_text=text.replace("secret", "***")))
     agent, _ = make_agent(says("my ", "secret"), interceptors=[redact])
@@ -161,7 +161,7 @@ async def test_a_replacement_is_shown_and_the_original_reaches_no_event() -> Non
     assert agent.messages[-1].time == of(said, events.AssistantMessage)[0].message.time != ""
 
 
-async def test_held_back_text_comes_as_one_delta_before_usage() -> None:
+async def test_held_text_is_one_delta_before_usage() -> None:
     """engine-149: tool_use events pass live, text waits for the verdict."""
     agent, _ = make_agent(
         calls(("bash", {}), text="Look."),
@@ -177,14 +177,14 @@ async def test_held_back_text_comes_as_one_delta_before_usage() -> None:
 
 
 async def test_a_suppressed_message_is_in_the_transcript_only() -> None:
-    """engine-150: a suppressed message is kept in the transcript and emitted nowhere."""
+    """engine-150: a suppressed message is in the transcript and in no event."""
     agent, _ = make_agent(says("secret"), interceptors=[FakeInterceptor(text=TextVerdict(False))])
     _, said = await heard(agent)
     assert words(said) == ["user_message", "turn_start", "assistant_start", "usage", "turn_end", "done"]
     assert agent.messages[-1].text() == "secret"
 
 
-async def test_the_calls_of_a_suppressed_message_still_run_and_are_announced() -> None:
+async def test_calls_of_suppressed_message_run_and_are_emitted() -> None:
     """engine-150: a suppressed message still runs its tool calls, and they are emitted."""
     tool = FakeTool()
     hide = FakeInterceptor(text=TextVerdict(False))
@@ -208,7 +208,7 @@ async def test_an_interceptor_of_text_that_raises_hides_the_message() -> None:
     assert "secret" not in str(said)
 
 
-async def test_text_is_live_when_nobody_watches_it() -> None:
+async def test_text_streams_live_without_text_interceptors() -> None:
     watcher = FakeInterceptor(turn=TurnVerdict())
     agent, _ = make_agent(says("a", "b"), interceptors=[watcher])
     _, said = await heard(agent)
@@ -216,7 +216,7 @@ async def test_text_is_live_when_nobody_watches_it() -> None:
     assert [kind for kind, _ in watcher.asked] == ["turn"]
 
 
-async def test_nobody_is_asked_about_arguments_that_cannot_run() -> None:
+async def test_invalid_arguments_are_not_sent_to_interceptors() -> None:
     guard = FakeInterceptor()
     agent, _ = make_agent(calls(("bash", "{")), says("ok"), tools=[FakeTool()], interceptors=[guard])
     await heard(agent)
@@ -237,7 +237,7 @@ async def test_failing_interceptor_denies_and_is_reported_once() -> None:
 
 
 async def test_abort_while_result_is_reviewed_keeps_the_result() -> None:
-    """A finished call is recorded as finished, although an interceptor still looks at its result."""
+    """A finished call is recorded as finished while an interceptor still reviews its result."""
     waiting = asyncio.Event()
 
     class Slow(Interceptor):

@@ -1,4 +1,4 @@
-"""What the journal is told, and when: before the readers."""
+"""The journal records each step before subscribers receive its event."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from zot.errors import ProviderError
 from zot.provider.messages import Message
 
 
-async def test_everything_is_written_before_it_is_heard() -> None:
+async def test_journal_is_written_before_events() -> None:
     order: list[Any] = []
 
     async def at_work(args: dict[str, object], context: ToolContext) -> ToolResult:
@@ -56,7 +56,7 @@ async def test_a_call_that_does_not_run_has_no_intent() -> None:
     assert "tool_intent" not in journal.names() and "tool_outcome" not in journal.names()
 
 
-async def test_an_aborted_tool_has_an_outcome_and_the_one_behind_it_no_intent() -> None:
+async def test_aborted_tool_has_outcome_and_next_has_no_intent() -> None:
     started = asyncio.Event()
 
     async def stuck(args: dict[str, object], context: ToolContext) -> ToolResult:
@@ -75,7 +75,7 @@ async def test_an_aborted_tool_has_an_outcome_and_the_one_behind_it_no_intent() 
     assert journal.names()[-3:] == ["tool_outcome", "appended", "turn_ended"]
 
 
-async def test_a_session_that_raises_ends_the_run_and_its_exception_comes_out() -> None:
+async def test_raising_session_ends_run_with_its_exception() -> None:
     class Full(FakeJournal):
         def appended(self, message: Message) -> None:
             if message.role == "assistant":
@@ -89,7 +89,7 @@ async def test_a_session_that_raises_ends_the_run_and_its_exception_comes_out() 
     assert not agent.busy
 
 
-async def test_a_prompt_said_instead_of_an_unanswered_one_takes_its_place_in_one_row() -> None:
+async def test_prompt_replacing_unanswered_one_is_one_row() -> None:
     journal = FakeJournal()
     agent, client = make_agent([ProviderError("no")], says("ok"), journal=journal)
     await agent.prompt("failed")
@@ -99,7 +99,7 @@ async def test_a_prompt_said_instead_of_an_unanswered_one_takes_its_place_in_one
     assert journal.of("appended")[1][0].meta == {REPLACES: "true"}
 
 
-async def test_what_was_answered_is_never_replaced() -> None:
+async def test_answered_prompt_is_never_replaced() -> None:
     agent, client = make_agent(says("ok"), says("ok"))
     await agent.prompt("one")
     await agent.prompt("two", instead=True)

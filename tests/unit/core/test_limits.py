@@ -1,4 +1,4 @@
-"""Step and cost limits end a prompt with an error and leave a transcript one can go on from."""
+"""Step and cost limits end a prompt with an error and leave a transcript that can continue."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def test_max_steps_allows_exactly_so_many_model_calls() -> None:
     assert agent.messages[-1].role == "tool" and is_valid(agent.messages)
 
 
-async def test_a_prompt_after_the_step_limit_goes_on() -> None:
+async def test_prompt_after_step_limit_continues() -> None:
     agent, client = make_agent(calls(("bash", {})), says("ok"), tools=[FakeTool()], max_steps=1)
     await heard(agent)
     outcome, _ = await heard(agent, "go on")
@@ -29,7 +29,7 @@ async def test_a_prompt_after_the_step_limit_goes_on() -> None:
     assert [m.role for m in client.requests[1].messages] == ["user", "assistant", "tool", "user"]
 
 
-async def test_ending_by_itself_at_the_last_step_is_no_error() -> None:
+async def test_end_at_the_last_step_is_not_an_error() -> None:
     agent, _ = make_agent(says("ok"), max_steps=1)
     outcome, _ = await heard(agent)
     assert outcome.error is None

@@ -1,4 +1,4 @@
-"""One thing runs at a time, and what would pull the rug from under it is refused."""
+"""One operation runs at a time; conflicting operations are rejected."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def test_the_agent_is_idle_again_after_a_failure() -> None:
     assert (await heard(agent))[0].stop == "end"
 
 
-async def test_another_model_answers_the_next_prompt() -> None:
+async def test_changed_model_answers_the_next_prompt() -> None:
     agent, _ = make_agent(says("one"))
     await heard(agent)
     other = FakeClient(says("two"))

@@ -1,4 +1,4 @@
-"""What is kept of a turn that did not end by itself (engine-core C2.6)."""
+"""Partial turns: what the transcript stores of an interrupted turn (engine-core C2.6)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEXT = TextBlock("words")
 THOUGHT = ReasoningBlock(summary="hm")
 
 
-async def test_an_aborted_answer_of_text_only_is_kept() -> None:
+async def test_aborted_text_answer_is_stored() -> None:
     """engine-152, and the core half of engine-049: stop aborted plus the partial message."""
     journal = FakeJournal()
     pause, silent = falls_silent(TextDelta("half "), TextDelta("an answer"))
@@ -62,7 +62,7 @@ async def test_an_abort_before_any_text_appends_nothing() -> None:
     assert words(background.said)[-3:] == ["usage", "turn_end", "done"]
 
 
-async def test_held_back_text_stays_hidden_after_an_abort() -> None:
+async def test_held_text_stays_hidden_after_an_abort() -> None:
     pause, silent = falls_silent(TextDelta("secret"))
     agent, _ = make_agent(silent, interceptors=[FakeInterceptor(text=TextVerdict())])
     async with running(agent) as background:
@@ -75,7 +75,7 @@ async def test_held_back_text_stays_hidden_after_an_abort() -> None:
 
 @pytest.mark.parametrize("stop", ["length", "error"])
 async def test_a_call_that_will_not_run_is_stripped_and_its_text_kept(stop: StopReason) -> None:
-    """engine-154: an answer cut by its limit or by an error keeps its text and loses the call that will not run."""
+    """engine-154: an answer cut by its limit or by an error preserves its text without the unfinished call."""
     tool = FakeTool()
     agent, client = make_agent(calls(("bash", {}), text="let me", stop=stop), says("ok"), tools=[tool])
     outcome, said = await heard(agent)
@@ -86,7 +86,7 @@ async def test_a_call_that_will_not_run_is_stripped_and_its_text_kept(stop: Stop
     assert [m.text() for m in client.requests[1].messages] == ["go", "let me", "again"]
 
 
-async def test_a_stream_without_its_end_is_an_error_that_keeps_the_text() -> None:
+async def test_stream_without_end_is_an_error_and_keeps_text() -> None:
     """The core half of engine-050."""
     agent, _ = make_agent([Started("m", "p"), TextDelta("half")])
     outcome, said = await heard(agent)
@@ -110,7 +110,7 @@ async def test_an_empty_answer_appends_nothing() -> None:
     assert "assistant_message" not in words(said)
 
 
-async def test_a_complete_call_runs_even_if_the_stop_says_end() -> None:
+async def test_complete_call_runs_even_if_stop_is_end() -> None:
     tool = FakeTool()
     agent, _ = make_agent(calls(("bash", {"n": 1}), stop="end"), says("ok"), tools=[tool])
     _, said = await heard(agent)

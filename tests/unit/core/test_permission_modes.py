@@ -1,4 +1,4 @@
-"""The table of modes, and what the gate makes of it."""
+"""The table of permission modes, and the gate's decisions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from zot.core.permission_modes import CYCLE, MODES, PLANNING, CallClass, Kind, M
 _WIDTH = ("refuse", "ask", "run")
 
 
-def test_each_mode_allows_what_the_one_before_it_allows() -> None:
+def test_each_mode_includes_the_previous_one() -> None:
     for kind in get_args(Kind):
         steps = [_WIDTH.index(decide(mode, kind)) for mode in MODES]
         assert steps == sorted(steps), kind
@@ -25,18 +25,18 @@ def gate(mode: Mode, kind: Kind, *answers: Answer, **more: object) -> Permission
     return PermissionGate(confirmer, mode=mode, nature=lambda _: CallClass(kind), **more)  # pyright: ignore[reportArgumentType]
 
 
-async def test_planning_refuses_without_asking_and_says_why() -> None:
+async def test_plan_mode_denies_with_reason_and_no_question() -> None:
     planning = gate("plan", "edit", Answer("once"))
     assert await planning.authorize(call("edit", {})) == PLANNING
     assert await gate("plan", "look").authorize(call("read", {})) is None
 
 
-async def test_looking_inside_the_project_needs_no_question_unless_each_call_does() -> None:
+async def test_project_reads_need_no_approval_except_in_strict_mode() -> None:
     assert gate("ask", "look").evaluate(call("read", {})).step == "run"
     assert gate("ask", "look", asks_each=True).evaluate(call("read", {})).step == "refuse"  # nobody can be asked
 
 
-async def test_what_cannot_be_told_counts_as_the_most() -> None:
+async def test_unclassifiable_call_counts_as_most_dangerous() -> None:
     def broken(_: object) -> CallClass:
         raise OSError("gone")
 
@@ -51,7 +51,7 @@ async def test_rules_that_cannot_be_read_allow_nothing() -> None:
     assert PermissionGate(FakeConfirmer(Answer("once")), kept=broken).evaluate(call("bash", {})).step == "ask"
 
 
-async def test_a_yes_given_while_the_mode_became_plan_is_none() -> None:
+async def test_approval_is_void_if_mode_became_plan() -> None:
     asked = gate("ask", "act", Answer("all"))
 
     async def switch(_: object) -> Answer:
@@ -63,7 +63,7 @@ async def test_a_yes_given_while_the_mode_became_plan_is_none() -> None:
 
 
 @pytest.mark.parametrize(("mode", "limit"), [("plan", "everything"), ("ask", "accept-edits")])
-async def test_a_yes_to_everything_goes_no_further_than_it_may(mode: Mode, limit: Mode) -> None:
+async def test_approval_of_everything_respects_the_limit(mode: Mode, limit: Mode) -> None:
     asked = gate(mode, "look elsewhere", Answer("all"), limit=limit)
     assert await asked.authorize(call("read", {})) is None
     assert asked.mode == mode and asked.evaluate(call("read", {})).source == "remembered"
@@ -74,7 +74,7 @@ def test_a_mode_beyond_the_limit_is_the_limit() -> None:
     assert PermissionGate(mode="everything", limit="ask").mode == "ask"
 
 
-async def test_a_beginning_covers_the_same_beginning_of_the_same_tool_only() -> None:
+async def test_prefix_rule_covers_same_prefix_of_same_tool_only() -> None:
     words = {"a": ("git", "status", "-s"), "b": ("git", "statusx"), "c": (), "d": ("git", "status")}
     asked = PermissionGate(
         FakeConfirmer(Answer("prefix")),
@@ -98,5 +98,5 @@ def test_bypass_and_yolo_are_everything() -> None:
     assert parse_mode("bypass") == parse_mode("yolo") == "everything"
 
 
-def test_a_mode_nobody_knows_is_none() -> None:
+def test_unknown_mode_is_none() -> None:
     assert parse_mode("") is None and parse_mode("ask each") is None

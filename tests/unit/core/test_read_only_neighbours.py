@@ -1,4 +1,4 @@
-"""Neighbouring read-only calls overlap; everything a reader can see keeps the order of the calls."""
+"""Adjacent read-only calls overlap; events stay in call order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.provider.messages import ToolCallBlock
 
 
-async def test_read_only_neighbours_run_side_by_side_and_report_in_order() -> None:
+async def test_adjacent_read_only_calls_run_concurrently_in_order() -> None:
     """engine-142: the first call can only finish once the second has."""
     second_ran = asyncio.Event()
 
@@ -52,7 +52,7 @@ async def test_a_writing_call_waits_for_the_reads_before_it() -> None:
     assert order == [f"{name} {what}" for name in ("read", "write", "bash") for what in ("begins", "ends")]
 
 
-async def test_interception_is_one_by_one_and_a_refused_neighbour_keeps_its_place() -> None:
+async def test_interception_is_sequential_and_denied_call_keeps_order() -> None:
     def refuse_second(call: ToolCallBlock) -> ToolVerdict:
         return ToolVerdict(call.id != "t2", "not that one")
 

@@ -28,7 +28,7 @@ async def test_steering_joins_before_the_next_model_call() -> None:
     assert (last,) in journal.of("appended")
 
 
-async def test_the_loop_goes_on_when_the_model_would_stop() -> None:
+async def test_steering_prompt_continues_finished_run() -> None:
     agent, client = make_agent([lambda: agent.steer("and the docs"), *says("done")], says("docs done"))
     outcome, said = await heard(agent)
     assert [m.text() for m in client.requests[1].messages] == ["go", "done", "and the docs"]

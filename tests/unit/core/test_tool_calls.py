@@ -40,8 +40,8 @@ async def test_all_calls_are_announced_before_any_tool_runs() -> None:
     ]
 
 
-async def test_an_unknown_tool_is_an_error_result_and_the_loop_goes_on() -> None:
-    """engine-143: an unknown tool is an error result, and the run goes on."""
+async def test_unknown_tool_is_an_error_result_and_run_continues() -> None:
+    """engine-143: an unknown tool is an error result, and the run continues."""
     agent, _ = make_agent(calls(("nonesuch", {})), says("ok"))
     outcome, said = await heard(agent)
     [(_, is_error, text)] = results(said)
@@ -63,7 +63,7 @@ async def test_an_exception_inside_a_tool_is_an_error_result(error: Exception) -
     assert outcome.stop == "end" and is_valid(agent.messages)
 
 
-async def test_a_tool_that_cancels_itself_is_aborted_and_the_loop_goes_on() -> None:
+async def test_self_cancelling_tool_is_aborted_and_run_continues() -> None:
     async def gives_up(args: dict[str, object], context: ToolContext) -> ToolResult:
         raise asyncio.CancelledError
 
@@ -74,7 +74,7 @@ async def test_a_tool_that_cancels_itself_is_aborted_and_the_loop_goes_on() -> N
 
 
 @pytest.mark.parametrize("arguments", ['{"command": ', "nonsense", '{"a": NaN}'])
-async def test_invalid_json_is_told_to_the_model_and_nothing_runs(arguments: str) -> None:
+async def test_invalid_json_is_an_error_for_model_and_nothing_runs(arguments: str) -> None:
     tool = FakeTool()
     agent, client = make_agent(calls(("bash", arguments)), says("ok"), tools=[tool])
     _, said = await heard(agent)
@@ -85,7 +85,7 @@ async def test_invalid_json_is_told_to_the_model_and_nothing_runs(arguments: str
 
 
 @pytest.mark.parametrize("arguments", ["[1]", "3", "null", '"text"'])
-async def test_arguments_that_are_no_object_are_an_error_result(arguments: str) -> None:
+async def test_arguments_that_are_not_an_object_are_an_error_result(arguments: str) -> None:
     tool = FakeTool()
     agent, _ = make_agent(calls(("bash", arguments)), says("ok"), tools=[tool])
     _, said = await heard(agent)
@@ -100,7 +100,7 @@ async def test_missing_arguments_are_an_empty_object() -> None:
     assert tool.ran == [{}]
 
 
-async def test_progress_after_the_result_is_not_heard() -> None:
+async def test_progress_after_result_is_dropped() -> None:
     late: list[ToolContext] = []
 
     async def keeps_its_context(args: dict[str, object], context: ToolContext) -> ToolResult:
@@ -124,7 +124,7 @@ async def test_details_reach_the_event_and_not_the_model() -> None:
     assert "diff" not in str(client.requests[1].messages[-1])
 
 
-async def test_swapped_tools_hold_from_the_next_step_on() -> None:
+async def test_replaced_tools_apply_from_the_next_step() -> None:
     """engine-157: tools that are exchanged in mid-run hold from the next step on."""
     old, new = FakeTool("bash"), FakeTool("fresh")
 

@@ -1,4 +1,4 @@
-"""The fake model server tells the truth: the vendors' own SDKs read it, and it does what its turns say."""
+"""The fake model server: vendors' SDKs can read it, and it plays its scripted turns."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ def test_openai_s_sdk_reads_the_responses_stream() -> None:
     assert (second.output[1].name, second.output[1].arguments) == ("bash", '{"command":"true"}')
 
 
-async def test_when_the_turns_run_out_it_says_so() -> None:
+async def test_exhausted_script_returns_an_error() -> None:
     with FakeModelServer([Say("only")]) as server:
         assert (await exchange(f"{server.url}/v1/messages"))[0] == 200
         status, body = await exchange(f"{server.url}/v1/messages")
     assert (status, b"script exhausted" in body) == (500, True)
 
 
-async def test_with_repeat_the_last_turn_is_given_again() -> None:
+async def test_repeat_plays_the_last_turn_again() -> None:
     with FakeModelServer([Say("first"), Say("last")], repeat=True) as server:
         answers = [(await exchange(f"{server.url}/v1/messages"))[1] for _ in range(3)]
     assert [b"first" in answer for answer in answers] == [True, False, False]
@@ -118,7 +118,7 @@ async def test_slow_and_stream_error_nest() -> None:
     assert server.timings[0].last_byte > server.timings[0].first_byte
 
 
-def test_as_a_program_it_prints_its_address_and_streams_many_tokens(tmp_path: Path) -> None:
+def test_program_prints_its_address_and_streams_many_tokens(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     script.write_text('{"turns":[{"tokens":3000}],"repeat":true}')
     command = [sys.executable, "-m", "tests.fakes.model_server", "--port", "0", "--script", str(script)]

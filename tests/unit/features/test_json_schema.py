@@ -73,8 +73,8 @@ def test_a_schema_that_refers_to_itself_ends() -> None:
     assert validate_arguments(schema, value) == ""
 
 
-def test_what_providers_insist_on_is_added() -> None:
-    """ext-058: a whole schema is passed on as it is."""
+def test_fields_required_by_providers_are_added() -> None:
+    """ext-058: a complete schema is passed on unchanged."""
     assert completed(SCHEMA) == SCHEMA
     assert completed(None) == completed({}) == {"type": "object", "properties": {}}
     assert completed({"properties": {"a": True}}) == {"properties": {"a": True}, "type": "object"}

@@ -48,7 +48,7 @@ async def test_frames_go_out_at_once_and_in_order() -> None:
     assert not pipe.writer.send(b"3\n")
 
 
-async def test_a_full_pipe_queues_and_then_delivers_everything_in_order() -> None:
+async def test_full_pipe_queues_and_delivers_in_order() -> None:
     pipe = Pipe()
     lines = [b"%06d" % number + LINE[6:] for number in range(250)]
     assert all(pipe.writer.send(line) for line in lines)
@@ -57,7 +57,7 @@ async def test_a_full_pipe_queues_and_then_delivers_everything_in_order() -> Non
     assert await pipe.drain() == b"".join(lines) and pipe.faults == []
 
 
-async def test_more_frames_than_the_queue_holds_disconnect() -> None:
+async def test_more_frames_than_the_queue_limit_disconnect() -> None:
     """ext-133: a child that stops reading is disconnected once 256 frames are queued."""
     pipe = Pipe()
     sent = 0
@@ -66,7 +66,7 @@ async def test_more_frames_than_the_queue_holds_disconnect() -> None:
     assert limits.QUEUE_FRAMES < sent < limits.QUEUE_FRAMES + 70 and "256 frames" in pipe.faults[0]
 
 
-async def test_more_bytes_than_the_queue_holds_disconnect() -> None:
+async def test_more_bytes_than_the_queue_limit_disconnect() -> None:
     """ext-133: a child that stops reading is disconnected once 16 MiB are queued."""
     pipe = Pipe()
     big = b"x" * (4 << 20) + b"\n"
@@ -87,7 +87,7 @@ async def test_one_stuck_write_disconnects_and_a_slow_reader_does_not(monkeypatc
     assert slow.faults == []
 
 
-async def test_a_reader_that_went_away_is_no_fault() -> None:
+async def test_disconnected_reader_is_not_a_fault() -> None:
     """§11: writes to a dead child fail quietly"""
     pipe = Pipe()
     os.close(pipe.read_end)

@@ -24,7 +24,7 @@ def old(log: LogFile) -> Path:
     return log.path.with_name(f"{log.path.name}.1")
 
 
-def test_it_is_private_and_begins_with_an_empty_line_name_version_and_time(log: LogFile, tmp_path: Path) -> None:
+def test_log_is_private_and_run_begins_with_header(log: LogFile, tmp_path: Path) -> None:
     """ext-101: the log is private, and a run begins with an empty line, name, version and time."""
     assert log.path == tmp_path / "logs" / "ext-x.log"
     assert stat.S_IMODE(log.path.stat().st_mode) == 0o600
@@ -32,8 +32,8 @@ def test_it_is_private_and_begins_with_an_empty_line_name_version_and_time(log: 
     assert re.fullmatch(r"\n\[zot\] x 1\.2 \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n", log.path.read_text())
 
 
-def test_the_childs_stderr_is_kept_byte_for_byte_beside_host_lines(log: LogFile) -> None:
-    """ext-101: the child's stderr is kept byte for byte between the host's own lines."""
+def test_child_stderr_is_logged_byte_for_byte(log: LogFile) -> None:
+    """ext-101: the child's stderr is logged byte for byte between the host's lines."""
     log.write("one\ntwo")
     log.append(b"\xffraw")
     log.write("three")
@@ -48,7 +48,7 @@ def test_a_second_run_appends(log: LogFile, tmp_path: Path) -> None:
     assert "[zot] first\n\n[zot] x - " in log.path.read_text()
 
 
-def test_above_5_mb_it_moves_to_one_old_file_while_another_run_keeps_writing(log: LogFile, tmp_path: Path) -> None:
+def test_log_above_5_mb_rotates_while_other_run_writes(log: LogFile, tmp_path: Path) -> None:
     other = LogFile(log_path(tmp_path, "x"), "x -")
     log.append(b"a" * MAX_BYTES)
     other.append(b"from another run\n")
@@ -58,15 +58,15 @@ def test_above_5_mb_it_moves_to_one_old_file_while_another_run_keeps_writing(log
     assert stat.S_IMODE(old(log).stat().st_mode) == 0o600
 
 
-def test_only_one_old_file_is_kept(log: LogFile) -> None:
+def test_only_one_rotated_file_exists(log: LogFile) -> None:
     for mark in (b"1", b"2"):
         log.append(mark * (MAX_BYTES + 1))
     assert old(log).read_bytes() == b"2" * (MAX_BYTES + 1)
     assert sorted(os.listdir(log.path.parent)) == ["ext-x.log", "ext-x.log.1"]
 
 
-def test_of_a_log_that_somebody_made_huge_the_end_is_kept(log: LogFile, tmp_path: Path) -> None:
-    """It was copied whole, gigabytes at the start of zot; what a killed zot left of a rotation is cleaned up."""
+def test_huge_log_is_truncated_to_its_end(log: LogFile, tmp_path: Path) -> None:
+    """Copying it whole would delay the start; leftovers of a killed rotation are removed."""
     os.truncate(log.path, 3_000_000_000)
     leftover = old(log).with_name(f".{old(log).name}.tmp")
     leftover.write_text("of a killed zot")
@@ -75,7 +75,7 @@ def test_of_a_log_that_somebody_made_huge_the_end_is_kept(log: LogFile, tmp_path
     assert log.path.read_bytes() == b"" and not leftover.exists()
 
 
-def test_a_small_log_is_left_alone(log: LogFile) -> None:
+def test_small_log_is_unchanged(log: LogFile) -> None:
     log.write("small")
     assert not old(log).exists()
 
@@ -86,7 +86,7 @@ def test_a_log_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
         LogFile(log_path(tmp_path, "x"), "x -")
 
 
-def test_a_name_that_leads_elsewhere_makes_no_file(tmp_path: Path) -> None:
+def test_name_with_path_parts_creates_no_file(tmp_path: Path) -> None:
     with pytest.raises(ExtensionError):
         LogFile(log_path(tmp_path, "../x"), "x -")
 

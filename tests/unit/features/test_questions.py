@@ -1,4 +1,4 @@
-"""The queue of questions to the user: order, withdrawal, and the safe answer when the user cannot be asked."""
+"""The queue of questions to the user: order, withdrawal, and the default answer without a user."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def approval(name: str) -> Approval:
 
 
 class Presenter:
-    """Shows what it gets until the test answers."""
+    """Shows questions until the test answers."""
 
     def __init__(self) -> None:
         self.shown: list[Question[Any]] = []
@@ -70,7 +70,7 @@ async def test_kinds_are_shown_one_at_a_time_in_order() -> None:
     assert queue.waiting == 0
 
 
-async def test_program_gets_questions_as_they_come() -> None:
+async def test_program_gets_questions_in_order() -> None:
     queue, presenter = presented(one_at_a_time=False)
     first, second = (asyncio.ensure_future(queue.ask(Choice(text))) for text in "ab")
     await settle()
@@ -153,7 +153,7 @@ async def test_question_settled_while_it_waited_is_not_shown() -> None:
     assert presenter.shown == [Choice("a")]
 
 
-def test_follower_learns_whether_a_kind_can_be_asked() -> None:
+def test_subscriber_receives_whether_a_kind_can_be_asked() -> None:
     queue, heard = QuestionQueue(), list[bool]()
     queue.follow("choice", heard.append)
     queue.present(Presenter(), ("choice",))
@@ -161,7 +161,7 @@ def test_follower_learns_whether_a_kind_can_be_asked() -> None:
     assert heard == [False, True, False]
 
 
-async def test_conversation_has_one_queue_with_the_front_ends_presenter() -> None:
+async def test_conversation_has_one_queue_with_front_end_presenter() -> None:
     class Services:
         questions: Any = None
         front_end: FrontEnd = NO_FRONT_END

@@ -26,7 +26,7 @@ def undecodable(parent: Path, name: bytes) -> Path:
 
 
 def test_undecodable_project_names_have_different_keys(tmp_path: Path) -> None:
-    """Trusting a server in one project says nothing about another one whose name differs in bytes that are no text."""
+    """Trust in one project does not apply to another whose name differs only in undecodable bytes."""
     one, other = undecodable(tmp_path, b"\xff"), undecodable(tmp_path, b"\xfe")
     store = TrustStore(tmp_path / "home")
     store.trust(one, "mcp", "files", b"run")
@@ -45,7 +45,7 @@ def test_escaped_key_differs_from_a_name_that_looks_like_it(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", ["plain", "with space", "é", r"back\slash", r"\xyz", r"C:\x20", "?", "日本"])
 def test_ordinary_name_is_its_own_key(name: str) -> None:
-    """What older versions wrote for such a project is still found."""
+    """Records of older versions for such a project are still found."""
     assert path_key(f"/tmp/{name}") == f"/tmp/{name}"
 
 
@@ -56,7 +56,7 @@ def test_key_is_the_real_path(tmp_path: Path) -> None:
 
 
 def test_file_of_an_older_version_is_honoured_and_kept(tmp_path: Path) -> None:
-    """Records of both kinds, as version 1 wrote them, hold; changing one kind leaves the other as it is."""
+    """Records of both kinds in version 1 are valid; changing one kind leaves the other unchanged."""
     home, project = tmp_path / "home", tmp_path / "project"
     extension = project / ".zot" / "extensions" / "x"
     extension.mkdir(parents=True)

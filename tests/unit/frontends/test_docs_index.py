@@ -14,9 +14,7 @@ def test_index_and_pages_agree() -> None:
     assert docs_index.check_index() == []
 
 
-def test_the_check_finds_a_page_without_an_entry_an_entry_without_a_page_and_doubles(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_check_finds_missing_extra_and_duplicate_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """engine-255: the check finds a page without an entry, an entry without a page, and anything listed twice."""
     (tmp_path / "guides").mkdir()
     (tmp_path / "decisions").mkdir()

@@ -48,7 +48,7 @@ async def test_all_kinds_are_sent_at_once_and_answered_in_any_order() -> None:
     assert await approval == Answer("once")
 
 
-async def test_answer_of_another_kind_is_refused_and_the_question_waits() -> None:
+async def test_answer_of_another_kind_is_rejected_and_question_waits() -> None:
     queue, pending, _ = connected("approvals", "elicitation")
     approval, form, _ = await ask_all(queue)
     with pytest.raises(UsageError, match='no approval request "elicitation-1" is open'):
@@ -62,7 +62,7 @@ async def test_answer_of_another_kind_is_refused_and_the_question_waits() -> Non
     assert not approval.done() and not form.done()
 
 
-async def test_close_denies_what_waits_and_what_follows() -> None:
+async def test_close_denies_pending_and_later_questions() -> None:
     queue, pending, sent = connected("approvals", "elicitation")
     asked = await ask_all(queue)
     pending.close()

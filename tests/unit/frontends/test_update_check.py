@@ -15,7 +15,7 @@ from zot.provider.http.pool import HttpPool
 
 
 class FakeFeed:
-    """A release feed on loopback; remembers what was asked."""
+    """A release feed on loopback that records its requests."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -67,7 +67,7 @@ async def news(settings: Settings, version: str) -> str:
         await pool.aclose()
 
 
-async def test_without_a_feed_nobody_is_asked_and_nothing_is_written(tmp_path: Path) -> None:
+async def test_without_update_url_no_request_and_no_file(tmp_path: Path) -> None:
     """engine-245: without `update_url` no request is sent and no file is written."""
     assert await find(UpdateCheck(tmp_path, "1.0.0", "")) is None
     assert list(tmp_path.iterdir()) == []
@@ -75,7 +75,7 @@ async def test_without_a_feed_nobody_is_asked_and_nothing_is_written(tmp_path: P
 
 @pytest.mark.parametrize("version", ["", "dev", "0.0.0", "0.0.0 (abc1234, today)"])
 async def test_a_development_version_never_asks(tmp_path: Path, feed: FakeFeed, version: str) -> None:
-    """engine-245: a development version never asks for updates."""
+    """engine-245: a development version never checks for updates."""
     feed.releases["/latest"] = {"tag_name": "v9.0.0"}
     assert await find(UpdateCheck(tmp_path, version, feed.url)) is None
     assert feed.asked == []
@@ -90,7 +90,7 @@ async def test_the_environment_can_switch_the_check_off(
 
 
 async def test_a_newer_release_is_reported_and_kept_for_twelve_hours(tmp_path: Path, feed: FakeFeed) -> None:
-    """engine-246: a newer release is reported, and asked for only once in twelve hours."""
+    """engine-246: a newer release is reported, and requested only once in twelve hours."""
     feed.releases["/latest"] = {"tag_name": "v1.0.10", "html_url": "https://example.org/r"}
     for _ in range(3):
         assert await find(UpdateCheck(tmp_path, "1.0.9", feed.url)) == Update("1.0.10", "https://example.org/r")
@@ -98,8 +98,8 @@ async def test_a_newer_release_is_reported_and_kept_for_twelve_hours(tmp_path: P
     assert (tmp_path / "update-check.json").stat().st_mode & 0o777 == 0o600
 
 
-async def test_the_cache_counts_only_while_fresh_for_this_version_and_good_news(tmp_path: Path, feed: FakeFeed) -> None:
-    """engine-246: the cached answer serves only while it is fresh, meant for this version, and names a newer one."""
+async def test_cache_is_used_only_if_fresh_and_for_this_version(tmp_path: Path, feed: FakeFeed) -> None:
+    """engine-246: the cached answer is used only while it is fresh, for this version, and names a newer one."""
     feed.releases["/latest"] = {"tag_name": "v1.0.0"}
     assert await find(UpdateCheck(tmp_path, "1.0.0", feed.url)) is None
     assert await find(UpdateCheck(tmp_path, "1.0.0", feed.url)) is None
@@ -114,7 +114,7 @@ async def test_the_cache_counts_only_while_fresh_for_this_version_and_good_news(
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"checked_at": "x"}'])
-async def test_a_damaged_cache_is_asked_past(tmp_path: Path, feed: FakeFeed, damage: str) -> None:
+async def test_damaged_cache_is_ignored(tmp_path: Path, feed: FakeFeed, damage: str) -> None:
     feed.releases["/latest"] = {"tag_name": "v2.0.0"}
     (tmp_path / "update-check.json").write_text(damage)
     assert await find(UpdateCheck(tmp_path, "1.0.0", feed.url)) == Update("2.0.0")
@@ -140,13 +140,13 @@ async def test_the_first_launch_records_the_version_and_shows_nothing(tmp_path: 
     assert feed.asked == []
 
 
-async def test_without_a_feed_no_changelog_is_fetched_shown_or_recorded(tmp_path: Path) -> None:
+async def test_without_update_url_no_changelog_is_fetched(tmp_path: Path) -> None:
     """engine-248: without `update_url` no changelog is fetched, shown or recorded."""
     assert await news(Settings(tmp_path), "1.0.0") == ""
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_after_an_upgrade_the_changelog_is_shown_until_it_is_dismissed(tmp_path: Path, feed: FakeFeed) -> None:
+async def test_changelog_is_shown_after_upgrade_until_dismissed(tmp_path: Path, feed: FakeFeed) -> None:
     """engine-248: after an upgrade the changelog is shown until the user dismisses it."""
     settings = Settings(tmp_path)
     settings.save(update_url=feed.url, last_changelog_shown="1.0.0")

@@ -17,7 +17,7 @@ REFERENCE = ROOT / "docs/reference"
     ("door", "page"),
     [("zot.sdk", "python-sdk.md"), ("zot.client", "python-client.md"), ("zot.ext", "python-extensions.md")],
 )
-def test_every_name_of_a_python_door_has_its_heading_and_words(door: str, page: str) -> None:
+def test_public_python_name_has_heading_and_text(door: str, page: str) -> None:
     text = (REFERENCE / page).read_text(encoding="utf-8")
     for name in import_module(door).__all__:
         _, _, rest = text.partition(f"\n## {name}\n")
@@ -26,7 +26,7 @@ def test_every_name_of_a_python_door_has_its_heading_and_words(door: str, page: 
 
 
 def test_every_declaration_typescript_exports_is_on_the_page() -> None:
-    """The oracle is what the compiler wrote for users of the package."""
+    """The oracle is the compiler's declaration output."""
     text = (REFERENCE / "typescript-sdk.md").read_text(encoding="utf-8")
     for module in ("extension", "handlers", "answers", "client", "client-error"):
         declared = (ROOT / f"sdks/typescript/dist/{module}.d.ts").read_text(encoding="utf-8")

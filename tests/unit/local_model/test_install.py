@@ -1,4 +1,4 @@
-"""Installing what the first screen offers: the runtime by a command, then the weights."""
+"""Installing from the first screen: the runtime by a command, then the weights."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ async def installed(command: str) -> list[str]:
     return told
 
 
-async def test_the_command_is_told_and_sees_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_install_command_is_shown_and_gets_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary-0123456789")
     command = f"sh -c 'env >{tmp_path}/seen'"
     assert await installed(command) == [f"$ {command}"]
@@ -31,6 +31,6 @@ async def test_a_command_that_fails_is_named_with_its_last_complaint() -> None:
         await installed("sh -c 'echo begin; echo ERROR: no room on the disk; exit 3'")
 
 
-async def test_an_installer_that_is_not_there_is_named() -> None:
+async def test_missing_installer_is_named() -> None:
     with pytest.raises(ZotError, match="pipx-of-nobody is not on PATH"):
         await installed("pipx-of-nobody inject zot xllamacpp")

@@ -1,4 +1,4 @@
-"""A small model's commands: asked about where a person can answer, jailed where nobody can, else not there."""
+"""Commands of a small model: approved by the user, jailed without one, or removed."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ def run(front_end: FrontEnd = NO_FRONT_END, mode: str = "", jail: Any = None, **
     )
 
 
-def test_where_nobody_can_answer_commands_are_jailed() -> None:
+def test_commands_without_a_user_are_jailed() -> None:
     made = run()
     assert guard(made) == []
     assert made.workspace.jail is JAIL and not made.constrained_mode and not made.withheld
 
 
-def test_where_a_person_can_answer_commands_are_asked_about() -> None:
+def test_commands_with_a_user_need_approval() -> None:
     made = run(FrontEnd(switches=True))
     assert guard(made) == []
     assert made.workspace.jail is None and made.constrained_mode == "accept-edits"
 
 
-def test_without_a_jail_there_is_no_bash_and_one_line_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_jail_bash_is_removed_with_one_notice(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_jail(*_: object) -> None:
         raise ZotError("no jail: the kernel is too old")
 
@@ -57,7 +57,7 @@ def test_without_a_jail_there_is_no_bash_and_one_line_says_why(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("said", [{"permission_mode": "everything"}, {"mode": "ask"}, {"jail": "one of their own"}])
-def test_what_was_said_stands(said: dict[str, Any]) -> None:
+def test_explicit_choice_overrides_safeguard(said: dict[str, Any]) -> None:
     made = run(**said)
     assert guard(made) == [] and not made.constrained_mode and not made.withheld
     assert made.workspace.jail == said.get("jail")

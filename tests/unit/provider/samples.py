@@ -1,4 +1,4 @@
-"""Short ways to say what the dialect tests say all the time."""
+"""Short helpers for dialect tests."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def decoder_of(dialect: Dialect, model: Model = MODEL, endpoint: Endpoint = ENDP
 
 
 def fed(decoder: Decoder, *payloads: dict[str, Any] | bytes) -> list[StreamEvent]:
-    """What the decoder says to each payload, in one list."""
+    """Events of the decoder for all payloads, in one list."""
     return [event for payload in payloads for event in decoder.feed(SseEvent("", _data(payload)))]
 
 

@@ -85,7 +85,7 @@ def test_every_built_in_row_has_a_window_and_an_output_limit() -> None:
         assert 0 < row.max_output <= row.context_window, row.id
 
 
-def test_a_million_tokens_each_way_on_sonnet_cost_18_dollars(tmp_path: Path) -> None:
+def test_million_tokens_in_and_out_on_sonnet_cost_18_dollars(tmp_path: Path) -> None:
     """engine-095: a million tokens in and a million out on claude-sonnet-4-5 cost 18 dollars."""
     usage = found(Catalog(tmp_path), "claude-sonnet-4-5").priced(Usage(1_000_000, 1_000_000))
     assert usage.cost_usd == pytest.approx(18.0)
@@ -98,7 +98,7 @@ def test_an_unknown_id_is_not_found(tmp_path: Path) -> None:
     assert catalog.find("gpt-5", "anthropic") is None
 
 
-def test_without_a_provider_the_first_row_in_catalogue_order_is_found(tmp_path: Path) -> None:
+def test_lookup_without_provider_returns_first_catalogue_row(tmp_path: Path) -> None:
     assert found(Catalog(tmp_path), "openai/gpt-oss-120b").provider == "groq"
 
 
@@ -122,8 +122,8 @@ def test_models_json_adds_a_new_id_with_source_user(tmp_path: Path) -> None:
     assert catalog.problems == []
 
 
-def test_an_override_keeps_what_it_does_not_name(tmp_path: Path) -> None:
-    """engine-098: an override of the context window keeps the catalogue's prices and all else it does not name."""
+def test_override_preserves_fields_it_does_not_name(tmp_path: Path) -> None:
+    """engine-098: an override of the context window preserves the catalogue's prices and all other fields."""
     catalog = with_models(tmp_path, openai={"models": [{"id": "gpt-5.5", "contextWindow": 9000}]})
     row = found(catalog, "gpt-5.5")
     assert (row.context_window, row.price_input, row.max_output, row.name) == (9000, 2.5, 128_000, "GPT-5.5")
@@ -150,7 +150,7 @@ def test_alias_keys_override_the_provider_they_mean(tmp_path: Path) -> None:
     assert owners == ["openai", "openai", "anthropic", "kimi", "kimi"]
 
 
-def test_a_malformed_models_json_is_one_line_with_its_place_and_is_left_alone(tmp_path: Path) -> None:
+def test_malformed_models_json_is_one_line_and_left_unchanged(tmp_path: Path) -> None:
     """engine-100: invalid JSON does not prevent the start; it is reported with its line, and the file is left alone."""
     text = b'{\n  "providers": {\n    "openai" {}\n  }\n}\n'
     path = write(tmp_path, "models.json", text)
@@ -259,15 +259,15 @@ def test_a_provider_that_cannot_work_is_a_problem(tmp_path: Path, key: str, entr
     assert words in problem
 
 
-def test_the_cache_names_models_and_clears_the_guess_but_keeps_prices(tmp_path: Path) -> None:
-    """engine-105: a model seen live is no longer marked as speculative and keeps its prices."""
+def test_cache_confirms_models_and_preserves_prices(tmp_path: Path) -> None:
+    """engine-105: a model seen live is no longer marked as speculative, and its prices stay."""
     models = [{"provider": "openai", "id": "gpt-5.5", "display_name": "GPT-5.5 (live)"}]
     write(tmp_path, "models-cache.json", {"fetched_at": "2020-01-01T00:00:00Z", "models": models})
     row = found(Catalog(tmp_path), "gpt-5.5")
     assert (row.name, row.speculative, row.price_input, row.source) == ("GPT-5.5 (live)", False, 2.5, "cache")
 
 
-def test_the_cache_is_read_in_the_casing_of_the_reference_too(tmp_path: Path) -> None:
+def test_cache_accepts_reference_key_casing(tmp_path: Path) -> None:
     models = [{"Provider": "openai", "ID": "gpt-9", "DisplayName": "", "ContextWindow": 0, "Speculative": False}]
     write(tmp_path, "models-cache.json", {"fetched_at": "2020-01-01T00:00:00Z", "models": models})
     row = found(Catalog(tmp_path), "gpt-9", "openai")
@@ -289,8 +289,8 @@ def test_user_rows_win_over_the_cache(tmp_path: Path) -> None:
     assert found(catalog, "gpt-5").name == "mine"
 
 
-def test_a_refresh_keeps_user_rows_and_never_changes_the_built_in_table(tmp_path: Path) -> None:
-    """engine-102: a refresh keeps the user's rows and never changes the built-in table."""
+def test_refresh_preserves_user_rows_and_builtin_table(tmp_path: Path) -> None:
+    """engine-102: a refresh preserves the user's rows and never changes the built-in table."""
     catalog = with_models(tmp_path, openai={"models": [{"id": "gpt-5", "name": "mine"}, {"id": "own"}]})
     catalog.learn([CachedModel(provider="openai", id=name, display_name="L") for name in ("gpt-5", "gpt-5.5", "gpt-9")])
     assert found(catalog, "gpt-5").name == "mine"
@@ -310,7 +310,7 @@ def test_a_refresh_keeps_user_rows_and_never_changes_the_built_in_table(tmp_path
         ("openrouter", "openai/gpt-4o-2099", 128_000, 16_384),
     ],
 )
-def test_a_model_without_numbers_gets_those_of_its_kind(
+def test_model_without_limits_gets_defaults_of_its_kind(
     tmp_path: Path, provider: str, model_id: str, window: int, output: int
 ) -> None:
     """engine-106: a model of unknown limits gets the usual ones of its kind, so `max_tokens: 0` is never sent."""
@@ -349,9 +349,7 @@ def test_an_unreadable_models_json_is_a_problem(tmp_path: Path) -> None:
         ("google", "gemini-2.0-flash", (1_048_576, 8_192, False)),
     ],
 )
-def test_models_of_a_cloud_nobody_listed_have_the_limits_of_their_family(
-    provider: str, model: str, limits: tuple[int, int, bool]
-) -> None:
+def test_unlisted_cloud_models_have_family_limits(provider: str, model: str, limits: tuple[int, int, bool]) -> None:
     row = with_limits(Model(id=model, provider=provider), builtin_providers()[provider])
     assert (row.context_window, row.max_output, row.reasoning) == limits
 
@@ -365,7 +363,7 @@ def keep(home: Path, *rows: Any) -> None:
     (home / "catalog.json").write_text(json.dumps(rows))
 
 
-def test_rows_of_the_file_are_added_and_replace_those_of_the_same_model(tmp_path: Path) -> None:
+def test_file_rows_are_added_and_replace_same_model(tmp_path: Path) -> None:
     keep(tmp_path, NEW, {"id": "gpt-5", "provider": "openai", "context_window": 7, "max_output": 3, "price_input": 9})
     catalog = Catalog(tmp_path)
     added, replaced = catalog.find("claude-next"), catalog.find("gpt-5", "openai")
@@ -375,7 +373,7 @@ def test_rows_of_the_file_are_added_and_replace_those_of_the_same_model(tmp_path
     assert catalog.rows()[0].id == "claude-sonnet-4-5"
 
 
-def test_what_the_user_says_in_models_json_wins(tmp_path: Path) -> None:
+def test_models_json_overrides_everything(tmp_path: Path) -> None:
     keep(tmp_path, NEW)
     mine = {"providers": {"anthropic": {"models": [{"id": "claude-next", "priceInput": 1}]}}}
     (tmp_path / "models.json").write_text(json.dumps(mine))
@@ -402,7 +400,7 @@ def test_a_wrong_row_costs_itself_alone(tmp_path: Path, wrong: Any) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "7", '{"models": 7}', "\x00"])
-def test_a_file_that_is_no_catalogue_is_one_line_and_nothing_is_lost(tmp_path: Path, text: str) -> None:
+def test_invalid_catalogue_file_is_one_line_and_harmless(tmp_path: Path, text: str) -> None:
     (tmp_path / "catalog.json").write_text(text)
     catalog = Catalog(tmp_path)
     assert catalog.find("gpt-5") is not None
@@ -410,14 +408,14 @@ def test_a_file_that_is_no_catalogue_is_one_line_and_nothing_is_lost(tmp_path: P
     assert "catalog.json" in problem and problem.endswith("its models are ignored")
 
 
-def test_a_catalogue_cannot_say_where_keys_are_sent(tmp_path: Path) -> None:
+def test_catalogue_cannot_change_base_urls(tmp_path: Path) -> None:
     keep(tmp_path, NEW | {"base_url": "https://elsewhere.example", "source": "user"})
     row = Catalog(tmp_path).find("claude-next")
     assert row is not None and (row.base_url, row.source) == ("", "catalog")
 
 
 class Address:
-    """A server on loopback that answers with what it was given."""
+    """A server on loopback that answers with the given content."""
 
     def __init__(self, body: str, status: int = 200) -> None:
         self.body, self.status, self.asked = body, status, 0
@@ -440,7 +438,7 @@ class Address:
                 await pool.aclose()
 
 
-async def test_an_address_is_kept_in_the_file_and_not_asked_again_for_six_hours(tmp_path: Path) -> None:
+async def test_catalogue_url_is_cached_for_six_hours(tmp_path: Path) -> None:
     address = Address(json.dumps({"models": [NEW]}))
     assert await address.fetched(tmp_path)
     assert Catalog(tmp_path).find("claude-next") is not None
@@ -454,13 +452,13 @@ async def test_an_address_is_kept_in_the_file_and_not_asked_again_for_six_hours(
 @pytest.mark.parametrize(
     ("body", "status"), [("<html>", 200), ("[]", 200), ('[{"id": 1}]', 200), (json.dumps([NEW]), 302), ("no", 500)]
 )
-async def test_what_is_no_catalogue_is_not_kept(tmp_path: Path, body: str, status: int) -> None:
+async def test_invalid_catalogue_is_not_cached(tmp_path: Path, body: str, status: int) -> None:
     keep(tmp_path, NEW)
     os.utime(tmp_path / "catalog.json", (0, 0))
     assert not await Address(body, status).fetched(tmp_path)
     assert Catalog(tmp_path).find("claude-next") is not None
 
 
-async def test_an_address_somebody_could_tamper_with_is_not_asked(tmp_path: Path) -> None:
+async def test_insecure_catalogue_url_is_not_requested(tmp_path: Path) -> None:
     assert not await fetch_catalog(HttpPool(environ={}), "http://models.example/list.json", tmp_path)
     assert not (tmp_path / "catalog.json").exists()

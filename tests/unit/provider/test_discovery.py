@@ -24,7 +24,7 @@ Answer = Callable[[str, dict[str, str]], "tuple[int, Any]"]
 
 
 class ModelListServer:
-    """Answers GET with what ``answer`` says for the target and headers; a None body never answers."""
+    """Answers GET with the result of ``answer`` for the target and headers; a None body never answers."""
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, dict[str, str]]] = []
@@ -82,9 +82,7 @@ def write_cache(home: Path, age_s: float, *models: CachedModel, **stamps: float)
     (home / "models-cache.json").write_bytes(msgspec.json.encode(cache))
 
 
-async def test_anthropic_pages_with_after_id_until_there_is_no_more(
-    tmp_path: Path, server: ModelListServer, pool: HttpPool
-) -> None:
+async def test_anthropic_list_is_paged_with_after_id(tmp_path: Path, server: ModelListServer, pool: HttpPool) -> None:
     """engine-103: the model list is paged with `after_id` until `has_more` is false."""
     pages = {
         "/v1/models?limit=1000": {"data": [{"id": "a", "display_name": "A"}], "has_more": True, "last_id": "a"},
@@ -100,9 +98,7 @@ async def test_anthropic_pages_with_after_id_until_there_is_no_more(
     assert "authorization" not in headers
 
 
-async def test_a_server_that_pages_for_ever_is_left_after_a_while(
-    tmp_path: Path, server: ModelListServer, pool: HttpPool
-) -> None:
+async def test_endless_paging_stops_at_a_limit(tmp_path: Path, server: ModelListServer, pool: HttpPool) -> None:
     server.answer = lambda target, headers: (200, {"data": [{"id": "x"}], "has_more": True, "last_id": "x"})
     await refresh(pool, [DiscoveryTarget(PROVIDERS["anthropic"], server.base, "key")], tmp_path)
     assert len(server.requests) == 20
@@ -129,7 +125,7 @@ async def test_openai_keeps_chat_models_only(tmp_path: Path, server: ModelListSe
     assert headers["user-agent"].startswith("zot/")
 
 
-async def test_kimi_is_asked_at_its_own_path_without_a_prefix_filter(
+async def test_kimi_is_queried_at_its_path_without_prefix_filter(
     tmp_path: Path, server: ModelListServer, pool: HttpPool
 ) -> None:
     server.answer = lambda target, headers: (200, listing("kimi-for-coding", "kimi-k3"))
@@ -138,7 +134,7 @@ async def test_kimi_is_asked_at_its_own_path_without_a_prefix_filter(
     assert server.requests[0][0] == "/coding/v1/models"
 
 
-async def test_a_fresh_cache_prevents_discovery_and_an_old_one_does_not(
+async def test_fresh_cache_prevents_discovery_and_old_one_does_not(
     tmp_path: Path, server: ModelListServer, pool: HttpPool
 ) -> None:
     """engine-101, engine-252: a cache younger than six hours sends no request; an older one is refreshed."""
@@ -165,9 +161,7 @@ def test_each_provider_has_its_own_age() -> None:
     assert refresh_due(Cache(fetched_at="2999-01-01T00:00:00Z"), "groq", now)
 
 
-async def test_a_provider_that_fails_keeps_what_was_cached(
-    tmp_path: Path, server: ModelListServer, pool: HttpPool
-) -> None:
+async def test_failing_provider_keeps_cached_models(tmp_path: Path, server: ModelListServer, pool: HttpPool) -> None:
     write_cache(tmp_path, 7 * 3600, CachedModel(provider="kimi", id="old"), CachedModel(provider="openai", id="gpt-8"))
     server.answer = lambda target, headers: (500, {}) if target.startswith("/kimi") else (200, listing("gpt-9"))
     asked = [
@@ -223,13 +217,11 @@ async def test_a_useless_answer_changes_nothing(
     assert not (tmp_path / "models-cache.json").exists()
 
 
-async def test_nobody_there_is_silent(tmp_path: Path, pool: HttpPool) -> None:
+async def test_unreachable_server_is_silent(tmp_path: Path, pool: HttpPool) -> None:
     assert await refresh(pool, [DiscoveryTarget(PROVIDERS["openai"], "http://127.0.0.1:1", "k")], tmp_path) is None
 
 
-async def test_a_server_that_never_answers_does_not_hold_up_the_others(
-    tmp_path: Path, server: ModelListServer, pool: HttpPool
-) -> None:
+async def test_silent_server_does_not_delay_the_others(tmp_path: Path, server: ModelListServer, pool: HttpPool) -> None:
     server.answer = lambda target, headers: (200, None) if target.startswith("/slow") else (200, listing("gpt-9"))
     asked = [
         DiscoveryTarget(PROVIDERS["kimi"], f"{server.base}/slow/v1", "k"),
@@ -253,8 +245,8 @@ async def test_cancelling_a_refresh_passes(tmp_path: Path, server: ModelListServ
         await running
 
 
-def test_only_providers_with_a_key_are_asked(tmp_path: Path) -> None:
-    """engine-252, engine-101: a provider without a credential is not asked for its models."""
+def test_only_providers_with_a_key_are_queried(tmp_path: Path) -> None:
+    """engine-252, engine-101: a provider without a credential is not queried for its models."""
     store = AuthStore(tmp_path)
     store.set_api_key("groq", "g")
     found = targets(PROVIDERS.values(), store, {"OPENAI_API_KEY": "o"})
@@ -269,7 +261,7 @@ def test_logins_are_never_used_for_discovery(tmp_path: Path) -> None:
     assert targets(PROVIDERS.values(), store, {}) == []
 
 
-def test_a_local_server_is_asked_when_configured_or_in_use(tmp_path: Path) -> None:
+def test_local_server_is_queried_if_configured_or_active(tmp_path: Path) -> None:
     mine = {
         "providers": {
             "lan": {"baseUrl": "http://10.0.0.9/v1", "auth": "none", "discover": True},
@@ -284,13 +276,13 @@ def test_a_local_server_is_asked_when_configured_or_in_use(tmp_path: Path) -> No
     assert [t.provider.id for t in targets(providers, store, {}, in_use="ollama")] == ["ollama", "lmstudio", "lan"]
 
 
-def test_the_key_of_the_flag_goes_to_the_provider_in_use_alone(tmp_path: Path) -> None:
+def test_flag_key_is_sent_only_to_the_active_provider(tmp_path: Path) -> None:
     found = targets(PROVIDERS.values(), AuthStore(tmp_path), {}, in_use="groq", api_key="k")
     assert [(t.provider.id, t.key) for t in found] == [("groq", "k")]
     assert "k'" not in repr(found)
 
 
-async def test_a_discovered_custom_provider_gets_its_windows_from_the_server(
+async def test_custom_provider_gets_windows_from_server(
     tmp_path: Path, server: ModelListServer, pool: HttpPool
 ) -> None:
     mine = Provider(id="mine", name="Mine", api="openai", discover=True, needs_key=False, headers={"X-Team": "a"})
@@ -316,14 +308,14 @@ async def test_local_servers_are_found_on_their_ports(server: ModelListServer, p
     assert (found.provider, found.base_url, found.models) == ("ollama", server.base, ("qwen3",))
 
 
-async def test_a_server_that_is_no_model_server_is_not_found(server: ModelListServer, pool: HttpPool) -> None:
+async def test_server_without_models_is_not_found(server: ModelListServer, pool: HttpPool) -> None:
     server.answer = lambda target, headers: (404, {"error": "what?"})
     vllm = msgspec.structs.replace(PROVIDERS["vllm"], base_url=f"{server.base}/v1")
     assert await find_local_servers(pool, 10, [vllm]) == []
     assert len(server.requests) == 1
 
 
-async def test_local_servers_are_looked_for_where_their_variable_says(server: ModelListServer, pool: HttpPool) -> None:
+async def test_local_servers_are_found_through_their_variable(server: ModelListServer, pool: HttpPool) -> None:
     server.answer = lambda target, headers: (200, {"data": [{"id": "qwen3"}]})
     (found,) = await find_local_servers(
         pool, 10, [PROVIDERS["llama.cpp"]], {"LLAMA_BASE_URL": f"{server.base}/v1", "OTHER": "x"}
@@ -382,7 +374,7 @@ LOCAL_ANSWERS: list[tuple[str, dict[str, Any], dict[str, int]]] = [
 
 
 @pytest.mark.parametrize(("provider", "answers", "windows"), LOCAL_ANSWERS)
-async def test_a_local_server_is_asked_for_its_window(
+async def test_local_server_is_queried_for_its_window(
     server: ModelListServer,
     pool: HttpPool,
     tmp_path: Path,
@@ -418,7 +410,7 @@ TOOL_ANSWERS: list[tuple[str, dict[str, Any], dict[str, bool | None]]] = [
 
 
 @pytest.mark.parametrize(("provider", "answers", "tools"), TOOL_ANSWERS)
-async def test_a_local_server_is_asked_whether_its_models_call_tools(
+async def test_local_server_is_queried_for_tool_support(
     server: ModelListServer,
     pool: HttpPool,
     tmp_path: Path,
@@ -435,10 +427,8 @@ async def test_a_local_server_is_asked_whether_its_models_call_tools(
     assert {row.id: row.tools for row in Catalog(tmp_path).rows() if row.id in tools} == tools
 
 
-async def test_a_local_server_is_asked_again_in_every_run(
-    server: ModelListServer, pool: HttpPool, tmp_path: Path
-) -> None:
-    """It may have been started anew with another window."""
+async def test_local_server_is_queried_in_every_run(server: ModelListServer, pool: HttpPool, tmp_path: Path) -> None:
+    """It may have been restarted with another window."""
     here = msgspec.structs.replace(PROVIDERS["vllm"], base_url=f"{server.base}/v1")
     for window in (4096, 8192):
         server.answer = lambda target, headers, size=window: (200, {"data": [{"id": "m", "max_model_len": size}]})

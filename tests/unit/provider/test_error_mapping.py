@@ -57,20 +57,20 @@ def test_each_status_has_its_class(status: int, kind: type[ProviderError]) -> No
         [{"error": {"message": "Input is too long for requested model"}}],
     ],
 )
-def test_a_provider_s_words_for_overflow_give_context_too_long(body: object) -> None:
+def test_overflow_messages_give_context_too_long(body: object) -> None:
     error = error_from_response("x", 400, {}, msgspec.json.encode(body))
     assert type(error) is ContextTooLong
     assert recovery_kind(error) == "too_large"
 
 
-def test_an_overflow_is_final_even_under_a_status_that_is_retried() -> None:
+def test_overflow_is_final_even_with_retryable_status() -> None:
     assert not error_from_response("x", 500, {}, b"the request exceeds the available context size").retryable
 
 
 @pytest.mark.parametrize(
     "body", [b"", b"not json", b"[]", b"7", b'{"error":null}', b'{"error":[1]}', b"\xff\xfe", b"[" * 5000]
 )
-def test_an_odd_body_is_no_second_failure(body: bytes) -> None:
+def test_odd_body_does_not_cause_a_second_failure(body: bytes) -> None:
     assert str(error_from_response("x", 500, {}, body)).startswith("x: http 500: ")
 
 
@@ -96,7 +96,7 @@ def test_an_odd_body_is_no_second_failure(body: bytes) -> None:
         (b"<title", "a web page without text"),
     ],
 )
-def test_the_text_is_a_sentence_in_the_provider_s_words(body: bytes, said: str) -> None:
+def test_error_text_is_a_sentence_with_provider_message(body: bytes, said: str) -> None:
     error = error_from_response("a", 502, {}, body)
     assert str(error) == f"a: http 502: {said}"
     assert error.body == body.decode().strip(), "whoever needs all of it has it"
@@ -125,11 +125,11 @@ def test_an_empty_account_is_not_tried_again() -> None:
         (ValueError("timeout"), ""),
     ],
 )
-def test_what_to_do_about_it_is_said_where_it_is_known(error: Exception, what_to_do: str) -> None:
+def test_known_errors_have_a_fix(error: Exception, what_to_do: str) -> None:
     assert what_to_do in hint_for(error) and bool(what_to_do) == bool(hint_for(error))
 
 
-def test_the_code_is_kept() -> None:
+def test_error_code_is_preserved() -> None:
     assert (
         error_from_response("x", 429, {}, b'{"error":{"type":"rate_limit_error","code":null}}').code
         == "rate_limit_error"
@@ -140,7 +140,7 @@ def test_a_long_body_is_cut() -> None:
     assert len(str(error_from_response("x", 500, {}, b"y" * 10_000))) < 4200
 
 
-def test_the_pause_asked_for_is_kept() -> None:
+def test_retry_after_is_preserved() -> None:
     assert error_from_response("x", 429, {"retry-after": "12"}, b"").retry_after == 12
 
 
@@ -173,11 +173,11 @@ def test_a_redirect_names_where_it_leads() -> None:
         (RuntimeError("Bad Gateway"), "server"),
     ],
 )
-def test_rescue_goes_by_structure_first_and_by_words_second(error: Exception, category: str) -> None:
+def test_rescue_uses_structure_before_message(error: Exception, category: str) -> None:
     assert recovery_kind(error) == category
 
 
-def test_google_says_in_the_body_how_long_to_wait() -> None:
+def test_google_retry_delay_is_read_from_body() -> None:
     body = b'{"error":{"code":429,"message":"quota","status":"RESOURCE_EXHAUSTED","details":[{"retryDelay": "34.4s"}]}}'
     error = error_from_response("google", 429, {}, body)
     assert (type(error), error.code, error.retry_after) == (RateLimited, "RESOURCE_EXHAUSTED", 34.4)
@@ -189,7 +189,7 @@ def test_google_calls_a_bad_key_a_bad_request() -> None:
     assert isinstance(error_from_response("google", 400, {}, body), AuthFailed)
 
 
-def test_amazon_names_a_failure_in_a_header_and_spells_its_message_in_two_ways() -> None:
+def test_amazon_error_is_read_from_header_and_both_spellings() -> None:
     headers = {"x-amzn-errortype": "ThrottlingException:http://internal.amazon.com/"}
     for body in (b'{"message":"Too many"}', b'{"Message":"Too many"}'):
         error = error_from_response("bedrock", 429, headers, body)
@@ -221,8 +221,8 @@ def test_other_statuses_are_final(status: int) -> None:
     assert not is_retried(status)
 
 
-def test_ten_attempts_within_three_minutes_each_wait_twice_the_one_before() -> None:
-    """engine-013, with more patience than it asks for: nine waits, then no more."""
+def test_ten_attempts_in_three_minutes_with_doubling_waits() -> None:
+    """engine-013, with a larger limit: nine waits, then no more."""
     error = Overloaded("x", retryable=True)
     waits = [wait(error, failed) for failed in range(1, 11)]
     assert waits == [0.5, 1, 2, 4, 8, 16, 32, 60, 60, None]
@@ -230,14 +230,14 @@ def test_ten_attempts_within_three_minutes_each_wait_twice_the_one_before() -> N
 
 
 @pytest.mark.parametrize("chance", [0.0, 0.25, 0.999])
-def test_chance_spreads_the_waits_and_two_minutes_are_outlasted_all_the_same(chance: float) -> None:
+def test_jittered_waits_still_cover_two_minutes(chance: float) -> None:
     error = Overloaded("x", retryable=True)
     waits = [wait(error, failed, chance=chance) or 0.0 for failed in range(1, 10)]
     assert waits[3] == pytest.approx(4 * (0.8 + 0.4 * chance), abs=0.001)
     assert 120 < sum(waits) < 225
 
 
-def test_the_number_of_retries_and_the_first_wait_are_the_endpoint_s() -> None:
+def test_endpoint_sets_retry_count_and_first_wait() -> None:
     error = Overloaded("x", retryable=True)
     assert wait(error, 1, retries=0) is None
     assert [wait(error, failed, retries=2, first_s=3) for failed in (1, 2, 3)] == [3, 6, None]
@@ -248,14 +248,14 @@ def test_a_final_error_is_not_waited_for() -> None:
     assert wait(BadRequest("x"), 1) is None
 
 
-def test_a_pause_that_was_asked_for_is_kept_up_to_three_minutes() -> None:
+def test_retry_after_is_used_up_to_three_minutes() -> None:
     """engine-013: a `Retry-After` replaces the wait; a shorter one than the usual wait uses no attempt up sooner."""
     assert wait(RateLimited("x", retryable=True, retry_after=180), 1) == 180
     assert wait(RateLimited("x", retryable=True, retry_after=1.5), 1) == 1.5
     assert wait(RateLimited("x", retryable=True, retry_after=0), 2) == 1
 
 
-def test_a_longer_retry_after_ends_the_retries_with_an_error_naming_it() -> None:
+def test_longer_retry_after_ends_retries_with_an_error() -> None:
     """engine-013: a `Retry-After` that is too long ends the retries with an error that names it."""
     error = RateLimited("kimi: http 429: slow down", retryable=True, retry_after=181)
     assert wait(error, 1) is None
@@ -311,12 +311,12 @@ def test_retry_after_reads_an_http_date() -> None:
         "\x00\udcff",
     ],
 )
-def test_a_date_no_calendar_holds_is_no_date(date: str) -> None:
-    """The attack: a date the library's parser has words of its own for."""
+def test_invalid_date_is_ignored(date: str) -> None:
+    """Attack: a date that the library's parser rejects with an unusual error."""
     assert retry_after({"retry-after": date}, NOW) is None
 
 
-def test_a_wait_of_ages_is_told_in_few_words() -> None:
+def test_very_long_wait_is_formatted_briefly() -> None:
     error = RateLimited("busy", retryable=True, retry_after=1e300)
     assert "asked to wait for years, longer than 180 s" in str(final(error))
 

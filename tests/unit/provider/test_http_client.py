@@ -79,7 +79,7 @@ async def pool() -> AsyncIterator[HttpPool]:
 
 
 def client(url: str, pool: HttpPool, dialect: Dialect | None = None, **fields: Any) -> HttpClient:
-    """With two retries and short waits, unless a test says otherwise."""
+    """Two retries and short waits by default."""
     patience = {"retries": 2, "retry_wait_s": 0.001}
     endpoint = Endpoint(provider="fake", base_url=url, api_key="sk-secret-key", **(patience | fields))
     return HttpClient("fake", dialect or AnthropicDialect(), endpoint, pool)
@@ -153,8 +153,8 @@ async def test_two_503_then_200_is_a_success_after_three_requests(pool: HttpPool
     assert len({request.body for request in server.requests}) == 1
 
 
-async def test_503_for_ever_is_an_error_with_status_and_body_after_three_requests(pool: HttpPool) -> None:
-    """engine-009, engine-016: a server that always answers 503 is asked three times; the error has the status and the
+async def test_permanent_503_is_an_error_after_three_requests(pool: HttpPool) -> None:
+    """engine-009, engine-016: a server that always answers 503 gets three requests; the error has the status and the
     trimmed body.
     """
     with FakeModelServer([Refuse(503, " the body \n")], repeat=True) as server:
@@ -212,7 +212,7 @@ async def test_a_stream_cut_before_its_first_content_is_retried(
     assert (text_of(events), finished(events).stop) == ("ok", "end")
 
 
-async def test_a_stream_always_cut_before_content_ends_in_an_error_event(pool: HttpPool) -> None:
+async def test_stream_always_cut_before_content_is_an_error_event(pool: HttpPool) -> None:
     """engine-050: when every try is cut before its first content, the third ends in an error event."""
     with FakeModelServer([Cut(Say("lost"), 40)], repeat=True) as server:
         events = await events_of(client(server.url, pool))
@@ -222,7 +222,7 @@ async def test_a_stream_always_cut_before_content_ends_in_an_error_event(pool: H
 
 
 @every_dialect
-async def test_nothing_is_retried_after_content_was_shown(pool: HttpPool, dialect: Dialect, path: str) -> None:
+async def test_shown_content_prevents_a_retry(pool: HttpPool, dialect: Dialect, path: str) -> None:
     """engine-012, engine-050: a stream that is cut after content was shown ends in an error and is not tried again."""
     say = Say(deltas=("shown ",) * 20)
     with FakeModelServer([Cut(say, 2500), Say("never")]) as server:
@@ -235,9 +235,7 @@ async def test_nothing_is_retried_after_content_was_shown(pool: HttpPool, dialec
 
 
 @every_dialect
-async def test_thoughts_are_told_as_they_come_and_a_stream_cut_in_the_middle_of_them_is_retried(
-    pool: HttpPool, dialect: Dialect, path: str
-) -> None:
+async def test_stream_cut_inside_thoughts_is_retried(pool: HttpPool, dialect: Dialect, path: str) -> None:
     thinking = Say("never", reasoning="first a thought, then another")
     spoken = dialect_of(dialect.request(REQUEST, Endpoint(provider="fake", base_url="http://x")).url)
     assert spoken is not None
@@ -276,7 +274,7 @@ async def test_the_waits_are_real(pool: HttpPool) -> None:
 
 
 async def test_a_storm_of_two_minutes_is_outlasted(pool: HttpPool) -> None:
-    """The defaults, with a clock that moves when somebody waits: 529 for 120 s, then an answer."""
+    """The defaults with a clock that advances during waits: 529 for 120 s, then an answer."""
     now = 0.0
 
     async def sleep(seconds: float) -> None:
@@ -314,7 +312,7 @@ async def test_a_retry_after_of_over_three_minutes_ends_the_retries(pool: HttpPo
     assert caught.value.retry_after == 3600
 
 
-async def test_without_retries_a_failure_is_final_at_once(pool: HttpPool) -> None:
+async def test_failure_without_retries_is_final_at_once(pool: HttpPool) -> None:
     with FakeModelServer([Refuse(529, "Overloaded")], repeat=True) as server:
         with pytest.raises(Overloaded):
             await events_of(client(server.url, pool, retries=0))
@@ -342,9 +340,7 @@ async def test_cancelling_during_a_wait_returns_promptly(pool: HttpPool) -> None
 
 
 async def test_connection_refused_is_retried_and_named(pool: HttpPool) -> None:
-    """engine-015, engine-016: a refused connection is tried again, and the final error names the address and what to
-    do.
-    """
+    """engine-015, engine-016: a refused connection is retried, and the final error names the URL and the fix."""
     async with FakeHttpServer() as gone:
         pass
     notices: list[StreamEvent] = []
@@ -408,7 +404,7 @@ async def test_silence_before_the_headers_is_raised(pool: HttpPool) -> None:
         assert server.connections == 1
 
 
-async def test_bytes_without_events_are_silence_too(pool: HttpPool) -> None:
+async def test_bytes_without_events_count_as_silence(pool: HttpPool) -> None:
     """A1.8: restarted by events, not bytes. Comments arrive all the time; no event does."""
     raw = Raw(200, {"content-type": "text/event-stream"}, [b": still here\n\n"] * 200)
     events, _ = await outcome([Slow(raw, 0.01)], pool, silence_s=0.2)
@@ -416,8 +412,8 @@ async def test_bytes_without_events_are_silence_too(pool: HttpPool) -> None:
 
 
 @pytest.mark.parametrize("event", [b"data: {}\n\n", b"event: x\n\n", b"data: []\n\n", b"event: ping\ndata: {}\n\n"])
-async def test_empty_events_are_silence_too(pool: HttpPool, event: bytes) -> None:
-    """The attack: a server that sends events without content, so that a run hangs for good."""
+async def test_empty_events_count_as_silence(pool: HttpPool, event: bytes) -> None:
+    """Attack: a server sends events without content, so that a run hangs."""
     raw = Raw(200, {"content-type": "text/event-stream"}, [event] * 200)
     events, _ = await outcome([Slow(raw, 0.01)], pool, silence_s=0.2)
     assert str(finished(events).error) == "fake: no event for 0.2 s (timeout)"
@@ -439,7 +435,7 @@ async def test_empty_events_are_silence_too(pool: HttpPool, event: bytes) -> Non
 async def test_signs_of_life_are_not_an_answer(
     pool: HttpPool, dialect: Dialect, path: str, event: str | bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The attack: events that are well formed and add nothing, for ever."""
+    """Attack: endless events that are well formed and add nothing."""
     monkeypatch.setattr("zot.provider.http_client._KEEP_ALIVES", 3)  # so that a busy machine's pauses are no silence
     sent = event if isinstance(event, bytes) else f"data: {event}\n\n".encode()
     raw = Raw(200, {"content-type": "text/event-stream"}, [sent] * 4000)
@@ -449,7 +445,7 @@ async def test_signs_of_life_are_not_an_answer(
 
 
 async def test_an_event_of_endless_lines_ends_the_call(pool: HttpPool) -> None:
-    """The attack: `data:` lines without bytes and without an end, which no limit of bytes stops."""
+    """Attack: endless `data:` lines without bytes, which no limit of bytes stops."""
     raw = Raw(200, {"content-type": "text/event-stream"}, [b"data:\n" * 10_000] * 50)
     events, _ = await outcome([raw], pool)
     assert "more than 100,000 lines" in str(finished(events).error)
@@ -488,7 +484,7 @@ async def test_a_redirect_is_an_error_naming_its_target(pool: HttpPool) -> None:
 
 
 @pytest.mark.parametrize("kind", ["text/html; charset=utf-8", "application/json"])
-async def test_a_page_in_place_of_a_stream_is_said_to_be_one(pool: HttpPool, kind: str) -> None:
+async def test_html_page_instead_of_stream_is_reported(pool: HttpPool, kind: str) -> None:
     with (
         FakeModelServer([Raw(200, {"content-type": kind}, [b"<h1>Sign in</h1>"])]) as server,
         pytest.raises(BadRequest, match=r"fake: expected an event stream, got .*: Sign in$"),
@@ -505,20 +501,20 @@ async def test_a_compressed_answer_is_refused(pool: HttpPool) -> None:
         await events_of(client(server.url, pool))
 
 
-async def test_a_provider_that_echoes_the_key_does_not_get_it_into_the_error(pool: HttpPool) -> None:
+async def test_key_echoed_by_provider_is_not_in_the_error(pool: HttpPool) -> None:
     with FakeModelServer([Refuse(401, "bad key: sk-secret-key")]) as server, pytest.raises(AuthFailed) as caught:
         await events_of(client(server.url, pool))
     assert "sk-secret-key" not in str(caught.value) + caught.value.body
 
 
-async def test_an_unusable_base_url_is_a_provider_error_with_the_prefix(pool: HttpPool) -> None:
+async def test_unusable_base_url_is_a_provider_error(pool: HttpPool) -> None:
     with pytest.raises(BadRequest, match=r"^fake: not an http or https address"):
         await events_of(client("not a url", pool))
 
 
 @every_dialect
-async def test_refusal_words_reach_the_user(pool: HttpPool, dialect: Dialect, path: str) -> None:
-    """engine-258: the words of a refusal are shown and kept, in every dialect."""
+async def test_refusal_text_reaches_the_user(pool: HttpPool, dialect: Dialect, path: str) -> None:
+    """engine-258: the text of a refusal is shown and stored, in every dialect."""
     with FakeModelServer([Stop(Say("I will not do that"), "refusal")]) as server:
         events = await events_of(client(server.url + path, pool, dialect))
     assert text_of(events) == "I will not do that" == finished(events).message.text()
@@ -544,7 +540,7 @@ async def test_a_client_closes_the_pool_it_made_and_no_other(pool: HttpPool) -> 
     assert own.name == "own"
 
 
-async def test_usage_is_zero_when_a_stream_was_cut_before_any_was_reported(pool: HttpPool) -> None:
+async def test_usage_is_zero_if_stream_was_cut_before_usage(pool: HttpPool) -> None:
     with FakeModelServer([Cut(Say("x"), 0)], repeat=True) as server:
         events = await events_of(client(server.url, pool))
     assert events[-2] == UsageReported(Usage())

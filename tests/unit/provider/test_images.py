@@ -35,11 +35,11 @@ def size(block: ImageBlock) -> tuple[int, int]:
     ("kind", "mime"),
     [("PNG", "image/png"), ("JPEG", "image/jpeg"), ("GIF", "image/gif"), ("WEBP", "image/webp"), ("BMP", "")],
 )
-def test_the_bytes_tell_the_type(kind: str, mime: str) -> None:
+def test_image_type_is_detected_from_bytes(kind: str, mime: str) -> None:
     assert sniff(picture(kind, 2, 2)) == mime
 
 
-def test_text_is_no_image() -> None:
+def test_text_is_not_an_image() -> None:
     assert sniff(b"") == sniff(b"RIFF1234WAVE") == sniff(b"hello") == ""
 
 
@@ -54,7 +54,7 @@ def test_a_small_image_passes_as_the_same_object() -> None:
     [((4000, 1000), (2000, 500)), ((1500, 6000), (500, 2000)), ((9000, 1), (2000, 1)), ((2000, 2000), (2000, 2000))],
 )
 def test_the_longest_side_becomes_2000(sides: tuple[int, int], expected: tuple[int, int]) -> None:
-    """engine-054, engine-055: a PNG whose longer side exceeds 2000 pixels is scaled to 2000 and keeps its shape."""
+    """engine-054, engine-055: a PNG whose longer side exceeds 2000 pixels is scaled to 2000 and preserves its shape."""
     block = fitted(ImageBlock("image/png", picture("PNG", *sides)), IMAGE_LIMIT)
     assert (block.mime_type, sniff(block.data), size(block)) == ("image/png", "image/png", expected)
 
@@ -78,17 +78,17 @@ def test_a_large_gif_becomes_a_png() -> None:
     assert (block.mime_type, sniff(block.data), size(block)) == ("image/png", "image/png", (2000, 6))
 
 
-def test_a_large_webp_is_made_smaller_too() -> None:
+def test_large_webp_is_shrunk() -> None:
     block = fitted(ImageBlock("image/webp", picture("WEBP", 3000, 30)), IMAGE_LIMIT)
     assert (block.mime_type, size(block)) == ("image/webp", (2000, 20))
 
 
-def test_the_bytes_are_believed_over_the_name() -> None:
+def test_bytes_decide_the_type_not_the_name() -> None:
     data = picture("JPEG", 10, 10)
     assert fitted(ImageBlock("image/png", data), IMAGE_LIMIT) == ImageBlock("image/jpeg", data)
 
 
-def test_an_image_too_heavy_is_made_lighter() -> None:
+def test_too_large_image_is_compressed() -> None:
     limit = ImageLimit(2000, 60_000)
     block = fitted(ImageBlock("image/png", noise("PNG", 600)), limit)
     assert len(block.data) <= limit.size
@@ -102,7 +102,7 @@ def test_the_work_is_done_once_per_content() -> None:
     assert again is first
 
 
-def test_without_pillow_images_pass_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_pass_unchanged_without_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
     block = ImageBlock("image/png", picture("PNG", 2600, 21))
     monkeypatch.setitem(sys.modules, "PIL", None)
     assert fitted(block, IMAGE_LIMIT) is block

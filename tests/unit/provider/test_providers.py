@@ -36,14 +36,14 @@ def test_ollama_answers_on_its_usual_port_and_needs_no_key() -> None:
     assert not ollama.needs_key
 
 
-def test_kimi_is_asked_at_its_coding_address() -> None:
+def test_kimi_uses_its_coding_url() -> None:
     """engine-079: kimi's base URL is https://api.kimi.com/coding/v1, in the provider and in its model row."""
     assert PROVIDERS["kimi"].base_url == "https://api.kimi.com/coding/v1"
     row = next(row for row in builtin_rows() if row.id == "kimi-for-coding")
     assert row.base_url == "https://api.kimi.com/coding/v1"
 
 
-def test_every_provider_with_a_key_names_a_variable_and_an_address() -> None:
+def test_provider_with_key_has_a_variable_and_a_url() -> None:
     for provider in PROVIDERS.values():
         assert provider.env or not provider.needs_key, provider.id
         assert is_url(base_url_of(provider, CLOUD)) or provider.api in ("script", "local"), provider.id
@@ -79,7 +79,7 @@ def test_a_typed_name_that_is_an_id_is_never_taken_for_an_alias() -> None:
     assert canonical_id("moonshot") == "kimi"
 
 
-def test_credential_variables_cover_providers_bots_and_the_rpc_token() -> None:
+def test_credential_variables_cover_providers_bots_and_rpc_token() -> None:
     names = credential_variables([Provider(id="my-co", name="My Co", api="openai", env=("MY_CO_API_KEY",))])
     assert {
         "ANTHROPIC_API_KEY",
@@ -101,7 +101,7 @@ def test_credential_variables_cover_providers_bots_and_the_rpc_token() -> None:
     assert "PATH" not in names
 
 
-def test_the_key_variable_of_a_custom_provider_is_its_id_in_capitals() -> None:
+def test_custom_provider_key_variable_is_its_id_in_capitals() -> None:
     assert key_variable("my-company.2") == "MY_COMPANY_2_API_KEY"
 
 
@@ -146,17 +146,17 @@ def test_addresses_on_this_machine_are_recognised(url: str) -> None:
 @pytest.mark.parametrize(
     "url", ["https://localhost.example.com", "http://127.example", "http://localhost@evil.example/", "http://10.0.0.1"]
 )
-def test_addresses_elsewhere_are_not_taken_for_this_machine(url: str) -> None:
+def test_remote_urls_are_not_local(url: str) -> None:
     assert is_url(url)
     assert not is_loopback(url)
 
 
 @pytest.mark.parametrize("text", ["", "localhost:8080", "ftp://x", "http://", "https:///v1"])
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_invalid_base_url_is_rejected(text: str) -> None:
     assert not is_url(text)
 
 
-def test_the_guide_names_every_provider_with_its_variable_default_and_address() -> None:
+def test_guide_lists_providers_with_variable_default_and_url() -> None:
     guide = (Path(__file__).parents[3] / "docs" / "guides" / "providers.md").read_text(encoding="utf-8")
     table = [line for line in guide.splitlines() if line.startswith("| `")]
     for provider in PROVIDERS.values():

@@ -36,7 +36,7 @@ async def play(client: ScriptedClient) -> list[StreamEvent]:
     return [event async for event in client.stream(REQUEST)]
 
 
-async def test_text_streams_in_words_that_add_up(tmp_path: Path) -> None:
+async def test_text_streams_in_words_with_the_same_sum(tmp_path: Path) -> None:
     events = await play(script(tmp_path, '{"turns":[{"text":" Hello,  wide\\nworld \\n"}]}'))
     assert events[0] == Started("script", "script")
     words = [event.text for event in events if isinstance(event, TextDelta)]
@@ -81,14 +81,14 @@ async def test_usage_counts_four_characters_to_a_token(tmp_path: Path) -> None:
     assert (reported.usage.input_tokens, reported.usage.output_tokens) == (15, 2)
 
 
-async def test_each_call_takes_the_next_turn_and_the_end_names_the_file(tmp_path: Path) -> None:
+async def test_each_call_takes_next_turn_and_exhaustion_names_file(tmp_path: Path) -> None:
     client = script(tmp_path, '{"turns":[{"text":"one"},{"text":"two"}]}')
     assert [await play(client), await play(client)][1][1] == TextDelta("two")
     with pytest.raises(BadRequest, match=r"script: .*script\.json has no turn 3"):
         await play(client)
 
 
-async def test_an_error_turn_is_raised_like_a_provider_s_and_the_next_call_goes_on(tmp_path: Path) -> None:
+async def test_error_turn_raises_provider_error_and_next_call_works(tmp_path: Path) -> None:
     client = script(tmp_path, '{"turns":[{"error":{"status":529,"message":"overloaded"}},{"text":"ok"}]}')
     with pytest.raises(Overloaded, match="script: http 529: overloaded"):
         await play(client)

@@ -35,8 +35,8 @@ async def pool() -> AsyncIterator[HttpPool]:
     await pool.aclose()
 
 
-async def told(url: str, pool: HttpPool, dialect: Dialect | None = None) -> str:
-    """Everything an attempt says: notices, the error, what it came from."""
+async def attempt_output(url: str, pool: HttpPool, dialect: Dialect | None = None) -> str:
+    """All output of an attempt: notices, the error and its cause."""
     endpoint = Endpoint(provider="fake", base_url=url, api_key=KEY, silence_s=5, retries=2, retry_wait_s=0.001)
     client = HttpClient("fake", dialect or AnthropicDialect(), endpoint, pool)
     said: list[str] = []
@@ -74,10 +74,10 @@ def keyless(text: str) -> bool:
     ],
     ids=["refusal", "notice", "redirect", "encoded redirect", "page", "content type", "cut body", "code"],
 )
-async def test_a_key_echoed_in_a_page_a_redirect_or_a_refusal_is_replaced(pool: HttpPool, turn: Refuse | Raw) -> None:
-    """The attack: a server, or somebody in its place, writes the key into what is shown and stored as an error."""
+async def test_key_echoed_in_page_redirect_or_error_is_redacted(pool: HttpPool, turn: Refuse | Raw) -> None:
+    """Attack: a server or a middleman writes the key into the shown and stored error."""
     with FakeModelServer([turn], repeat=True) as server:
-        text = await told(server.url, pool)
+        text = await attempt_output(server.url, pool)
     assert keyless(text) and "sk-live%2F" not in text
     assert "***" in text
 
@@ -96,7 +96,7 @@ async def test_a_key_echoed_in_an_error_event_is_replaced(
 ) -> None:
     body = f"data: {event.replace('KEY', KEY)}\n\n".encode()
     with FakeModelServer([Raw(200, STREAM, [body])], repeat=True) as server:
-        text = await told(server.url + path, pool, dialect)
+        text = await attempt_output(server.url + path, pool, dialect)
     assert keyless(text)
     assert "***" in text
 
@@ -111,19 +111,19 @@ async def test_a_key_echoed_in_an_error_event_is_replaced(
     ],
     ids=["no http", "no header", "coding", "chunk"],
 )
-async def test_a_key_echoed_in_what_is_no_http_is_replaced(pool: HttpPool, answer: str) -> None:
+async def test_key_echoed_in_non_http_answer_is_redacted(pool: HttpPool, answer: str) -> None:
     async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await read_request(reader)
         writer.write(answer.encode())
         await writer.drain()
 
     async with FakeHttpServer(handler=handler) as server:
-        text = await told(server.url, pool)
+        text = await attempt_output(server.url, pool)
     assert keyless(text) and KEY.lower() not in text
     assert "***" in text
 
 
-async def test_a_key_that_is_tried_at_login_does_not_come_back_either(pool: HttpPool) -> None:
+async def test_key_tested_at_login_is_redacted(pool: HttpPool) -> None:
     provider = builtin_providers()["anthropic"]
     for answer in (
         b"HTTP/1.1 401 no\r\ncontent-length: 60\r\n\r\n" + KEY.encode().ljust(60),
@@ -137,7 +137,7 @@ async def test_a_key_that_is_tried_at_login_does_not_come_back_either(pool: Http
     assert not isinstance(caught.value, AuthFailed)
 
 
-def test_what_counts_as_a_secret() -> None:
+def test_secret_detection() -> None:
     endpoint = Endpoint(
         provider="x",
         base_url="https://me:pass%2Fword1@e.org/v1",

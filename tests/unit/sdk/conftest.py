@@ -1,4 +1,4 @@
-"""A scripted model server on a real socket and runtimes that talk to it, each test in a home of its own."""
+"""Fixtures: a scripted model server on a real socket and runtimes that use it, each test with its own home."""
 
 from __future__ import annotations
 

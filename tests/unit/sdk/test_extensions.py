@@ -68,7 +68,7 @@ async def test_a_guard_and_its_notes_reach_the_stream(serve: Serve, embed: Embed
     assert notes == [ExtNotify(extension="keeper", level="warn", message="no bash here")]
 
 
-async def test_an_extension_that_cannot_start_is_told(serve: Serve, embed: Embed, tmp_path: Path) -> None:
+async def test_extension_that_cannot_start_is_reported(serve: Serve, embed: Embed, tmp_path: Path) -> None:
     folder = tmp_path / "broken"
     folder.mkdir()
     (folder / "extension.json").write_text('{"name": "broken", "version": "1.0.0", "exec": "./missing"}')

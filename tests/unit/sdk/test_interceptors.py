@@ -72,7 +72,7 @@ async def test_a_turn_may_be_refused(serve: Serve, embed: Embed) -> None:
     assert not server.requests
 
 
-async def test_what_is_shown_may_be_changed_or_hidden(serve: Serve, embed: Embed) -> None:
+async def test_interceptor_may_change_or_hide_output(serve: Serve, embed: Embed) -> None:
     async with embed(serve(Say("secret word")), interceptors=[before_message(lambda text: text.upper())]) as zot:
         assert "".join([e.delta async for e in zot.prompt("hi") if isinstance(e, TextDelta)]) == "SECRET WORD"
     async with embed(serve(Say("secret")), interceptors=[before_message(lambda text: Refuse("hidden"))]) as zot:
@@ -102,7 +102,7 @@ async def test_anything_but_a_yes_denies(serve: Serve, embed: Embed, tmp_path: P
     assert reason == "my reason" or reason.startswith(("the user refused", "denied: "))
 
 
-async def test_a_mode_says_what_is_asked_about(serve: Serve, embed: Embed, tmp_path: Path) -> None:
+async def test_permission_mode_decides_which_calls_need_approval(serve: Serve, embed: Embed, tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "a.txt").write_text("x")
     read, write = ("read", {"path": "a.txt"}), ("write", {"path": "b.txt", "content": "x"})

@@ -1,4 +1,4 @@
-"""MCP servers of a program that embeds zot: off until asked for, and their questions put to a function of its own."""
+"""MCP servers of an embedding program: off by default, elicitation answered by its function."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def configured(path: Path) -> Path:
     return path
 
 
-async def test_servers_are_off_until_asked_for(serve: Serve, embed: Embed, tmp_path: Path) -> None:
+async def test_servers_are_off_by_default(serve: Serve, embed: Embed, tmp_path: Path) -> None:
     configured(tmp_path / "home" / "mcp.json")
     server = serve(Say("1"), Say("2"))
     async with embed(server) as zot:
@@ -32,7 +32,7 @@ async def test_servers_are_off_until_asked_for(serve: Serve, embed: Embed, tmp_p
     assert "mcp_search" not in named[0] and "mcp_search" in named[1]
 
 
-async def test_a_program_answers_what_a_server_asks(serve: Serve, embed: Embed, tmp_path: Path) -> None:
+async def test_program_answers_elicitation(serve: Serve, embed: Embed, tmp_path: Path) -> None:
     asked: list[Any] = []
 
     async def elicit(question: Any) -> dict[str, Any]:
@@ -47,9 +47,7 @@ async def test_a_program_answers_what_a_server_asks(serve: Serve, embed: Embed, 
     assert '"content": {"name": "Ada", "age": 36}' in json.dumps(server.requests[2].json).replace("\\", "")
 
 
-async def test_a_tool_of_a_server_is_called_and_its_server_is_told_of(
-    serve: Serve, embed: Embed, tmp_path: Path
-) -> None:
+async def test_server_tool_is_called_and_server_is_reported(serve: Serve, embed: Embed, tmp_path: Path) -> None:
     find, echo = CallTools([("mcp_search", {"query": "echo"})]), CallTools([("mcp__fake__echo", {"text": "back"})])
     server = serve(find, echo, Say("done"))
     async with embed(server, mcp_config=[configured(tmp_path / "servers.json")]) as zot:
@@ -60,7 +58,7 @@ async def test_a_tool_of_a_server_is_called_and_its_server_is_told_of(
 
 
 async def test_hooks_bind_a_programs_runtime(serve: Serve, embed: Embed, tmp_path: Path) -> None:
-    """The user's own run as they are; those of a project nobody trusted do not, and that is a notice."""
+    """The user's hooks run; those of an untrusted project do not, with a notice."""
     (tmp_path / "home").mkdir(exist_ok=True)
     hook = {"type": "command", "command": "echo not from here >&2; exit 2"}
     hooks = {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}}

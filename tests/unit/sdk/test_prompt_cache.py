@@ -48,13 +48,13 @@ async def test_fifty_steps_take_at_least_95_percent_from_the_cache(serve: Serve,
 
 
 def pays_once(counted: list[Counted]) -> None:
-    """What a request sent is read by the next one: nothing of it is paid for in full again."""
+    """Content of a request is read from the cache by the next one and never paid in full again."""
     for before, after in pairwise(counted):
         assert after.read == before.read + before.written, "a part of the last request was not found again"
         assert after.plain == 0
 
 
-async def test_a_word_in_between_behind_many_parallel_calls_loses_nothing(serve: Serve, tmp_path: Path) -> None:
+async def test_steering_after_many_parallel_calls_keeps_cache(serve: Serve, tmp_path: Path) -> None:
     """The user steers while 25 calls run: the marker of the last request is 51 blocks away."""
     provider = FakeCachingProvider()
     many = [("bash", {"command": f"seq {n} {n + 200}"}) for n in range(25)]
@@ -81,8 +81,8 @@ async def test_compaction_keeps_tools_and_system_prompt_in_the_cache(serve: Serv
     assert provider.counted[-1].read >= first.read + first.written - 100  # all but the first prompt
 
 
-async def test_what_was_not_read_for_five_minutes_is_paid_again(serve: Serve, embed: Embed) -> None:
-    """The fake holds the provider's rules: else the figures above would say little."""
+async def test_cache_expires_after_five_minutes(serve: Serve, embed: Embed) -> None:
+    """The fake follows the provider's rules, which the figures above depend on."""
     provider = FakeCachingProvider()
     async with embed(serve(*provider.answering([Say("a"), Say("b"), Say("c")]))) as zot:
         await zot.ask("x" * 8000)
@@ -94,7 +94,7 @@ async def test_what_was_not_read_for_five_minutes_is_paid_again(serve: Serve, em
     assert not provider.counted[-1].read
 
 
-async def test_tools_that_change_in_mid_conversation_are_not_a_silent_loss(serve: Serve, tmp_path: Path) -> None:
+async def test_tool_change_in_mid_conversation_is_reported(serve: Serve, tmp_path: Path) -> None:
     provider = FakeCachingProvider()
     turns = [CallTools([("bash", {"command": "seq 1 8000"})]), Say("done"), Say("well"), Say("well")]
     server = serve(*provider.answering(turns))

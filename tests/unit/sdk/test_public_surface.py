@@ -23,7 +23,7 @@ def test_every_name_is_sorted_there_and_documented(door: str) -> None:
 
 
 @pytest.mark.parametrize("door", [*DOORS, "zot.ext"])
-def test_help_and_dir_show_what_is_there(door: str) -> None:
+def test_help_and_dir_list_public_names(door: str) -> None:
     code = f"import {door}; print(dir({door})); help({door})"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     listed, _, page = shown.partition("\n")
@@ -38,6 +38,6 @@ def test_the_examples_in_the_docstrings_run_as_written(module: str) -> None:
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_importing_the_door_loads_nothing_behind_it(door: str) -> None:
+def test_import_of_sdk_loads_no_other_module(door: str) -> None:
     code = f"import sys, {door}; print([m for m in sys.modules if m.startswith('zot.') and m != '{door}'])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"

@@ -1,4 +1,4 @@
-"""``returns=Type``: an answer that is a value, checked, and asked for again when it does not fit."""
+"""``returns=Type``: an answer is validated as a value and requested again if it is invalid."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def said(server: FakeModelServer, number: int) -> str:
     return str(server.requests[number].json["messages"][-1])
 
 
-async def test_an_answer_is_a_value_of_the_type_that_was_asked_for(serve: Serve, embed: Embed) -> None:
+async def test_answer_has_the_requested_type(serve: Serve, embed: Embed) -> None:
     server = serve(Say(GOOD))
     async with embed(server) as zot:
         assert await zot.ask("Read the invoice.", returns=Invoice) == INVOICE
     assert "Read the invoice." in said(server, 0) and '"price": {"type": "number"}' in said(server, 0).replace("\\", "")
 
 
-async def test_an_answer_that_does_not_fit_is_asked_for_again_with_the_reason(serve: Serve, embed: Embed) -> None:
+async def test_invalid_answer_is_requested_again_with_reason(serve: Serve, embed: Embed) -> None:
     server = serve(Say("It is due soon."), Say('{"number": "A-1", "due": "soon"}'), Say(GOOD))
     async with embed(server) as zot:
         assert await zot.ask("Read it.", returns=Invoice) == INVOICE
@@ -82,7 +82,7 @@ async def test_after_three_tries_the_last_answer_is_in_the_error(serve: Serve, e
         assert await zot.ask("Go on.") == "fine"
 
 
-async def test_a_stream_has_the_value_and_one_done_however_often_was_asked(serve: Serve, embed: Embed) -> None:
+async def test_stream_with_retries_has_value_and_one_done(serve: Serve, embed: Embed) -> None:
     async with embed(serve(Say("hm"), CallTools([("bash", {"command": "true"})]), Say(GOOD), Say("fine"))) as zot:
         stream = zot.prompt("Read it.", returns=Invoice)
         with pytest.raises(UsageError, match="still running"):
@@ -94,9 +94,7 @@ async def test_a_stream_has_the_value_and_one_done_however_often_was_asked(serve
         assert await zot.ask("Go on.") == "fine"
 
 
-async def test_a_stream_without_a_value_tells_it_by_an_error_event_and_when_the_value_is_read(
-    serve: Serve, embed: Embed
-) -> None:
+async def test_stream_without_value_emits_error_and_raises_on_read(serve: Serve, embed: Embed) -> None:
     async with embed(serve(Say("no"))) as zot:
         stream = zot.prompt("Read it.", returns=Invoice, tries=1)
         events = [event async for event in stream]
@@ -106,7 +104,7 @@ async def test_a_stream_without_a_value_tells_it_by_an_error_event_and_when_the_
             _ = stream.returned
 
 
-async def test_what_ends_the_prompt_is_not_asked_again(serve: Serve, embed: Embed) -> None:
+async def test_failed_prompt_is_not_repeated_for_a_value(serve: Serve, embed: Embed) -> None:
     server = serve(Refuse(401, "wrong key"))
     async with embed(server) as zot:
         with pytest.raises(AuthFailed, match="wrong key"):
@@ -127,7 +125,7 @@ async def test_leaving_the_loop_ends_it_for_good(serve: Serve, embed: Embed) -> 
     assert len(server.requests) == 2
 
 
-def test_programs_without_async_have_it_too(serve: Serve, options: Callable[..., Options]) -> None:
+def test_sync_runtime_returns_typed_values(serve: Serve, options: Callable[..., Options]) -> None:
     with SyncRuntime(**options(serve(Say('"blue"'), Say('["a", "b"]')))) as zot:
         assert zot.ask("Which colour?", returns=Colour) is Colour.BLUE
         stream = zot.prompt("Which words?", returns=list[str])
@@ -153,7 +151,7 @@ def test_the_value_is_found_where_models_put_it(wanted: Any, answer: str, value:
 
 
 @pytest.mark.parametrize("answer", ["", "{", "}{", '{"city": "Oslo"}', '{"city": "Oslo", "kind": "hut"}', "[" * 20_000])
-def test_what_is_no_value_is_told(answer: str) -> None:
+def test_unsupported_return_type_is_an_error(answer: str) -> None:
     with pytest.raises(ValueError):
         OutputSchema(Place).read(answer)
 

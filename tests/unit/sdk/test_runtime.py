@@ -44,7 +44,7 @@ def types(events: list[Event]) -> list[str]:
     return [str(type(event).__struct_config__.tag) for event in events]
 
 
-async def test_a_prompt_is_a_stream_of_typed_events_that_ends_after_done(serve: Serve, embed: Embed) -> None:
+async def test_prompt_streams_typed_events_and_ends_after_done(serve: Serve, embed: Embed) -> None:
     async with embed(serve(Say("Hello there"))) as zot:
         events = await read(zot.prompt("hi"))
     assert isinstance(events[0], UserMessage) and isinstance(events[-1], Done)
@@ -53,7 +53,7 @@ async def test_a_prompt_is_a_stream_of_typed_events_that_ends_after_done(serve: 
 
 
 async def test_events_have_the_shape_of_the_wire(serve: Serve, embed: Embed) -> None:
-    """What the SDK hands out, written down, is read back by ``decode`` as the same values."""
+    """Events of the SDK, encoded, are decoded by ``decode`` as equal values."""
     async with embed(serve(CallTools([("bash", {"command": "echo one"})], "Let me look."), Say("one"))) as zot:
         events = await read(zot.prompt("hi"))
     assert [decode(msgspec.json.encode(event)) for event in events] == events
@@ -70,7 +70,7 @@ async def test_a_transcript_of_the_json_mode_is_read_as_the_same_types(serve: Se
     assert [msgspec.json.encode(event) for event in events] == lines
 
 
-async def test_an_overlapping_prompt_is_refused_at_once_and_the_first_goes_on(serve: Serve, embed: Embed) -> None:
+async def test_overlapping_prompt_is_rejected_and_first_continues(serve: Serve, embed: Embed) -> None:
     """rpc-062: busy on overlap."""
     async with embed(serve(Slow(Say("a b c"), 0.01))) as zot:
         first = zot.prompt("hi")
@@ -84,7 +84,7 @@ async def test_an_overlapping_prompt_is_refused_at_once_and_the_first_goes_on(se
         assert not zot.busy
 
 
-async def test_a_closed_runtime_says_so_and_closing_again_is_harmless(serve: Serve, embed: Embed) -> None:
+async def test_closed_runtime_raises_and_second_close_is_harmless(serve: Serve, embed: Embed) -> None:
     """rpc-062: Prompt after Close raises closed."""
     async with embed(serve(Say("x"))) as zot:
         await zot.close()
@@ -114,7 +114,7 @@ async def test_cancel_ends_the_stream_with_aborted_and_done(serve: Serve, embed:
         assert await zot.ask("again") == "after"
 
 
-async def test_breaking_out_of_the_loop_cancels_the_prompt_and_the_next_one_works(serve: Serve, embed: Embed) -> None:
+async def test_breaking_the_loop_cancels_prompt_and_next_one_works(serve: Serve, embed: Embed) -> None:
     server = serve(ENDLESS, Say("after"))
     async with embed(server) as zot:
         async for event in zot.prompt("hi"):
@@ -124,7 +124,7 @@ async def test_breaking_out_of_the_loop_cancels_the_prompt_and_the_next_one_work
     assert await asyncio.to_thread(server.wait_until_client_closes)
 
 
-async def test_a_stream_that_is_held_ends_with_its_loop(serve: Serve, embed: Embed) -> None:
+async def test_retained_stream_ends_with_its_loop(serve: Serve, embed: Embed) -> None:
     """Not when the garbage collector finds it: the next prompt runs at once, and the server is let go."""
     server = serve(ENDLESS, Say("after"))
     async with embed(server) as zot:
@@ -148,7 +148,7 @@ async def test_a_runtime_is_opened_and_closed_without_a_block(serve: Serve, embe
         embed(serve()).state()
 
 
-async def test_the_words_of_the_protocol_and_the_older_ones_do_the_same(serve: Serve, embed: Embed) -> None:
+async def test_protocol_names_and_older_names_are_equivalent(serve: Serve, embed: Embed) -> None:
     async with embed(serve(Say("one"), Say("two"))) as zot:
         assert zot.models() == zot.list_models() != ()
         await zot.abort()
@@ -158,7 +158,7 @@ async def test_the_words_of_the_protocol_and_the_older_ones_do_the_same(serve: S
         assert zot.messages() == () and await zot.ask("again") == "two"
 
 
-async def test_a_script_is_a_file_or_what_would_be_in_it(tmp_path: Path) -> None:
+async def test_script_is_a_file_or_its_content(tmp_path: Path) -> None:
     script = {"turns": [{"text": "from a dict"}]}
     (tmp_path / "script.json").write_bytes(msgspec.json.encode(script))
     for given in (script, tmp_path / "script.json", str(tmp_path / "script.json")):
@@ -186,7 +186,7 @@ async def test_a_timeout_around_the_loop_cancels_the_prompt(serve: Serve, embed:
         assert await zot.ask("again") == "after"
 
 
-async def test_a_stream_that_is_kept_ends_with_its_block(serve: Serve, embed: Embed) -> None:
+async def test_retained_stream_ends_with_its_block(serve: Serve, embed: Embed) -> None:
     async with embed(serve(ENDLESS, Say("after"))) as zot:
         async with zot.prompt("hi") as events:
             async for event in events:
@@ -196,7 +196,7 @@ async def test_a_stream_that_is_kept_ends_with_its_block(serve: Serve, embed: Em
         assert events is not None
 
 
-async def test_a_prompt_dropped_before_its_turn_never_reaches_the_model(serve: Serve, embed: Embed) -> None:
+async def test_prompt_dropped_while_queued_never_reaches_model(serve: Serve, embed: Embed) -> None:
     server = serve(Say("only"))
     async with embed(server) as zot:
         zot.prompt("never read")
@@ -236,7 +236,7 @@ async def test_state_messages_cost_and_models_can_be_looked_at(serve: Serve, emb
         assert {model.provider for model in zot.list_models()} == {"anthropic"}
 
 
-async def test_another_model_is_used_from_the_next_prompt_on(serve: Serve, embed: Embed) -> None:
+async def test_changed_model_is_used_from_the_next_prompt(serve: Serve, embed: Embed) -> None:
     server = serve(Say("one"), Say("two"))
     async with embed(server, model="claude-opus-4-5") as zot:
         await zot.ask("hi")
@@ -286,7 +286,7 @@ async def test_sessions_are_off_unless_a_directory_is_given(serve: Serve, embed:
         assert text_of(zot.messages()[0]) == "remembered"
 
 
-async def test_the_step_limit_is_fifty_unless_said_otherwise(serve: Serve, embed: Embed) -> None:
+async def test_step_limit_defaults_to_fifty(serve: Serve, embed: Embed) -> None:
     server = serve(CallTools([("bash", {"command": "true"})]), repeat=True)
     async with embed(server, max_steps=2) as zot:
         events = await read(zot.prompt("hi"))
@@ -294,7 +294,7 @@ async def test_the_step_limit_is_fifty_unless_said_otherwise(serve: Serve, embed
     assert len(server.requests) == 2
 
 
-async def test_a_missing_credential_is_told_on_entering(tmp_path: Path) -> None:
+async def test_missing_credential_raises_on_enter(tmp_path: Path) -> None:
     from zot.errors import NotLoggedIn
 
     with pytest.raises(NotLoggedIn, match="ANTHROPIC_API_KEY"):
@@ -318,7 +318,7 @@ def test_a_wrong_option_is_named(wrong: dict[str, Any]) -> None:
         Runtime(**wrong)
 
 
-async def test_the_process_stays_as_it_was(serve: Serve, embed: Embed) -> None:
+async def test_process_state_is_unchanged(serve: Serve, embed: Embed) -> None:
     before = (os.getcwd(), dict(os.environ), [signal.getsignal(number) for number in signal.valid_signals()])
     async with embed(serve(CallTools([("bash", {"command": "true"})]), Say("ok"))) as zot:
         await zot.ask("hi")
@@ -359,7 +359,7 @@ async def test_a_fallback_model_takes_over_and_is_a_notice(serve: Serve, embed: 
         assert await zot.ask("more") == "again"
 
 
-async def test_a_fallback_model_that_cannot_answer_is_an_error_of_entering(serve: Serve, embed: Embed) -> None:
+async def test_unusable_fallback_model_raises_on_enter(serve: Serve, embed: Embed) -> None:
     with pytest.raises(NotLoggedIn, match="fallback_model='openai/gpt-5': no credential"):
         async with embed(serve(), fallback_model="openai/gpt-5"):
             pass

@@ -17,7 +17,7 @@ async def faults(zot: Runtime, text: str) -> list[SessionFault]:
     return [event async for event in zot.prompt(text) if isinstance(event, SessionFault)]
 
 
-async def test_it_is_in_the_stream_and_in_the_notices(serve: Serve, embed: Embed, tmp_path: Path) -> None:
+async def test_unsaved_session_is_in_stream_and_notices(serve: Serve, embed: Embed, tmp_path: Path) -> None:
     sessions = tmp_path / "sessions"
     sessions.touch()  # in the way of the directory
     async with embed(serve(Say("one"), Say("two")), sessions=sessions) as zot:
@@ -31,7 +31,7 @@ async def test_it_is_in_the_stream_and_in_the_notices(serve: Serve, embed: Embed
     assert [text for _, text in texts(path)] == ["hello", "one", "again", "two"]
 
 
-async def test_what_is_lost_is_a_notice_once_it_is_closed(serve: Serve, embed: Embed, tmp_path: Path) -> None:
+async def test_unsaved_messages_are_a_notice_on_close(serve: Serve, embed: Embed, tmp_path: Path) -> None:
     sessions = tmp_path / "sessions"
     sessions.touch()
     async with embed(serve(Say("one")), sessions=sessions) as zot:
@@ -39,7 +39,7 @@ async def test_what_is_lost_is_a_notice_once_it_is_closed(serve: Serve, embed: E
     assert len(zot.notices) == 2 and zot.notices[1].endswith("lost")
 
 
-async def test_a_deleted_session_is_told_and_written_again(serve: Serve, embed: Embed, tmp_path: Path) -> None:
+async def test_deleted_session_is_reported_and_rewritten(serve: Serve, embed: Embed, tmp_path: Path) -> None:
     sessions = tmp_path / "sessions"
     async with embed(serve(Say("one"), Say("two")), sessions=sessions) as zot:
         await zot.ask("hello")

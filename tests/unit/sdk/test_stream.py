@@ -1,4 +1,4 @@
-"""A program hears of options, never of flags it cannot type."""
+"""SDK errors name options, never flags."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OF_PEOPLE = {
 }
 
 
-def test_every_flag_has_its_option_or_is_of_people() -> None:
+def test_every_flag_has_an_option_or_is_interactive() -> None:
     known = {name for flag in FLAGS for name in flag.names if name.startswith("--")}
     aliases = {name for flag in FLAGS for name in flag.names[1:] if flag.names[0].startswith("--")}
     assert known - set(stream.OPTIONS) - OF_PEOPLE - aliases == set()
@@ -34,7 +34,7 @@ def test_every_flag_has_its_option_or_is_of_people() -> None:
     assert {option.partition("=")[0] for option in stream.OPTIONS.values()} <= set(Options.__annotations__)
 
 
-def test_the_examples_hold() -> None:
+def test_examples_run() -> None:
     assert doctest.testmod(stream).failed == 0
 
 
@@ -54,14 +54,14 @@ WRONG: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=str)
-async def test_what_is_wrong_is_said_in_options(wrong: dict[str, Any], tmp_path: Path) -> None:
+async def test_option_errors_name_options_not_flags(wrong: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(ZotError) as failed:
         async with Runtime(**{"home": tmp_path, "cwd": tmp_path, "environ": {}, **wrong}) as zot:
             await zot.ask("hi")
     assert "--" not in str(failed.value).replace("`zot --list-models`", "") and str(failed.value)
 
 
-async def test_an_error_event_says_options_too(serve: Serve, embed: Embed) -> None:
+async def test_error_event_names_options_not_flags(serve: Serve, embed: Embed) -> None:
     async with embed(serve(CallTools([("bash", {"command": "true"})]), Say("x")), max_cost_usd=0.000001) as zot:
         (error,) = [event async for event in zot.prompt("hi") if isinstance(event, Error)]
     assert "max_cost_usd=" in error.message and "--" not in error.message

@@ -28,7 +28,7 @@ def swarm(home: SwarmHome, **options: float) -> Swarm:
     return Swarm(home=home.home, cwd=home.zot.project, **options)  # pyright: ignore[reportArgumentType]
 
 
-async def test_workers_are_started_told_more_and_answer(home: SwarmHome) -> None:
+async def test_workers_start_receive_messages_and_answer(home: SwarmHome) -> None:
     async with swarm(home) as many:
         one, two = [await many.start(f"say {name}") for name in ("one", "two")]
         assert [(await worker.result()).text for worker in (one, two)] == ["heard: say one", "heard: say two"]
@@ -43,7 +43,7 @@ async def test_workers_are_started_told_more_and_answer(home: SwarmHome) -> None
         await many.start("x")
 
 
-async def test_leaving_stops_what_is_at_work_unless_it_is_to_be_kept(home: SwarmHome) -> None:
+async def test_exit_stops_running_workers_unless_detached(home: SwarmHome) -> None:
     async with swarm(home) as many:
         gone = await many.start("hang on")
         home.until(gone.id, "running")
@@ -54,7 +54,7 @@ async def test_leaving_stops_what_is_at_work_unless_it_is_to_be_kept(home: Swarm
     assert home.status(left.id) == "running"
 
 
-async def test_one_budget_holds_for_all(home: SwarmHome) -> None:
+async def test_one_budget_applies_to_all_workers(home: SwarmHome) -> None:
     """Each call costs $0.45: the second worker is refused its first, or the first its second."""
     async with swarm(home, max_cost=0.5) as many:
         workers = [await many.start(f"dear {number}", once=True) for number in range(3)]
@@ -64,7 +64,7 @@ async def test_one_budget_holds_for_all(home: SwarmHome) -> None:
         assert any("0.5" in result.reason for result in results)
 
 
-async def test_what_cannot_be_started_says_why(home: SwarmHome) -> None:
+async def test_worker_that_cannot_start_raises_with_reason(home: SwarmHome) -> None:
     async with swarm(home) as many:
         with pytest.raises(ZotError, match="directory"):
             await many.start("x", cwd="not/there")

@@ -35,7 +35,7 @@ def test_leaving_the_loop_cancels_and_the_next_prompt_works(serve: Serve, option
         assert text_of(zot.messages()[-1]) == "after"
 
 
-def test_another_thread_may_cancel_and_may_not_prompt(serve: Serve, options: Make) -> None:
+def test_other_thread_may_cancel_but_not_prompt(serve: Serve, options: Make) -> None:
     with SyncRuntime(**options(serve(Slow(Say("word " * 2000), 0.005)))) as zot:
         threads: list[threading.Thread] = []
         events: list[Any] = []
@@ -50,7 +50,7 @@ def test_another_thread_may_cancel_and_may_not_prompt(serve: Serve, options: Mak
         assert events[-2].stop == "aborted" and events[-1] == Done()
 
 
-def test_it_says_when_it_is_closed_or_could_not_be_opened(serve: Serve, options: Make) -> None:
+def test_sync_runtime_reports_closed_or_failed_open(serve: Serve, options: Make) -> None:
     with SyncRuntime(**options(serve(Say("x")))) as zot:
         zot.close()
         with pytest.raises(RuntimeClosed, match="runtime is closed"):
@@ -63,7 +63,7 @@ def test_it_says_when_it_is_closed_or_could_not_be_opened(serve: Serve, options:
     assert threading.active_count() == before
 
 
-def test_a_prompt_that_is_never_read_is_cancelled_from_whatever_thread(serve: Serve, options: Make) -> None:
+def test_unread_prompt_is_cancelled_from_any_thread(serve: Serve, options: Make) -> None:
     server = serve(Slow(Say("word " * 2000), 0.005), Say("after"))
     with SyncRuntime(**options(server)) as zot:
         unread = zot.prompt("hi")

@@ -47,7 +47,7 @@ async def test_a_function_is_a_tool_by_its_annotations_and_docstring(serve: Serv
     assert offered["input_schema"]["properties"]["days"] == {"type": "integer", "description": "how many", "default": 1}
 
 
-async def test_your_tools_stand_beside_those_of_zot(serve: Serve, embed: Embed) -> None:
+async def test_custom_tools_are_offered_beside_builtin_tools(serve: Serve, embed: Embed) -> None:
     server = serve(Say("ok"), Say("ok"))
     async with embed(server, tools=[forecast]) as zot:
         await zot.ask("hi")
@@ -64,7 +64,7 @@ async def test_arguments_that_do_not_fit_are_an_error_the_model_reads(serve: Ser
     assert result.is_error and words(result) == "bad arguments: missing: city"
 
 
-async def test_what_a_function_raises_is_read_by_the_model_and_ends_nothing(serve: Serve, embed: Embed) -> None:
+async def test_function_exception_is_an_error_result(serve: Serve, embed: Embed) -> None:
     def fail() -> None:
         "Fails."
         raise ValueError("no luck")
@@ -80,7 +80,7 @@ async def test_what_a_function_raises_is_read_by_the_model_and_ends_nothing(serv
     assert (words(refused), refused.is_error) == ("not today", True)
 
 
-async def test_a_coroutine_runs_on_the_loop_and_a_plain_function_in_a_thread(serve: Serve, embed: Embed) -> None:
+async def test_coroutine_runs_on_loop_and_function_in_thread(serve: Serve, embed: Embed) -> None:
     threads: dict[str, int] = {}
 
     async def on_loop() -> None:
@@ -132,7 +132,7 @@ async def test_cancelling_ends_a_running_function(serve: Serve, embed: Embed) ->
         assert (await work)[0].is_error
 
 
-def test_a_schema_of_ones_own_replaces_the_annotations() -> None:
+def test_custom_schema_replaces_the_annotations() -> None:
     schema = {"type": "object", "properties": {"q": {"type": "string"}}}
 
     @tool(name="look_up", schema=schema, description="Looks up.", read_only=True)
@@ -142,7 +142,7 @@ def test_a_schema_of_ones_own_replaces_the_annotations() -> None:
     assert (search.name, search.schema, search.read_only, search(q="x")) == ("look_up", schema, True, "{'q': 'x'}")
 
 
-def test_what_cannot_be_a_tool_is_refused_by_name() -> None:
+def test_invalid_tool_is_rejected_by_name() -> None:
     def silent(x: int) -> None: ...
 
     def odd(x: complex) -> None:
@@ -157,7 +157,7 @@ def test_what_cannot_be_a_tool_is_refused_by_name() -> None:
 
 
 @pytest.mark.parametrize("sync", [False, True])
-async def test_what_a_command_left_running_ends_with_its_runtime_alone(
+async def test_background_command_ends_with_its_own_runtime(
     serve: Serve, options: Callable[..., Options], tmp_path: Path, sync: bool
 ) -> None:
     left = CallTools([("bash", {"command": "sleep 300 & echo $! > pid"})])
@@ -196,7 +196,7 @@ class Choice(TypedDict):
     note: NotRequired[str]
 
 
-async def test_arguments_made_of_others_arrive_as_what_the_function_asks_for(serve: Serve, embed: Embed) -> None:
+async def test_nested_arguments_have_the_annotated_types(serve: Serve, embed: Embed) -> None:
     got: list[Any] = []
 
     def order(size: Size, at: Point, choice: Choice, day: date, file: Path, when: datetime | None = None) -> str:

@@ -19,7 +19,7 @@ from zot.swarm.worker_records import SupervisorConfig
 from zot.wire.swarm_frames import SwarmList, SwarmSend
 
 
-def test_an_hour_takes_no_time_and_who_waits_for_nothing_is_told() -> None:
+def test_simulated_hour_is_instant_and_deadlock_is_reported() -> None:
     async def wait() -> float:
         await asyncio.sleep(3600)
         return asyncio.get_running_loop().time()
@@ -48,12 +48,12 @@ def test_fifty_workers_end_once_each_and_keep_to_their_budget() -> None:
 
 
 @pytest.mark.parametrize("most", [1, 4, 20])
-def test_the_law_of_the_budget_holds_for_any_number_at_work(most: int) -> None:
+def test_budget_invariant_applies_to_any_number_of_workers(most: int) -> None:
     run = simulate(20, seed=most, most=most, budget=0.5)
     assert run.most <= most and run.overspent <= 1.0 and run.ends == {"1": 20}
 
 
-def test_a_law_that_does_not_hold_is_told() -> None:
+def test_violated_invariant_is_reported() -> None:
     fine = simulate(3)
     broken = _changed(fine, ends={"1": 2, "2": 1}, finished={"2": 1}, spent=fine.limit + 100)
     assert len(problems(Point(fine, broken))) == 3
@@ -65,7 +65,7 @@ def _changed(run: Outcome, **changes: object) -> Outcome:
     return msgspec.structs.replace(run, **changes)
 
 
-def test_a_message_for_one_that_begins_is_taken_and_does_not_send_it_back_to_the_queue(tmp_path: Path) -> None:
+def test_message_to_starting_worker_does_not_requeue_it(tmp_path: Path) -> None:
     chance = random.Random(1)
     engine = FakeEngine(FakeProvider(Terms(), chance), {"task-00000": script_for(chance, 0.0)}, start_s=10.0)
 
@@ -85,7 +85,7 @@ def test_a_message_for_one_that_begins_is_taken_and_does_not_send_it_back_to_the
     assert inbox.read_text().rstrip().endswith('{"type":"mark","taken":2,"finished":2}')
 
 
-def test_a_share_of_them_merges_real_trees() -> None:
+def test_some_runs_merge_real_trees() -> None:
     merged = merge_share(4, seed=2)
     assert merged.kept and merged.complete
     assert sum(merged.outcomes.values()) == 4 and set(merged.outcomes) <= {"merged", "conflict"}

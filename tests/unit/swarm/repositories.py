@@ -53,8 +53,7 @@ async def made(repo: Path, home: Path, name: str = "w", *, include_dirty: bool =
 
 
 def everything(top: Path) -> dict[str, tuple[int, bytes]]:
-    """Mode and content of all files of a repository, git's own included, but for what may grow: its objects, and the
-    branches of workers."""
+    """Mode and content of all files of a repository, including git's, except its objects and workers' branches."""
     found: dict[str, tuple[int, bytes]] = {}
     for path in sorted(top.rglob("*")):
         name = path.relative_to(top).as_posix()

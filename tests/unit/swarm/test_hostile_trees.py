@@ -1,4 +1,4 @@
-"""A worker owns its tree, and may write there whatever git would run or obey. Ours runs nothing of it."""
+"""Hostile files in a worker's tree: git executes nothing from it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from zot.swarm.worker_records import WorktreeRecord
 
 
 @pytest.mark.parametrize("trick", TRICKS, ids=lambda trick: trick.__name__)
-async def test_nothing_of_it_is_run(tmp_path: Path, trick: Callable[[Path, WorktreeRecord, Trap], None]) -> None:
+async def test_hostile_tree_executes_nothing(
+    tmp_path: Path, trick: Callable[[Path, WorktreeRecord, Trap], None]
+) -> None:
     await tried(tmp_path, trick)
 
 
-async def test_a_branch_that_stands_for_the_users_does_not_move_it(tmp_path: Path) -> None:
+async def test_symbolic_branch_does_not_move_the_users(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo")
     tree = await worker(repo, tmp_path / "agents")
     put(repo / "a.txt", "later\n")
@@ -39,7 +41,7 @@ async def test_a_branch_that_stands_for_the_users_does_not_move_it(tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["a.txt", ".gitattributes", "src/.gitignore"])
-async def test_a_pipe_in_place_of_a_file_is_told_in_one_line(tmp_path: Path, name: str) -> None:
+async def test_pipe_instead_of_file_is_one_line(tmp_path: Path, name: str) -> None:
     repo = repository(tmp_path / "repo")
     tree = await worker(repo, tmp_path / "agents")
     before = everything(repo)

@@ -1,4 +1,4 @@
-"""What a worker was told survives whatever happens to who told it."""
+"""Messages to a worker survive the exit of the sender."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def worker(id: str, name: str, status: str = "done", created: float = 0.0) -> Wo
     )  # type: ignore[arg-type]
 
 
-def test_who_is_meant() -> None:
+def test_recipient_is_resolved() -> None:
     known = [
         worker("fix-1", "fix"),
         worker("fix-12", "fix", "running"),

@@ -1,4 +1,4 @@
-"""What of a person's environment a worker has on another machine."""
+"""Environment variables sent to a worker on another machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from zot.swarm.worker_env import portable_environment
 KEY = WorkerKey(provider="here", value="sk-of-this-worker")
 
 
-def test_what_means_the_same_elsewhere_travels_and_places_of_this_machine_stay() -> None:
+def test_portable_variables_are_sent_and_local_paths_are_not() -> None:
     common = {"LANG": "de_DE.UTF-8", "LC_ALL": "C", "TZ": "Europe/Vienna", "CI": "1", "CFLAGS": "-O2"}
     here = {"PATH": "/here", "HOME": "/home/me", "VIRTUAL_ENV": "/here/venv", "LD_PRELOAD": "/x.so", "SHLVL": "2"}
     here |= {"XDG_RUNTIME_DIR": "/run/user/1", "SSH_AUTH_SOCK": "/run/agent", "RAY_ADDRESS": "head:6379"}
@@ -17,7 +17,7 @@ def test_what_means_the_same_elsewhere_travels_and_places_of_this_machine_stay()
     assert portable_environment(common | here, ("*",)) == common | {"MY_OWN": "thing"}
 
 
-def test_what_a_person_named_travels_unless_it_is_a_secret() -> None:
+def test_named_variables_are_sent_unless_secret() -> None:
     named = {"FEATURE_X": "on", "APP_MODE": "test", "APP_DEBUG": "1"}
     secrets = {"APP_TOKEN": "t", "GITHUB_TOKEN": "t", "OPENAI_API_KEY": "k", "ZOT_TELEGRAM_TOKEN": "t"}
     secrets |= {"APP_DATABASE": "postgres://me:word@db/x", "APP_COPY": f"--key={KEY.value}", "CFLAGS": f"-D{KEY.value}"}

@@ -1,4 +1,4 @@
-"""Where workers are kept: a place that is being removed is nobody's, however far that has come."""
+"""The worker store: a partly removed worker does not exist any more."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def worker(worker_store: WorkerStore) -> str:
     return place.id
 
 
-def test_a_removal_that_was_killed_leaves_no_worker_and_the_next_takes_the_rest_along(tmp_path: Path) -> None:
+def test_killed_removal_leaves_no_worker_and_next_cleans_up(tmp_path: Path) -> None:
     worker_store = WorkerStore(tmp_path)
     killed, other = worker(worker_store), worker(worker_store)
     assert subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), killed], timeout=30).returncode == -9

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def is_alive(pid: int) -> bool:
-    """Zombies are dead: they only wait for somebody to ask."""
+    """Zombies count as dead."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""Our digests are those everybody else computes, and cost nobody OpenSSL."""
+"""Digests equal hashlib's without loading OpenSSL."""
 
 import hashlib
 import subprocess
@@ -7,7 +7,7 @@ import sys
 from zot.system.digest import blake2b, sha256
 
 
-def test_digests_are_what_hashlib_says() -> None:
+def test_digests_equal_hashlib() -> None:
     data = bytes(range(256)) * 40
     assert sha256(data) == hashlib.sha256(data).hexdigest()
     assert blake2b(data, 20) == hashlib.blake2b(data, digest_size=20).hexdigest()

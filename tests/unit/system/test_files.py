@@ -32,7 +32,7 @@ def test_a_new_file_gets_the_mode_of_the_umask(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", [0o600, 0o755, 0o664])
 def test_an_existing_file_keeps_its_mode(tmp_path: Path, mode: int) -> None:
-    """engine-209: replacing an existing file keeps its mode."""
+    """engine-209: replacing an existing file preserves its mode."""
     file = tmp_path / "f"
     file.write_bytes(b"old")
     file.chmod(mode)
@@ -55,7 +55,7 @@ def test_a_dangling_symlink_creates_its_target(tmp_path: Path) -> None:
 
 
 def test_a_reader_sees_the_old_or_the_new_content_never_a_part(tmp_path: Path) -> None:
-    """engine-209: the open descriptor keeps the old file whole, because the new one is another."""
+    """engine-209: an open descriptor still has the whole old file, because the new one is another."""
     file = tmp_path / "f"
     file.write_bytes(b"old" * 1000)
     with file.open("rb") as reader:
@@ -126,7 +126,7 @@ def give_away(*paths: Path) -> None:
 
 
 def test_a_write_protected_file_is_refused(public_path: Path) -> None:
-    """Renaming over it would be allowed, but is not what its owner meant."""
+    """Renaming over it would be possible, but would circumvent its permissions."""
     file = public_path / "f"
     file.write_bytes(b"old")
     file.chmod(0o444)
@@ -135,7 +135,7 @@ def test_a_write_protected_file_is_refused(public_path: Path) -> None:
     assert file.read_bytes() == b"old"
 
 
-def test_a_file_in_a_directory_that_is_not_writable_is_written_in_place(public_path: Path) -> None:
+def test_file_in_unwritable_directory_is_written_in_place(public_path: Path) -> None:
     file = public_path / "f"
     file.write_bytes(b"old and long")
     give_away(public_path, file)
@@ -146,7 +146,7 @@ def test_a_file_in_a_directory_that_is_not_writable_is_written_in_place(public_p
     public_path.chmod(0o755)
 
 
-def test_a_new_file_in_a_directory_that_is_not_writable_is_refused(public_path: Path) -> None:
+def test_new_file_in_unwritable_directory_is_an_error(public_path: Path) -> None:
     give_away(public_path)
     public_path.chmod(0o555)
     assert as_plain_user(lambda: replace_file(public_path / "f", b"new")) == errno.EACCES
@@ -154,7 +154,7 @@ def test_a_new_file_in_a_directory_that_is_not_writable_is_refused(public_path: 
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
-def test_what_is_no_regular_file_is_refused(tmp_path: Path, make: object) -> None:
+def test_non_regular_file_is_rejected(tmp_path: Path, make: object) -> None:
     assert callable(make)
     make(tmp_path / "x")
     with pytest.raises(OSError, match="is "):
@@ -184,9 +184,7 @@ def test_extended_attributes_survive(tmp_path: Path) -> None:
     assert os.getxattr(file, "user.zot") == b"kept"
 
 
-def test_without_a_home_directory_there_is_no_place_for_zots_files(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_missing_home_directory_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The ``.zot`` of the directory zot ran in became its home: a clone's settings and extensions were the user's."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", "relative")

@@ -45,7 +45,7 @@ def test_pipx_leaves_its_receipt_wherever_its_home_is(prefix: Path) -> None:
     assert command(prefix) == "pipx upgrade zot-agent"
 
 
-def test_uv_tool_too(prefix: Path) -> None:
+def test_uv_tool_is_detected(prefix: Path) -> None:
     (prefix / "uv-receipt.toml").write_text("[tool]")
     assert command(prefix) == "uv tool upgrade zot-agent"
 
@@ -78,21 +78,21 @@ def test_a_wheel_that_was_named_is_not_named_again(prefix: Path, tmp_path: Path)
     assert command(prefix).endswith("-m pip install --upgrade zot-agent")
 
 
-def test_who_else_installed_it_is_asked_and_no_command_is_made_up(prefix: Path) -> None:
+def test_other_installers_are_named_without_a_command(prefix: Path) -> None:
     record(prefix, "INSTALLER").write_text("conda")
     found = installation(prefix / "lib/python3/site-packages/zot", prefix)
     assert (found.how, found.command) == ("conda", "") and "conda installed this zot" in found.advice
 
 
-def test_a_copy_nobody_recorded_is_told_so(prefix: Path) -> None:
+def test_unrecorded_copy_is_reported(prefix: Path) -> None:
     lonely = prefix / "unpacked/zot"
     lonely.mkdir(parents=True)
     found = installation(lonely, prefix)
     assert (found.how, found.command) == ("unknown", "") and "unknown install source" in found.advice
 
 
-def test_the_package_of_somebody_else_beside_it_is_never_named(prefix: Path) -> None:
-    """The public `zot` in the same environment has records, too."""
+def test_unrelated_package_of_same_name_is_never_named(prefix: Path) -> None:
+    """The public `zot` in the same environment also has records."""
     other = prefix / "lib/python3/site-packages/zot-0.1.3.dist-info"
     other.mkdir()
     (other / "METADATA").write_text("Metadata-Version: 2.4\nName: zot\nVersion: 0.1.3\n")

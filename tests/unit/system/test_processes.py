@@ -44,7 +44,7 @@ class Output:
         return int(await asyncio.to_thread(self._file.readline))
 
 
-async def test_a_child_gets_a_session_of_its_own() -> None:
+async def test_child_gets_its_own_session() -> None:
     with Output("echo $$; exec sleep 100") as child:
         pid = await child.number()
         assert pid == child.tree.pid
@@ -58,7 +58,7 @@ async def test_the_exit_code_is_the_childs_and_negative_for_a_signal() -> None:
         assert await child.tree.wait() == -signal.SIGKILL
 
 
-async def test_stop_ends_background_children_and_those_that_left_the_session() -> None:
+async def test_stop_ends_background_children_and_detached_ones() -> None:
     with Output("sleep 100 & echo $!; setsid sleep 100 & echo $!; wait") as child:
         pids = [await child.number(), await child.number()]
         await child.tree.stop()
@@ -67,21 +67,21 @@ async def test_stop_ends_background_children_and_those_that_left_the_session() -
 
 
 async def test_stop_finds_a_child_without_the_mark_through_its_parent() -> None:
-    """``env -i setsid`` leaves session, group and environment; only its parent still tells of it."""
+    """``env -i setsid`` leaves session, group and environment; only its parent identifies it."""
     with Output("env -i /usr/bin/setsid /bin/sleep 100 & echo $!; wait") as child:
         pid = await child.number()
         await child.tree.stop()
         assert gone_within(pid, 2)
 
 
-async def test_stop_finds_an_orphan_in_another_session_through_its_mark() -> None:
+async def test_stop_finds_orphan_in_other_session_by_mark() -> None:
     with Output("(setsid sh -c 'echo $$; exec sleep 100' &) ; exec sleep 100") as child:
         pid = await child.number()
         await child.tree.stop()
         assert gone_within(pid, 2)
 
 
-async def test_stop_kills_what_ignores_sigterm_after_the_grace() -> None:
+async def test_stop_kills_process_ignoring_sigterm_after_grace() -> None:
     with Output("trap '' TERM; echo $$; while :; do sleep 100; done") as child:
         pid = await child.number()
         started = time.monotonic()
@@ -124,8 +124,8 @@ async def test_a_tree_that_is_over_leaves_nothing() -> None:
         assert child.tree not in live_processes()
 
 
-async def test_a_tree_left_in_the_background_is_forgotten_when_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its number may pass to a stranger, and whoever is in a known group is killed with zot."""
+async def test_finished_background_tree_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its process id may be reused, and members of a known group are killed with zot."""
     known = processes._children()
     monkeypatch.setattr(known, "_adopts", True)  # as in zot itself
     with Output("sleep 0.3 & echo $!") as child:
@@ -216,7 +216,7 @@ def test_nothing_survives_sigkill_of_zot() -> None:
 
 
 def test_children_left_in_the_background_die_with_zot() -> None:
-    """Of a quick command that redirected its children's output: no group is left to see, the mark tells."""
+    """A quick command that redirected its children's output: no group remains, the mark identifies them."""
     command = "sleep 100 >/dev/null 2>&1 & echo $!; (setsid sh -c 'echo $$; exec sleep 100 >/dev/null 2>&1' &)"
     with zot(command) as process:
         pids = [int(word) for word in lines(process, 2)]
@@ -233,7 +233,7 @@ def test_a_zot_inside_a_zot_belongs_to_the_outer_tree(tmp_path: Path) -> None:
         assert [pid for pid in pids.split() if not gone_within(int(pid), 5)] == []
 
 
-def test_the_mark_of_a_tree_does_not_match_another_with_the_same_beginning() -> None:
+def test_mark_does_not_match_another_with_same_prefix() -> None:
     with subprocess.Popen(["/bin/sleep", "100"], env={MARK_VARIABLE: "abc/12/inner/3"}) as child:
         assert marked([child.pid], ["abc/12"]) == {child.pid}
         assert marked([child.pid], ["abc"]) == {child.pid}
@@ -242,21 +242,21 @@ def test_the_mark_of_a_tree_does_not_match_another_with_the_same_beginning() -> 
         child.kill()
 
 
-def test_the_process_table_knows_ourselves() -> None:
+def test_process_table_contains_this_process() -> None:
     me = snapshot()[os.getpid()]
     assert (me.parent, me.group, me.session) == (os.getppid(), os.getpgid(0), os.getsid(0))
     assert "py" in command_of(me)
 
 
-def test_ps_tells_parents_and_groups_where_there_is_no_proc(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The way of macOS, run here: POSIX options only. Its rows give the command, and the group for the session."""
+def test_ps_reports_parents_and_groups_without_proc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The macOS implementation, run here: POSIX options only, with the group as the session."""
     monkeypatch.setattr("zot.system.process_table._PROC", "/nonexistent")
     me = snapshot()[os.getpid()]
     assert (me.parent, me.group) == (os.getppid(), os.getpgid(0))
     assert "py" in command_of(me)
 
 
-def test_a_command_is_told_in_one_printable_line() -> None:
+def test_command_is_one_printable_line() -> None:
     row = Process(0, 0, 0, 0, 0, False, "a\x1b[31m\nb " + "x" * 200)
     told = command_of(row)
     assert told.startswith("a[31m b xxx")

@@ -1,4 +1,4 @@
-"""The door through which zot opens files: what it lets through, what it refuses, and in which words."""
+"""safe_open: accepted and rejected files, and its error messages."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_device_without_end_is_refused(opened: Callable[[Path], object], tmp_p
 
 
 @pytest.mark.parametrize("opened", WRITERS)
-def test_nothing_is_written_through_a_link(opened: Callable[[Path], int], tmp_path: Path) -> None:
+def test_write_through_a_link_is_rejected(opened: Callable[[Path], int], tmp_path: Path) -> None:
     (tmp_path / "victim").write_text("precious")
     (tmp_path / "link").symlink_to("victim")
     with pytest.raises(OSError, match="is a link"):
@@ -69,7 +69,7 @@ def test_a_hard_link_is_not_appended_to(tmp_path: Path) -> None:
         open_to_append(tmp_path / "ours")
 
 
-def test_a_file_is_read_no_further_than_asked(tmp_path: Path) -> None:
+def test_read_stops_at_the_limit(tmp_path: Path) -> None:
     (tmp_path / "huge").write_bytes(b"")
     os.truncate(tmp_path / "huge", 1 << 40)
     with pytest.raises(TooLarge, match="is larger than 1 MiB"):
@@ -77,7 +77,7 @@ def test_a_file_is_read_no_further_than_asked(tmp_path: Path) -> None:
     assert read_prefix(tmp_path / "huge", 3) == b"\0\0\0"
 
 
-def test_a_file_that_claims_to_be_empty_is_bounded_too() -> None:
+def test_file_of_size_zero_is_read_with_a_limit() -> None:
     """Files of /proc have no size."""
     assert read_whole("/proc/self/stat")
     with pytest.raises(TooLarge):
@@ -98,20 +98,20 @@ def test_a_link_may_not_lead_out_of_its_directory(tmp_path: Path) -> None:
             read_whole(inside / name, within=inside)
 
 
-def test_a_directory_that_is_a_link_itself_holds_its_files(tmp_path: Path) -> None:
+def test_linked_directory_gives_access_to_its_files(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "file").write_text("y")
     (tmp_path / "link").symlink_to("real")
     assert read_whole(tmp_path / "link" / "file", within=tmp_path / "link") == b"y"
 
 
-def test_a_path_somebody_typed_may_be_a_link(tmp_path: Path) -> None:
+def test_user_path_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     (tmp_path / "link").symlink_to("file")
     os.close(open_for_update(tmp_path / "link", follow=True))
 
 
-def test_output_named_on_the_command_line_may_be_a_terminal_or_a_pipe_somebody_reads(tmp_path: Path) -> None:
+def test_output_path_may_be_a_terminal_or_a_pipe(tmp_path: Path) -> None:
     os.close(open_to_replace("/dev/null"))
     os.mkfifo(tmp_path / "pipe")
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
@@ -128,7 +128,7 @@ def test_an_emptied_file_is_private(tmp_path: Path) -> None:
     assert (tmp_path / "old").read_text() == "" and (tmp_path / "old").stat().st_mode & 0o777 == 0o600
 
 
-def test_room_is_made_for_what_is_there_and_not_for_what_could_be(tmp_path: Path) -> None:
+def test_buffer_is_allocated_for_actual_size(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"0123456789")
     assert read_whole(tmp_path / "file", 1 << 50) == b"0123456789"
     assert read_whole(tmp_path / "file", 10) == b"0123456789"

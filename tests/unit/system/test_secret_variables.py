@@ -1,4 +1,4 @@
-"""Which variables are taken for secrets. The attack that prints them has the list."""
+"""Variables treated as secrets; the attack table has the list."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_a_secret_is_known_by_its_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*HARMLESS, "PATH", "KEYBOARD", "MAX_TOKENS", "CLAUDE_CODE_MAX_OUTPUT_TOKENS", "PWD"])
-def test_what_is_a_place_a_count_or_a_word_stays(name: str) -> None:
+def test_path_count_or_word_is_not_a_secret(name: str) -> None:
     assert not looks_like_secret(name)
 
 

@@ -1,4 +1,4 @@
-"""What strict JSON refuses, what it lets through, and that the quick way and the exact way agree."""
+"""Strict JSON: accepted and rejected input, and agreement of the quick and the exact parser."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ DEEPEST = b"[" * 64 + b"]" * 64
         (b"'a'", "not JSON"),
     ],
 )
-def test_what_is_refused_names_its_reason(data: bytes, reason: str) -> None:
+def test_rejection_has_its_reason(data: bytes, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         strict_json.loads(data)
 
@@ -70,11 +70,11 @@ def test_what_is_refused_names_its_reason(data: bytes, reason: str) -> None:
         (b'["\\"[[",' + b"[]," * 100 + b'"]]"]', ['"[[', *[[]] * 100, "]]"]),
     ],
 )
-def test_what_only_looks_dangerous_passes(data: bytes, value: Any) -> None:
+def test_harmless_lookalikes_are_accepted(data: bytes, value: Any) -> None:
     assert strict_json.loads(data) == value
 
 
-def test_sixty_four_levels_are_not_too_deep() -> None:
+def test_sixty_four_levels_are_accepted() -> None:
     assert strict_json.loads(DEEPEST) == json.loads(DEEPEST)
 
 
@@ -96,7 +96,7 @@ def test_property_every_honest_value_survives(value: Any, ascii_only: bool, spac
 
 
 @given(st.text(alphabet='{}[]",:\\u d8ab01eE+-.', max_size=40))
-def test_property_the_quick_way_never_accepts_what_the_exact_way_refuses(text: str) -> None:
+def test_property_quick_check_accepts_no_more_than_exact(text: str) -> None:
     data = text.encode()
     try:
         expected = strict_json.exact(data)

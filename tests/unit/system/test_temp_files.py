@@ -1,4 +1,4 @@
-"""What a killed zot leaves behind: nothing, or what the next one removes."""
+"""Temporary files of a killed process: none, or removed by the next run."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def old(path: Path, seconds: float) -> None:
     os.utime(path, (time.time() - seconds,) * 2)
 
 
-def test_a_process_killed_while_it_writes_leaves_nothing_beside_the_file(tmp_path: Path) -> None:
+def test_process_killed_while_writing_leaves_no_temp_file(tmp_path: Path) -> None:
     killed(HALF.format(path=str(tmp_path / "file")))
     assert [path.name for path in tmp_path.iterdir()] == ["tmp"]
 
 
-def test_an_export_that_is_killed_leaves_neither_a_piece_nor_an_empty_file(tmp_path: Path) -> None:
+def test_killed_export_leaves_no_partial_or_empty_file(tmp_path: Path) -> None:
     killed(
         f"""
 import os, signal
@@ -76,7 +76,7 @@ write_new(Path({str(tmp_path / "talk.zotsession")!r}), lines())
     assert [path.name for path in tmp_path.iterdir()] == ["tmp"]
 
 
-def test_where_a_name_is_needed_the_next_write_removes_what_nobody_holds(tmp_path: Path) -> None:
+def test_next_write_removes_abandoned_temp_files(tmp_path: Path) -> None:
     killed(HALF.format(path=str(tmp_path / "file")), named=True)
     (left,) = tmp_path.glob(".file.*.zot-tmp")
     replace_file(tmp_path / "other", b"x")
@@ -87,9 +87,7 @@ def test_where_a_name_is_needed_the_next_write_removes_what_nobody_holds(tmp_pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "tmp"]
 
 
-def test_what_a_living_process_writes_is_left_alone_and_so_is_what_only_looks_alike(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_temp_files_of_live_processes_and_lookalikes_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without_nameless_files(monkeypatch)
     new = PendingFile(tmp_path / "file")
     (mine,) = tmp_path.glob(".file.*.zot-tmp")
@@ -110,7 +108,7 @@ def test_what_a_living_process_writes_is_left_alone_and_so_is_what_only_looks_al
 
 
 @pytest.mark.parametrize("nameless", [True, False])
-def test_a_name_that_is_taken_is_replaced_only_when_asked(
+def test_existing_name_is_replaced_only_on_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nameless: bool
 ) -> None:
     if not nameless:
@@ -135,7 +133,7 @@ def test_a_nameless_file_that_can_get_no_name_is_copied(tmp_path: Path, monkeypa
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "tmp"]
 
 
-def test_what_is_kept_goes_after_a_week_or_when_it_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_retained_files_are_pruned_by_age_or_size(monkeypatch: pytest.MonkeyPatch) -> None:
     directory = user_temp_dir()
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     for name, age in (("new", 0), ("week", 6 * 24 * 3600), ("ancient", 8 * 24 * 3600)):
@@ -148,7 +146,7 @@ def test_what_is_kept_goes_after_a_week_or_when_it_is_too_much(monkeypatch: pyte
     assert [path.name for path in directory.iterdir()] == ["new"]
 
 
-def test_a_directory_to_work_in_ends_with_its_block_or_with_a_later_zot() -> None:
+def test_temp_directory_is_removed_with_block_or_later_run() -> None:
     killed(
         "import os, signal\nfrom zot.system.temp_files import scratch_directory\n"
         "with scratch_directory('check') as path: (path / 'log').write_text('x'); os.kill(os.getpid(), signal.SIGKILL)"
@@ -162,7 +160,7 @@ def test_a_directory_to_work_in_ends_with_its_block_or_with_a_later_zot() -> Non
     assert list(user_temp_dir().iterdir()) == []
 
 
-def test_old_drafts_go_and_what_is_new_or_no_file_stays(tmp_path: Path) -> None:
+def test_old_drafts_are_removed_and_others_stay(tmp_path: Path) -> None:
     for name, age in (("new", 0), ("ancient", 8 * 24 * 3600)):
         (tmp_path / name).write_text("a draft")
         old(tmp_path / name, age)

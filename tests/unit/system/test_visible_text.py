@@ -1,4 +1,4 @@
-"""Text a person decides on, spelled out."""
+"""Escaped text for a user's decision."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from zot.system.visible_text import MARK, escape_invisible, escape_lines, has_in
         ("a" + " " * 63 + "b", "a" + " " * 63 + "b"),
     ],
 )
-def test_nothing_is_dropped(text: str, shown: str) -> None:
+def test_escaping_drops_no_character(text: str, shown: str) -> None:
     assert escape_invisible(text) == shown
 
 
@@ -50,11 +50,11 @@ def test_property_two_texts_that_differ_look_different(one: str, other: str) -> 
 
 
 @given(st.text(alphabet="a\t ⇥\u0301\r\x1b", max_size=40), st.text(alphabet="a\t ⇥\u0301\r\x1b", max_size=40))
-def test_property_lines_that_differ_look_different_with_tabs_at_their_stops(one: str, other: str) -> None:
+def test_property_different_lines_look_different(one: str, other: str) -> None:
     assert (escape_lines(one) == escape_lines(other)) == (one == other)
 
 
-def test_the_start_of_a_text_is_cut_between_marks_and_the_rest_is_counted() -> None:
+def test_text_start_is_cut_between_marks_with_a_count() -> None:
     assert spelled_start("ls\nrm", 20) == "ls↩rm"
     assert spelled_start("abc\x1bdef", 8) == "abc… (4 more characters)"
     assert spelled_start("x" * 200, 10) == "x" * 9 + "… (191 more characters)"

@@ -1,4 +1,4 @@
-"""The door for text a person decides on: every character is in the rows, and the rows fit."""
+"""Text for a user's decision: every character is in the rows, and the rows fit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def shown(text: str, width: int = 20) -> list[str]:
     return [visible(row) for row in decision_rows(text, "fg", THEME, width)]
 
 
-def test_a_line_break_is_a_sign_and_a_fold_is_none() -> None:
+def test_line_break_is_marked_and_a_fold_is_not() -> None:
     assert shown("# a comment\nrm -rf x") == ["# a comment↩", "rm -rf x"]
     assert shown("# a comment that is long rm") == ["# a comment that is ", "  long rm"]
 
@@ -29,7 +29,7 @@ def test_spaces_at_a_fold_stay() -> None:
     assert shown("a" * 18 + " " * 6 + "b", 20) == ["a" * 18 + "  ", "      b"]
 
 
-def test_what_is_spelled_out_stands_in_the_colour_of_a_warning() -> None:
+def test_spelled_out_characters_have_warning_colour() -> None:
     [row] = decision_rows("a\x1bb", "fg", THEME, 20)
     assert THEME.paint("warning", "⟨ESC⟩", bold=True) in row
 

@@ -1,4 +1,4 @@
-"""What a few letters find, and what of it comes first."""
+"""Fuzzy matching: matches and their ranking."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def found(typed: str, texts: tuple[str, ...]) -> list[str]:
         ("xyz", []),
     ],
 )
-def test_the_best_comes_first_whole_words_before_beginnings_before_letters(typed: str, expected: list[str]) -> None:
+def test_whole_words_rank_before_prefixes_before_letters(typed: str, expected: list[str]) -> None:
     assert found(typed, COMMANDS) == expected
 
 
@@ -55,26 +55,24 @@ def test_the_best_comes_first_whole_words_before_beginnings_before_letters(typed
         ("oauth", "on the first day a question, much later the answer", False),
     ],
 )
-def test_words_in_any_order_punctuation_aside_and_letters_only_close_together(
-    typed: str, text: str, finds: bool
-) -> None:
+def test_words_match_in_any_order_ignoring_punctuation(typed: str, text: str, finds: bool) -> None:
     assert (Pattern(typed).rank(text) is not None) is finds
 
 
-def test_what_stands_beside_counts_but_after_the_text_itself() -> None:
+def test_description_matches_rank_after_text_matches() -> None:
     pattern = Pattern("theme")
     own, aside = pattern.rank("theme", "colours"), pattern.rank("settings", "the theme and more")
     assert own is not None and aside is not None and own < aside
     assert Pattern("tmr").rank("settings", "the theme and more") is None
 
 
-def test_what_was_found_can_be_pointed_out() -> None:
+def test_match_positions_are_returned() -> None:
     assert Pattern("sl").places("session list") == {0, 8}
     assert Pattern("list ses").places("session list") == {0, 1, 2, 8, 9, 10, 11}
     assert Pattern("x").places("session") == set()
 
 
-def test_a_word_longer_than_anyone_types_must_stand_as_it_is() -> None:
+def test_very_long_word_must_match_exactly() -> None:
     long = "a" * (LONGEST + 1)
     assert Pattern(long).rank(f"b{long}") is not None
     assert Pattern(long).rank("a b" * LONGEST) is None

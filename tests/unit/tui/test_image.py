@@ -72,7 +72,7 @@ def test_a_non_png_is_never_sent_raw_to_kitty() -> None:
 
 
 def test_kitty_gets_the_picture_in_chunks_over_reserved_rows() -> None:
-    """iface-118, iface-120: kitty gets the image in chunks, drawn over rows kept free for it."""
+    """iface-118, iface-120: kitty gets the image in chunks, drawn over reserved rows."""
     import random
 
     noise = png(2, 2) + random.Random(1).randbytes(9000)
@@ -85,14 +85,14 @@ def test_kitty_gets_the_picture_in_chunks_over_reserved_rows() -> None:
     assert made.rows[-1].startswith("[image/png, 2×2 px,")
 
 
-def test_without_a_protocol_there_is_the_caption_alone() -> None:
+def test_image_without_protocol_is_its_caption() -> None:
     """iface-118: without a protocol an image is shown as its caption alone."""
     assert picture(png(640, 480), "image/png", 80, "").rows == [
         f"[image/png, 640×480 px, {len(png(640, 480)) / 1024:.1f} KB]"
     ]
 
 
-def test_dimensions_come_from_the_header() -> None:
+def test_dimensions_are_read_from_the_header() -> None:
     assert dimensions(png(7, 5)) == (7, 5)
     assert dimensions(GIF) == (3, 2)
     assert dimensions(b"nothing") is None

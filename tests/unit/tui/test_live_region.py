@@ -1,4 +1,4 @@
-"""The live region against an emulator: what it writes is what should be seen."""
+"""The live region against an emulator: its output gives the expected screen."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Emulator:
 
 
 @given(FRAMES)
-def test_property_the_screen_shows_all_settled_rows_once_and_then_the_region(
+def test_property_screen_shows_settled_rows_once_then_region(
     frames: list[tuple[list[str], list[str]]],
 ) -> None:
     """iface-077, iface-078: after any frames the screen shows every settled row once and the live region below."""
@@ -50,11 +50,11 @@ def test_property_the_screen_shows_all_settled_rows_once_and_then_the_region(
 
 
 @given(FRAMES)
-def test_property_no_frame_erases_scrollback_or_leaves_the_main_screen(
+def test_property_frame_never_erases_scrollback_or_leaves_main(
     frames: list[tuple[list[str], list[str]]],
 ) -> None:
-    """iface-070, iface-074, iface-075: no frame erases scrollback, leaves the main screen or asks for the mouse; all
-    are synchronised.
+    """iface-070, iface-074, iface-075: no frame erases scrollback, leaves the main screen or enables the mouse; all are
+    synchronised.
     """
     emulator = Emulator()
     for new, live in frames:
@@ -89,7 +89,7 @@ def test_a_shrinking_region_leaves_no_stale_rows() -> None:
     assert [line for line in emulator.lines if line] == ["above", "x"]
 
 
-def test_the_cursor_stands_where_it_was_put() -> None:
+def test_cursor_is_at_its_position() -> None:
     emulator = Emulator()
     emulator.frame(["s"], ["one", "two", "three"], FramePosition(1, 2))
     assert (emulator.screen.cursor.y, emulator.screen.cursor.x) == (2, 2)
@@ -117,7 +117,7 @@ def test_leaving_ends_on_a_fresh_row_with_the_cursor_shown() -> None:
 
 
 class Reflowing:
-    """A terminal that breaks rows anew at every width, as tall as it needs to be. A row knows whether it goes on."""
+    """A terminal that reflows rows at every width, as tall as needed. A row knows whether it continues."""
 
     def __init__(self, columns: int) -> None:
         self.columns = columns
@@ -172,7 +172,7 @@ class Reflowing:
         self.x += 1
 
     def resize(self, columns: int) -> None:
-        """Break every line anew; the cursor stays on its character."""
+        """Reflows every line; the cursor stays on its character."""
         lines: list[str] = [""]
         at = (0, 0)
         for number, (text, goes_on) in enumerate(self.rows):
@@ -192,7 +192,7 @@ class Reflowing:
 
     @property
     def lines(self) -> list[str]:
-        """What was written, whatever the width: rows that were broken are whole again."""
+        """The written lines, independent of the width: wrapped rows are joined."""
         found = [""]
         for text, goes_on in self.rows:
             found[-1] += text
@@ -214,7 +214,7 @@ STEPS = st.lists(
 
 
 @given(STEPS, st.integers(min_value=0, max_value=5))
-def test_property_a_parked_cursor_finds_the_region_again_whatever_happened_to_the_width_meanwhile(
+def test_property_parked_cursor_finds_region_after_width_change(
     steps: list[tuple[list[int], list[int], list[int], bool]], last: int
 ) -> None:
     """iface-079, iface-086: frames for a width the terminal no longer has leave no ghost and erase no settled row."""
@@ -234,7 +234,7 @@ def test_property_a_parked_cursor_finds_the_region_again_whatever_happened_to_th
 
 
 @given(st.lists(st.integers(min_value=0, max_value=40), min_size=1, max_size=6), st.lists(WIDTH, min_size=1), st.data())
-def test_property_a_cursor_at_rest_is_found_from_the_rows_that_the_terminal_broke(
+def test_property_resting_cursor_is_found_after_reflow(
     lengths: list[int], widths: list[int], data: st.DataObject
 ) -> None:
     terminal, region = Reflowing(40), LiveRegion()
@@ -247,7 +247,7 @@ def test_property_a_cursor_at_rest_is_found_from_the_rows_that_the_terminal_brok
     assert terminal.lines == ["settled", "rows", "shown"]
 
 
-def test_nothing_is_erased_from_the_very_first_cell() -> None:
+def test_first_cell_is_never_erased_from() -> None:
     """tmux takes that for clearing the screen, and moves all of it into its history."""
     emulator = Emulator()
     frames = [emulator.frame([], ["one"]), emulator.frame(["s"], [""]), emulator.region.erase(30)]

@@ -1,4 +1,4 @@
-"""Markdown as rows: what it looks like, and that a stream ends where the whole text does."""
+"""Markdown as rows: the rendering, and equality of streamed and whole text."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ end"""
 
 @settings(max_examples=60)
 @given(st.lists(st.integers(1, 30), max_size=60))
-def test_property_streamed_rows_are_those_of_the_finished_text(sizes: list[int]) -> None:
-    """iface-084: however a message is cut into deltas, its rows are those of the finished text."""
+def test_property_streamed_rows_equal_finished_text(sizes: list[int]) -> None:
+    """iface-084: a message split into any deltas has the rows of the finished text."""
     assert streamed(SAMPLE, sizes) == render(SAMPLE, DARK, 60)
 
 
@@ -96,8 +96,8 @@ def test_property_any_text_streams_to_the_rows_it_ends_with(text: str, size: int
 
 
 @given(st.text(alphabet="ab*_`~[]()#|-> \n日👩", max_size=80), st.integers(4, 30))
-def test_property_no_row_is_wider_than_asked(text: str, width: int) -> None:
-    """iface-076: no row is wider than asked, with wide characters and emoji too."""
+def test_property_no_row_exceeds_width(text: str, width: int) -> None:
+    """iface-076: no row exceeds the width, also with wide characters and emoji."""
     if "|" not in text:  # a table has a narrowest width of its own
         assert all(cells(row) <= width for row in render(text, DARK, width))
 
@@ -130,8 +130,8 @@ def test_a_long_open_fence_settles_line_by_line() -> None:
     assert [visible(row) for row in [*settled, *rest]] == [*[f"x = {i}" for i in range(100)], "after"]
 
 
-def test_a_table_wider_than_the_screen_wraps_its_cells_and_keeps_its_pipes_aligned() -> None:
-    """iface-089: a table too wide for the screen wraps its cells and keeps its pipes aligned."""
+def test_wide_table_wraps_cells_and_aligns_pipes() -> None:
+    """iface-089: a table too wide for the screen wraps its cells and aligns its pipes."""
     rows = plain("| name | what it is |\n|---|---|\n| a | " + "long words here " * 6 + "|", 40)
     assert all(len(row) <= 40 for row in rows)
     pipes = {tuple(i for i, c in enumerate(row) if c in "│├┼┤") for row in rows}
@@ -154,7 +154,7 @@ def test_snake_case_is_never_italic(text: str) -> None:
     assert "\x1b[3m" not in "".join(render(text, DARK, 60))
 
 
-def test_underscores_at_word_boundaries_emphasise() -> None:
+def test_underscores_at_word_boundaries_emphasize() -> None:
     assert "\x1b[3m" in "".join(render("an _italic_ word", DARK, 60))
     assert plain("an _italic_ word") == ["an italic word"]
 

@@ -53,7 +53,7 @@ def test_a_sequence_split_at_any_place_is_removed_all_the_same(name: str, text: 
 
 
 @given(st.lists(st.text(alphabet="a\x1b[]P;0m2J\x07\\\x9b\x9d\x9c\r\n\u202e", max_size=8), max_size=6))
-def test_property_no_stream_lets_an_acting_control_through(parts: list[str]) -> None:
+def test_property_stream_passes_no_active_control(parts: list[str]) -> None:
     stream = Sanitizer()
     out = "".join(stream.feed(part) for part in parts) + stream.close()
     assert not _acts(out)
@@ -64,7 +64,7 @@ def test_one_line_folds_newlines_and_drops_colours() -> None:
 
 
 def _acts(text: str) -> bool:
-    """Whether anything but SGR, tab and line ends is left that a terminal would obey."""
+    """Whether anything but SGR, tab and line ends remains that a terminal would execute."""
     rest = re.sub(r"\x1b\[[0-9;:]*m", "", text).replace("\r\n", "")
     return bool(re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", rest))
 
@@ -79,11 +79,11 @@ def _acts(text: str) -> bool:
         ("\x1b[38;5;8;8mx", "\x1b[38;5;8mx"),
     ],
 )
-def test_the_style_that_hides_text_does_not_pass_and_a_colour_does(text: str, clean: str) -> None:
+def test_hidden_style_is_removed_and_colour_passes(text: str, clean: str) -> None:
     assert sanitize(text) == clean
 
 
-def test_a_style_that_is_left_on_ends_with_the_stream() -> None:
+def test_open_style_ends_with_the_stream() -> None:
     stream = Sanitizer()
     assert stream.feed("\x1b[7mre") + stream.feed("versed") + stream.close() == "\x1b[7mreversed\x1b[0m"
     assert stream.feed("\x1b[1mx\x1b[0m") + stream.close() == "\x1b[1mx\x1b[0m"

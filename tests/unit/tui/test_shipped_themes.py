@@ -1,4 +1,4 @@
-"""The themes that come with zot: each can be read, on the terminals it is for, by those it is for."""
+"""The built-in themes are readable on their terminals."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_every_key_and_value_is_understood(path: Path, ground: Background) -> No
 
 
 def shades(theme: Theme, role: str) -> list[Rgb]:
-    """As terminals with millions of colours and with 256 show it; none for what the terminal decides."""
+    """As shown with true colour and with 256 colours; none if the terminal decides."""
     colour = theme.colour_of(role)
     rgb = colour.approximate() if colour is not None else None
     if colour is None or rgb is None:
@@ -50,7 +50,7 @@ def behind(theme: Theme, role: str) -> list[Rgb]:
 
 @pytest.mark.parametrize(("path", "ground"), EACH)
 def test_every_role_can_be_read_on_its_ground(path: Path, ground: Background) -> None:
-    """4.5 to 1, hints and frames 3 to 1; where the terminal chooses the colours, 3 to 1 with those of xterm."""
+    """4.5 to 1, hints and frames 3 to 1; where the terminal chooses the colours, 3 to 1 with xterm's."""
     theme, _ = apply(read(path), ground, "true")
     hard: list[str] = []
     for role in TEXTS:
@@ -64,7 +64,7 @@ def test_every_role_can_be_read_on_its_ground(path: Path, ground: Background) ->
 
 
 @pytest.mark.parametrize(("path", "ground"), EACH)
-def test_code_can_be_read_too(path: Path, ground: Background) -> None:
+def test_code_has_enough_contrast(path: Path, ground: Background) -> None:
     theme, _ = apply(read(path), ground, "true")
     hard: list[str] = []
     for role, style in theme.syntax.items():
@@ -99,7 +99,7 @@ def seen(rgb: Rgb, matrix: tuple[tuple[float, float, float], ...]) -> tuple[floa
 @pytest.mark.parametrize("kind", CONES)
 @pytest.mark.parametrize("ground", ["dark", "light"])
 @pytest.mark.parametrize("pair", [("tool", "error"), ("diff_add", "diff_remove"), ("note_success", "note_error")])
-def test_good_and_bad_differ_for_colour_blind_people(kind: str, ground: Background, pair: tuple[str, str]) -> None:
+def test_good_and_bad_differ_for_colour_blind_users(kind: str, ground: Background, pair: tuple[str, str]) -> None:
     (path,) = [path for path in shipped() if path.stem == f"colour-blind-{ground}"]
     theme, _ = apply(read(path), ground, "true")
     good, bad = (seen(shades(theme, role)[0], CONES[kind]) for role in pair)

@@ -1,4 +1,4 @@
-"""What a terminal is believed to understand, from what its environment says."""
+"""Terminal capabilities detected from the environment."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ from zot.tui.terminal import Terminal
         ({"TERM": "tmux-256color", "TMUX": "x"}, False),
     ],
 )
-def test_links_are_hidden_behind_their_text_only_where_they_can_be_followed(
-    environ: dict[str, str], understood: bool
-) -> None:
+def test_links_are_hidden_behind_text_only_if_supported(environ: dict[str, str], understood: bool) -> None:
     """interfaces §2.6: text plus address elsewhere"""
     assert Terminal(environ=environ).hyperlinks is understood
 
@@ -34,8 +32,8 @@ def reflows(environ: dict[str, str], *answers: str) -> bool:
     return terminal.reflows
 
 
-def test_whether_rows_are_broken_anew_is_known_from_who_answers() -> None:
-    """A terminal that answers breaks them; xterm, screen and what answers nothing cut them."""
+def test_reflow_is_detected_from_terminal_reply() -> None:
+    """A terminal that replies reflows rows; xterm, screen and terminals without a reply cut them."""
     plain = {"TERM": "xterm-256color"}
     assert not reflows(plain)
     assert reflows(plain, "[?62;4c")

@@ -39,7 +39,7 @@ def apply(buffer: TextBuffer, step: Step) -> None:
 
 
 @given(st.lists(STEP, max_size=12))
-def test_the_cursor_stays_in_the_text_and_every_character_stays_whole(steps: list[Step]) -> None:
+def test_cursor_stays_in_text_and_characters_stay_whole(steps: list[Step]) -> None:
     buffer = TextBuffer()
     for step in steps:
         apply(buffer, step)
@@ -50,7 +50,7 @@ def test_the_cursor_stays_in_the_text_and_every_character_stays_whole(steps: lis
 
 
 @given(st.lists(STEP, max_size=12))
-def test_undoing_everything_gives_the_beginning_and_redoing_everything_the_end(steps: list[Step]) -> None:
+def test_undo_all_gives_the_start_and_redo_all_the_end(steps: list[Step]) -> None:
     buffer = TextBuffer()
     for step in steps:
         apply(buffer, step)
@@ -66,9 +66,7 @@ def test_undoing_everything_gives_the_beginning_and_redoing_everything_the_end(s
 
 
 @given(TEXT, TEXT, PLACE)
-def test_inserting_text_gives_the_text_with_it_inserted_and_the_cursor_behind(
-    old: str, new: str, at: tuple[float, float]
-) -> None:
+def test_insert_puts_text_before_the_cursor(old: str, new: str, at: tuple[float, float]) -> None:
     buffer = TextBuffer()
     buffer.reset(units_of(old))
     where = place(buffer, at)
@@ -105,7 +103,7 @@ def test_a_token_with_the_same_face_is_still_exchanged() -> None:
     assert buffer.lines[0][0] is other
 
 
-def test_typing_on_after_a_change_that_reached_behind_the_cursor_is_done_again_in_its_place() -> None:
+def test_redo_after_change_behind_cursor_restores_position() -> None:
     buffer = TextBuffer()
     apply(buffer, ("insert", (0.0, 0.0), (0.0, 0.0), [Token("[a token]")]))
     apply(buffer, ("insert", (0.0, 0.0), (0.0, 0.0), ["b"]))

@@ -22,7 +22,7 @@ def written(text: str) -> TextBuffer:
 
 
 @given(TEXT, st.integers(4, 20))
-def test_rows_hold_every_unit_once_and_fit_the_width(text: str, width: int) -> None:
+def test_rows_contain_every_unit_once_and_fit_the_width(text: str, width: int) -> None:
     for line in written(text).lines:
         rows = rows_of(line, width)
         assert rows[0][0] == 0 and rows[-1][1] == len(line)
@@ -47,7 +47,7 @@ def test_the_window_shows_the_cursor_where_the_text_is(text: str, width: int, he
 
 
 @given(TEXT, st.integers(4, 20))
-def test_walking_down_visits_every_row_once_and_walking_up_them_all_again(text: str, width: int) -> None:
+def test_walking_down_and_up_visits_every_row_once(text: str, width: int) -> None:
     buffer = written(text)
     expected = [(n, row) for n, line in enumerate(buffer.lines) for row in range(len(rows_of(line, width)))]
     assert _walked(buffer, width, Position(0, 0), below) == expected
@@ -62,7 +62,7 @@ def _walked(buffer: TextBuffer, width: int, at: Position | None, step: Step) -> 
     return found
 
 
-def test_a_long_unbroken_path_starts_where_it_stands() -> None:
+def test_long_unbroken_path_starts_in_place() -> None:
     """iface-137: a long unbroken path begins on the row it stands in and is not moved to the next."""
     line = written("see /a/very/long/path/without/a/space").lines[0]
     assert rows_of(line, 10)[0] == (0, 10)

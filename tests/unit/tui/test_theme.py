@@ -27,14 +27,14 @@ def theme(raw: dict[str, Any], ground: Background = "dark") -> Theme:
 
 @pytest.mark.parametrize("raw", [{"accent": 5}, {"colors": {"accent": 5}}, {"colors": {"dark": {"accent": 5}}}])
 def test_overriding_one_colour_keeps_all_others(raw: dict[str, Any]) -> None:
-    """iface-219: a theme that sets only `accent`, in whichever place, keeps all other colours."""
+    """iface-219: a theme that sets only `accent`, at any place, preserves all other colours."""
     made, plain = theme(raw), built_in("dark", "true")
     assert made.colour_of("accent") == Colour(index=5)
     others = [role.key for role in ROLES if role.key != "accent"]
     assert [made.colour_of(key) for key in others] == [plain.colour_of(key) for key in others]
 
 
-def test_a_theme_with_only_a_dark_section_applies_it_on_light_too() -> None:
+def test_dark_only_theme_applies_on_light() -> None:
     """iface-220: a theme with only a dark section applies it on a light terminal too."""
     made = theme({"colors": {"dark": {"accent": 5}}}, "light")
     assert made.colour_of("accent") == Colour(index=5)
@@ -64,7 +64,7 @@ def test_the_section_of_the_background_wins_over_the_shared_sets() -> None:
 
 
 def test_malformed_json_is_a_problem_and_nothing_more(tmp_path: Path) -> None:
-    """iface-225: a malformed theme file is reported and does no other harm."""
+    """iface-225: a malformed theme file is reported and otherwise harmless."""
     path = tmp_path / "bad.json"
     path.write_text("{ not json")
     assert "not JSON" in read(path).problem
@@ -86,7 +86,7 @@ def test_a_bad_value_affects_only_its_own_key() -> None:
     assert all("ignored" in problem for problem in problems)
 
 
-def test_a_key_nobody_knows_is_named_with_the_nearest_one() -> None:
+def test_unknown_key_is_named_with_the_nearest() -> None:
     raw = {
         "acent": 1,
         "Colours": {},
@@ -158,7 +158,7 @@ def test_spinner_keys_are_used_and_empty_ones_change_nothing() -> None:
     assert theme({"spinner": {"frames": ["x"]}}).spinner.frames == ("x",)
 
 
-def test_syntax_overrides_change_code_and_constants_follow_keywords() -> None:
+def test_syntax_overrides_change_code_and_constants() -> None:
     """iface-230: `syntax` changes the colours of code, and constants follow keywords."""
     made = theme({"syntax": {"name_function": "underline #010203", "keyword": "#040506", "string": "#070809"}})
     (row,) = Highlighter(made).lines("def f(): return None, 'x'", "python")
@@ -180,15 +180,15 @@ def test_derived_keys_follow_until_they_are_named() -> None:
     assert theme({"accent": 5}, "light").colour_of("code") == Colour(index=5)
 
 
-def test_no_color_removes_colours_and_a_selected_row_is_still_seen() -> None:
-    """iface-235: `NO_COLOR` removes all colours, and a selected row can still be told apart."""
+def test_no_color_removes_colours_and_selection_stays_visible() -> None:
+    """iface-235: `NO_COLOR` removes all colours, and a selected row is still visible."""
     made = built_in("dark", colour.depth_of({"NO_COLOR": "1", "TERM": "xterm"}))
     assert made.paint("accent", "x") == "x"
     assert made.paint("accent", "x", bold=True) == "\x1b[1mx\x1b[0m"
     assert made.selected("row", 5) == "\x1b[7mrow  \x1b[0m"
 
 
-def test_rgb_becomes_one_of_256_where_the_terminal_promises_no_more() -> None:
+def test_rgb_is_reduced_to_256_colours_if_needed() -> None:
     assert Colour(rgb=(95, 135, 255)).sgr("256") == "38;5;69"
     assert colour.depth_of({"TERM": "xterm-256color"}) == "256"
     assert colour.depth_of({"TERM": "xterm", "COLORTERM": "truecolor"}) == "true"

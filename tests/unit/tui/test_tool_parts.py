@@ -67,7 +67,7 @@ def test_added_rows_are_green_and_removed_rows_red() -> None:
 
 @pytest.mark.parametrize("background", ["dark", "light"])
 @pytest.mark.parametrize("depth", ["256", "true"])
-def test_changed_words_stand_on_a_stronger_tint_and_code_keeps_its_colours(background: Any, depth: Any) -> None:
+def test_changed_words_have_stronger_tint_and_code_colours_stay(background: Any, depth: Any) -> None:
     theme = built_in(background, depth)
     lines = diff.numbered(["-x = foo(1)", "+x = bar(1)"], [(7, 7)])
     removed, added = diff.render(lines, theme, Highlighter(theme), "python", 60)
@@ -110,14 +110,14 @@ def test_a_unified_diff_is_numbered_from_its_hunk_headers() -> None:
 
 @given(st.text(alphabet="ab日é ", max_size=60), st.text(alphabet="ab日 ", max_size=30), st.integers(1, 100))
 def test_property_a_call_is_one_row_that_fits_and_is_not_padded(subject: str, told: str, width: int) -> None:
-    """iface-106: a call's row is within the width, whatever it says, and ends with its text."""
+    """iface-106: a call's row is within the width, for any content, and ends with its text."""
     head = CallHead("done", "Ran", subject, ((told, "muted"),) if told else (), "ext", (3, 1))
     row = head_row(THEME, head, width)
     assert cells(row) <= width
     assert width < 60 or "(+3 \N{MINUS SIGN}1)" in visible(row)
 
 
-def test_the_subject_gives_way_so_that_the_outcome_can_be_read() -> None:
+def test_subject_is_shortened_before_the_outcome() -> None:
     row = visible(head_row(THEME, CallHead("failed", "Ran", "make " + "x" * 200, (("exit 2", "error"),)), 60))
     assert row.startswith("✖ Ran make xxx") and row.endswith("… · exit 2") and cells(row) == 58
 
@@ -129,16 +129,16 @@ def test_a_body_is_indented_by_spaces_alone() -> None:
 
 
 @pytest.mark.parametrize(("count", "shown"), [(12, 12), (13, 11), (100, 11)])
-def test_a_long_body_shows_its_first_rows_and_says_how_many_are_hidden(count: int, shown: int) -> None:
-    """iface-099: a long body shows some rows and says how many are hidden."""
+def test_long_body_shows_first_rows_and_hidden_count(count: int, shown: int) -> None:
+    """iface-099: a long body shows some rows and the number of hidden ones."""
     rows = folded(THEME, [f"row {i}" for i in range(count)], 10)
     assert len(rows) == shown
     if count > 12:
         assert visible(rows[-1]) == f"… {count - 10} more rows · ctrl+o shows all"
 
 
-def test_where_the_end_matters_the_last_rows_are_kept() -> None:
-    """iface-099: where the end matters the last rows are kept and the first hidden."""
+def test_last_rows_are_shown_if_the_end_matters() -> None:
+    """iface-099: where the end matters the last rows are shown and the first hidden."""
     rows = folded(THEME, [f"row {i}" for i in range(40)], 10, tail=True)
     assert "30 earlier" in visible(rows[0])
     assert rows[-1] == "row 39"
@@ -166,14 +166,14 @@ def test_a_difference_in_a_code_block_has_the_colours_of_an_edit() -> None:
 
 
 @pytest.mark.parametrize("row", ["no sign", "\tx", "9", "é"])
-def test_rows_of_an_edit_that_are_none_are_shown_as_they_are(row: str) -> None:
-    """The attack: a session whose result of `edit` is any text ended the screen that resumed it."""
+def test_invalid_edit_rows_are_shown_unchanged(row: str) -> None:
+    """Attack: a session whose result of `edit` is arbitrary text must not end the screen."""
     theme = built_in()
     for lines in (diff.unnumbered([row]), diff.numbered([row], [(1, 1)])):
         [shown] = diff.render(lines, theme, Highlighter(theme), "python", 40)
         assert visible(shown) == row.expandtabs(4)
 
 
-def test_a_hunk_that_begins_nowhere_is_no_hunk() -> None:
-    """The attack: a line number of 5,000 digits in a tool's output."""
+def test_hunk_without_valid_start_is_ignored() -> None:
+    """Attack: a line number of 5,000 digits in a tool's output."""
     assert diff.unified("--- a\n+++ b\n@@ -" + "9" * 5000 + " +1 @@\n+x") is None

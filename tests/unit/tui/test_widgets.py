@@ -22,7 +22,7 @@ def test_a_filter_can_be_taken_back(key: str, left: str) -> None:
 
 
 @pytest.mark.parametrize("keys", [["backspace"] * 3, ["ctrl+u"], ["ctrl+w"], ["down", "ctrl+u"]])
-def test_without_its_filter_a_list_selects_what_was_selected_before(keys: list[str]) -> None:
+def test_cleared_filter_restores_selection(keys: list[str]) -> None:
     choices = SelectList([Choice("a", "one"), Choice("b", "one two"), Choice("c", "three")], selected="b")
     choices.key(Key("down"))
     for letter in "one":
@@ -59,7 +59,7 @@ def test_a_bar_that_fits_has_two_lines() -> None:
     assert [visible(row) for row in bar.lines(THEME, 60)] == ["  (p) m  ↑1 ↓2", "  ~/x"]
 
 
-def test_a_bar_too_wide_splits_into_lines() -> None:
+def test_too_wide_bar_splits_into_lines() -> None:
     """iface-116: a status bar too wide for the terminal is split into lines."""
     bar = StatusBar(model="(provider) model", stats=(Stat("↑100k"), Stat("$1.234")), place="~/x")
     rows = [visible(row) for row in bar.lines(THEME, 24)]
@@ -67,7 +67,7 @@ def test_a_bar_too_wide_splits_into_lines() -> None:
     assert all(cells(row) <= 8 for row in bar.lines(THEME, 8))
 
 
-def test_tags_stand_before_the_place() -> None:
+def test_tags_are_before_the_directory() -> None:
     bar = StatusBar(model="m", tags=("yolo mode disabled", "jailed"), place="~/x")
     assert visible(bar.lines(THEME, 60)[1]) == "  yolo mode disabled jailed - ~/x"
 

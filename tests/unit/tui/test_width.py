@@ -1,4 +1,4 @@
-"""Cells: what a text takes, and rows that never exceed their width."""
+"""Cell widths of text, and rows that never exceed their width."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def test_a_text_takes_the_cells_a_terminal_gives_it(text: str, width: int) -> No
 
 
 @given(LINES, st.integers(1, 20))
-def test_property_no_row_of_a_wrapped_line_is_wider_than_asked(text: str, width: int) -> None:
-    """iface-076: no row of a wrapped line is wider than asked."""
+def test_property_wrapped_row_does_not_exceed_width(text: str, width: int) -> None:
+    """iface-076: no row of a wrapped line exceeds the width."""
     assert all(cells(row) <= width for row in wrap(text, width))
 
 
@@ -50,7 +50,7 @@ def test_property_wrapping_loses_nothing_but_spaces(text: str, width: int) -> No
 
 
 @given(LINES, st.integers(1, 20))
-def test_property_every_row_closes_what_it_opens(text: str, width: int) -> None:
+def test_property_every_row_closes_its_styles(text: str, width: int) -> None:
     for row in wrap(text, width)[:-1]:
         after = row.rpartition(RESET)[2]
         assert not re.search(r"\x1b\[[1-9][0-9;]*m", after)
@@ -77,7 +77,7 @@ def test_continuation_rows_are_indented() -> None:
     assert wrap("• one two", 6, "  ") == ["• one", "  two"]
 
 
-def test_a_word_longer_than_the_row_is_split_where_it_stands() -> None:
+def test_word_longer_than_row_is_split_in_place() -> None:
     assert wrap("ab cdefghij", 5) == ["ab cd", "efghi", "j"]
 
 
@@ -102,8 +102,8 @@ def test_a_closing_mark_begins_a_row_that_has_no_room_for_more() -> None:
     assert wrap("日本語日本。", 10, "        ") == ["日本語日本", "        。"]
 
 
-def test_chinese_japanese_and_korean_are_measured_as_the_tables_say() -> None:
-    """Every character of the short cut is two cells and a cluster of its own."""
+def test_cjk_width_equals_unicode_tables() -> None:
+    """Every character of the shortcut is two cells and its own cluster."""
     from wcwidth import iter_graphemes, wcswidth
 
     simple = re.compile(f"[{width.TWO_CELLS}]")
@@ -113,7 +113,7 @@ def test_chinese_japanese_and_korean_are_measured_as_the_tables_say() -> None:
     assert {wcswidth(character) for character in wide} == {2}
 
 
-def test_they_need_no_tables() -> None:
+def test_cjk_width_needs_no_tables() -> None:
     """The first such key of a session would wait for them."""
     code = "import sys; from zot.tui.width import cells; cells('漢字かな 한글、'); sys.exit('wcwidth' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -137,7 +137,7 @@ def test_a_mark_on_a_wide_character_joins_it() -> None:
     ids=["tones", "joiners", "flags", "keycaps", "hearts", "vowel signs", "prefixes"],
 )
 def test_no_emoji_makes_a_row_wider_than_the_screen(text: str) -> None:
-    """The attack: clusters whose parts are wider together, or alone, than they were measured."""
+    """Attack: clusters whose parts are wider together, or alone, than measured."""
     for columns in (2, 3, 7, 10, 40):
         for indent in ("", "  "):
             assert all(cells(row) <= columns for row in wrap(text * 30, columns, indent))

@@ -94,7 +94,7 @@ def test_an_event_is_one_exact_line_and_one_struct(event: ev.AgentEvent, line: s
     assert rpc_codec.decode(line) == struct
 
 
-def test_a_program_that_changes_what_it_was_handed_does_not_change_the_call() -> None:
+def test_program_mutating_its_arguments_does_not_change_call() -> None:
     call = ToolCallBlock("c1", "write", '{"path":"a","lines":["x"]}')
     handed = events.of(ev.ToolCall(call))
     assert isinstance(handed, events.ToolCall)

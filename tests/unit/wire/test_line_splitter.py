@@ -21,7 +21,7 @@ def test_property_the_pieces_do_not_matter(pieces: list[bytes]) -> None:
 
 
 @given(LINES, st.lists(st.integers(0, 400)))
-def test_long_lines_are_the_same_ones_however_they_are_cut_property(lines: list[bytes], cuts: list[int]) -> None:
+def test_property_long_lines_are_equal_for_any_chunking(lines: list[bytes], cuts: list[int]) -> None:
     data = b"".join(line + b"\n" for line in lines)
     places = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
     reader, heard = LineSplitter(19), []

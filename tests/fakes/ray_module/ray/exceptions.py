@@ -1,4 +1,4 @@
-"""Ray's errors, as far as zot knows them."""
+"""Ray's exceptions, as far as zot uses them."""
 
 from __future__ import annotations
 

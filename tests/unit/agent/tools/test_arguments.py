@@ -23,7 +23,7 @@ def test_an_absent_integer_is_its_default(absent: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("sent", [3.5, "three", True, [], {}, float("inf"), float("nan"), "1e999", "0x10"])
-def test_what_is_no_integer_names_the_field(sent: Any) -> None:
+def test_non_integer_error_names_the_field(sent: Any) -> None:
     with pytest.raises(ToolError, match="t: 'n' must be an integer, not "):
         ToolArguments("t", {"n": sent}).integer("n")
 
@@ -35,7 +35,7 @@ def test_flags_are_read_leniently(sent: Any, meant: bool) -> None:
     assert ToolArguments("t", {"f": sent}).flag("f") is meant
 
 
-def test_a_flag_that_is_none_names_the_field() -> None:
+def test_invalid_flag_error_names_the_field() -> None:
     with pytest.raises(ToolError, match="'f' must be true or false"):
         ToolArguments("t", {"f": "maybe"}).flag("f")
 
@@ -50,6 +50,6 @@ def test_a_missing_or_wrong_string_names_the_field() -> None:
 
 
 @pytest.mark.parametrize("values", [None, [], "x", 3])
-def test_arguments_that_are_no_object_are_an_error(values: Any) -> None:
+def test_arguments_that_are_not_an_object_are_an_error(values: Any) -> None:
     with pytest.raises(ToolError, match="must be a JSON object"):
         ToolArguments("t", values)

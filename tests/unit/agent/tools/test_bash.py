@@ -1,4 +1,4 @@
-"""The bash tool, run on real shells: what it says, what it keeps, and that nothing gets away."""
+"""The bash tool with real shells: its output, limits and process cleanup."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ async def test_stdin_is_empty(bash: Tool, run: Run) -> None:
     assert "\n0\n" in text_of(await run(bash, command="wc -c"))
 
 
-async def test_it_runs_in_the_working_directory_with_bash(bash: Tool, run: Run, tmp_path: Path) -> None:
+async def test_bash_runs_in_the_working_directory(bash: Tool, run: Run, tmp_path: Path) -> None:
     assert f"\n{tmp_path}\nbash\n" in text_of(await run(bash, command='pwd; [[ -n $BASH_VERSION ]] && echo "bash"'))
 
 
@@ -109,8 +109,8 @@ async def test_a_command_with_a_nul_is_an_error(bash: Tool, run: Run) -> None:
         await run(bash, command="echo \0")
 
 
-async def test_a_timeout_kills_the_whole_group_and_says_so(bash: Tool, run: Run) -> None:
-    """engine-220: a background child, one in a session of its own, and the shell."""
+async def test_timeout_kills_whole_group_and_is_reported(bash: Tool, run: Run) -> None:
+    """engine-220: a background child, one in its own session, and the shell."""
     result = await run(bash, command="sleep 100 & echo $!; setsid sleep 100 & echo $!; wait", timeout=1)
     text = text_of(result)
     assert "[timed out after 1s: the command and all it started were killed]\n[exit -1]" in text
@@ -135,7 +135,7 @@ def test_timeouts_have_a_default_and_a_maximum(workspace: Workspace) -> None:
 
 
 async def test_cancelling_the_call_kills_the_tree(bash: Tool) -> None:
-    """iface-042: what SIGINT does to a running command is to cancel its call."""
+    """iface-042: SIGINT during a command cancels its call."""
     pids: list[int] = []
     started = asyncio.Event()
 
@@ -156,7 +156,7 @@ async def test_cancelling_the_call_kills_the_tree(bash: Tool) -> None:
     assert [pid for pid in pids if not gone_within(pid, 1)] == []
 
 
-async def test_a_background_child_holding_the_pipe_does_not_hold_the_result(bash: Tool, run: Run) -> None:
+async def test_background_child_with_pipe_does_not_delay_result(bash: Tool, run: Run) -> None:
     """engine-221: about one second, and the child is named and alive."""
     started = time.monotonic()
     text = text_of(await run(bash, command="sleep 100 & echo $!"))
@@ -168,8 +168,8 @@ async def test_a_background_child_holding_the_pipe_does_not_hold_the_result(bash
     assert gone_within(pid, 1)
 
 
-async def test_a_background_child_without_the_pipe_returns_at_once_and_is_named(bash: Tool, run: Run) -> None:
-    """engine-221: a background process does not hold up the result, which says that it still runs."""
+async def test_background_child_without_pipe_returns_at_once(bash: Tool, run: Run) -> None:
+    """engine-221: a background process does not delay the result, which mentions it."""
     started = time.monotonic()
     text = text_of(await run(bash, command="sleep 100 >/dev/null 2>&1 & echo $!"))
     assert time.monotonic() - started < 0.9
@@ -177,13 +177,13 @@ async def test_a_background_child_without_the_pipe_returns_at_once_and_is_named(
     await stop_background()
 
 
-async def test_output_of_a_child_ending_soon_after_the_shell_is_kept(bash: Tool, run: Run) -> None:
+async def test_output_of_child_ending_after_shell_is_included(bash: Tool, run: Run) -> None:
     text = text_of(await run(bash, command="(sleep 0.1; echo late) &"))
     assert "\nlate\n" in text
     assert "still running" not in text
 
 
-async def test_later_output_of_a_background_child_goes_to_the_file(bash: Tool, run: Run, tmp_path: Path) -> None:
+async def test_later_output_of_background_child_is_in_the_file(bash: Tool, run: Run, tmp_path: Path) -> None:
     """A server left running must neither block on a full pipe nor die of a broken one: 1 MB arrives whole."""
     fifo = tmp_path / "go"
     os.mkfifo(fifo)
@@ -215,7 +215,7 @@ async def test_truncated_output_is_whole_in_a_private_file(bash: Tool, run: Run)
 
 
 async def test_a_flood_costs_neither_memory_nor_the_loop(bash: Tool, run: Run) -> None:
-    """100 MB of output: never 50 ms of work before the loop goes on, under 8 MB more memory, thinned progress.
+    """100 MB of output: never 50 ms of work before the loop continues, under 8 MB more memory, thinned progress.
 
     The lag is counted in the thread's own time, so that a busy machine cannot fail it; 8 ms of wall time were measured.
     """
@@ -303,5 +303,5 @@ def plain_shell() -> float:
     ("seconds", "told"),
     [(0.0004, "0.0s"), (0.12, "0.1s"), (59.4, "59.4s"), (60, "1m0s"), (125, "2m5s"), (3600, "1h0m"), (9000, "2h30m")],
 )
-def test_durations_are_told_shortly(seconds: float, told: str) -> None:
+def test_durations_are_formatted_briefly(seconds: float, told: str) -> None:
     assert duration(seconds) == told

@@ -1,4 +1,4 @@
-"""What is kept of an output: 51,200 bytes and 2,000 lines, 40 % of them from its head."""
+"""Truncated output: 51,200 bytes and 2,000 lines, 40 % of them from its head."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def test_exactly_the_caps_is_not_truncated(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_one_byte_or_one_line_more_is() -> None:
+def test_one_byte_or_line_above_the_limit_is_truncated() -> None:
     by_bytes, by_lines = fed(b"x" * 51201), fed(b"x\n" * 2000 + b"y")
     assert (by_bytes.bytes_truncated, by_bytes.lines_truncated) == (True, False)
     assert (by_lines.bytes_truncated, by_lines.lines_truncated) == (False, True)
 
 
 @pytest.mark.parametrize("size", [1, 7, 4096, 10**6])
-def test_however_it_arrives_the_same_is_kept(size: int) -> None:
+def test_output_is_equal_for_any_chunking(size: int) -> None:
     data = b"".join(b"%d: a line of text\n" % number for number in range(5000))
     assert fed(data, size).text() == fed(data).text()
 
@@ -56,14 +56,14 @@ def test_long_lines_are_cut_where_lines_end() -> None:
     assert "... [450 lines, 450000 bytes omitted]" in text
 
 
-def test_one_endless_line_is_cut_between_characters() -> None:
+def test_endless_line_is_cut_between_characters() -> None:
     text = fed("ä€😀".encode() * 30000).text()
     assert "\ufffd" not in text
     assert "bytes omitted]" in text
     assert "lines, " not in text.split("... [")[1]
 
 
-def test_the_file_holds_all(tmp_path: Path) -> None:
+def test_output_file_has_everything(tmp_path: Path) -> None:
     data = bytes(range(256)) * 4000
     capture = fed(data, 1000)
     assert capture.spool is not None
@@ -74,13 +74,13 @@ def test_the_file_holds_all(tmp_path: Path) -> None:
     assert path.parent == tmp_path / f"zot-{os.geteuid()}"
 
 
-def test_a_file_nobody_is_told_of_leaves_nothing(tmp_path: Path) -> None:
+def test_unmentioned_output_file_is_removed(tmp_path: Path) -> None:
     capture = fed(b"x" * 60000)
     capture.discard_spool()
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-def test_the_directory_of_somebody_else_is_not_used(tmp_path: Path) -> None:
+def test_directory_of_another_user_is_not_used(tmp_path: Path) -> None:
     """Another user may have made it, to read along or to lead elsewhere."""
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / f"zot-{os.geteuid()}").symlink_to(tmp_path / "elsewhere")
@@ -99,7 +99,7 @@ def test_a_temporary_directory_that_is_gone_costs_only_the_file(monkeypatch: pyt
     assert "bytes omitted]" in capture.text()
 
 
-def test_a_line_that_is_drawn_again_is_kept_as_it_was_last() -> None:
+def test_redrawn_line_shows_its_last_state() -> None:
     bar = b"".join(b"\r%3d%% done" % i for i in range(101))
     assert fed(b"begin\n" + bar + b"\nend").text() == "begin\n100% done\nend\n"
     assert fed(b"no end " + bar).text() == "100% done\n"
@@ -107,7 +107,7 @@ def test_a_line_that_is_drawn_again_is_kept_as_it_was_last() -> None:
     assert fed(b"cut\r\nhere", 4).text() == "cut\r\nhere\n"
 
 
-def test_of_a_long_progress_bar_the_model_gets_a_row_and_nothing_counts_as_left_out() -> None:
+def test_progress_bar_is_one_row_and_not_counted_as_cut() -> None:
     capture = fed(b"".join(b"\r" + b"#" * 70 + b" %6d" % i for i in range(20_000)) + b"\ndone\n", 1000)
     assert capture.text() == "#" * 70 + "  19999\ndone\n"
     assert not capture.truncated

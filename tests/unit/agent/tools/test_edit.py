@@ -67,7 +67,7 @@ async def test_two_edits_apply_to_the_original(edit: Tool, run: Run, tmp_path: P
 async def test_an_edit_that_does_not_fit_fails_and_changes_nothing(
     edit: Tool, run: Run, tmp_path: Path, edits: list[dict[str, str]], told: str
 ) -> None:
-    """engine-211: empty, identical, missing and ambiguous text; all faults are told at once"""
+    """engine-211: empty, identical, missing and ambiguous text; all faults are reported at once."""
     (tmp_path / "f").write_text("x x abc\nx\n")
     with pytest.raises(ToolError) as caught:
         await run(edit, path="f", edits=edits)
@@ -84,7 +84,7 @@ async def test_overlapping_matches_count(edit: Tool, run: Run, tmp_path: Path) -
 
 
 async def test_overlapping_spans_fail(edit: Tool, run: Run, tmp_path: Path) -> None:
-    """engine-212: two edits that overlap fail, and the message says how to mend them."""
+    """engine-212: two edits that overlap fail, and the message has the fix."""
     (tmp_path / "f").write_text("one two three")
     with pytest.raises(ToolError, match="edits 1 and 2 overlap; merge"):
         await run(edit, path="f", edits=[change("two three", "x"), change("one two", "y")])
@@ -130,7 +130,7 @@ async def test_random_mixed_files_change_only_where_they_were_edited(edit: Tool,
         assert (tmp_path / "f").read_bytes() == b"".join(lines)
 
 
-async def test_bytes_that_are_no_utf8_survive(edit: Tool, run: Run, tmp_path: Path) -> None:
+async def test_invalid_utf8_bytes_survive(edit: Tool, run: Run, tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"caf\xe9 \xff\nold\n\x80\n")
     result = await run(edit, path="f", edits=[change("old", "nü")])
     assert (tmp_path / "f").read_bytes() == b"caf\xe9 \xff\nn\xc3\xbc\n\x80\n"
@@ -195,7 +195,7 @@ async def test_a_hint_in_a_large_file_is_quick(edit: Tool, run: Run, tmp_path: P
     assert time.perf_counter() - started < 1
 
 
-async def test_different_indentation_is_told_with_the_true_text(edit: Tool, run: Run, tmp_path: Path) -> None:
+async def test_different_indentation_is_reported_with_actual_text(edit: Tool, run: Run, tmp_path: Path) -> None:
     (tmp_path / "f").write_text("def f():\n\tif x:\n\t\treturn 1\n")
     with pytest.raises(ToolError) as caught:
         await run(edit, path="f", edits=[change("    if x:\n        return 1\n", "pass")])
@@ -204,13 +204,13 @@ async def test_different_indentation_is_told_with_the_true_text(edit: Tool, run:
     )
 
 
-async def test_nothing_similar_is_told(edit: Tool, run: Run, tmp_path: Path) -> None:
+async def test_missing_text_without_similar_is_reported(edit: Tool, run: Run, tmp_path: Path) -> None:
     (tmp_path / "f").write_text("alpha\n")
     with pytest.raises(ToolError, match="Nothing similar"):
         await run(edit, path="f", edits=[change("0123456789", "x")])
 
 
-async def test_the_mode_is_kept_and_nothing_is_left_over(edit: Tool, run: Run, tmp_path: Path) -> None:
+async def test_mode_is_preserved_and_no_temp_file_remains(edit: Tool, run: Run, tmp_path: Path) -> None:
     file = tmp_path / "f"
     file.write_text("old\n")
     file.chmod(0o750)
@@ -234,7 +234,7 @@ async def test_edits_may_come_as_a_json_string_or_a_single_object(edit: Tool, ru
 
 
 @pytest.mark.parametrize("edits", [None, [], "nonsense", 3, ["a"], [{"oldText": "a"}], [{"oldText": 1, "newText": ""}]])
-async def test_malformed_edits_name_what_is_wrong(edit: Tool, run: Run, tmp_path: Path, edits: object) -> None:
+async def test_malformed_edits_error_names_the_problem(edit: Tool, run: Run, tmp_path: Path, edits: object) -> None:
     (tmp_path / "f").write_text("a\n")
     with pytest.raises(ToolError, match=r"'edits'|'newText'|'oldText'"):
         await run(edit, path="f", edits=edits)

@@ -1,4 +1,4 @@
-"""Path patterns: what they match, and that no pattern and no path make matching slow."""
+"""Path patterns: matches, and linear time for any pattern and path."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def by_trying_everything(pattern: str, path: str) -> bool:
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=8), st.text("ab/c", max_size=10))
-def test_property_never_going_back_matches_what_trying_everything_matches(pieces: list[str], path: str) -> None:
+def test_property_linear_matcher_equals_backtracking(pieces: list[str], path: str) -> None:
     pattern = "".join(pieces)
     assert matches(pattern, path) == by_trying_everything(pattern, path)
 
@@ -40,7 +40,7 @@ def test_property_never_going_back_matches_what_trying_everything_matches(pieces
     [("*a" * 200 + "*b", "a" * 4000), ("**/a/" * 100 + "b", "a/" * 2000), ("**/*a*a*a*a*b/" * 20 + "c", "aaaa/" * 800)],
 )
 def test_a_pattern_made_to_freeze_is_matched_in_one_walk(pattern: str, path: str) -> None:
-    """``*a*a*…*b`` in an ignore file or a glob froze the terminal and RPC for good."""
+    """``*a*a*…*b`` in an ignore file or a glob must not freeze the terminal or RPC."""
     compiled = re.compile(regex_of(pattern), re.DOTALL)
     started = time.process_time()
     assert not compiled.fullmatch(path)
@@ -52,8 +52,8 @@ def test_a_pattern_made_to_freeze_is_matched_in_one_walk(pattern: str, path: str
     ["{" + ",".join(["*a*a*a"] * 60) + "}" + "*a" * 100, "*" + "a" * 100 + "*b", "{" * 60 + "}" * 60, "[a-z]" * 25],
     ids=["braces", "letters", "nested braces", "classes"],
 )
-def test_an_ignore_file_made_to_freeze_is_read_and_matched_within_a_limit(line: str) -> None:
-    """The attack: 250 KB of lines whose expressions took minutes to make and seconds for each name."""
+def test_hostile_ignore_file_is_matched_within_a_time_limit(line: str) -> None:
+    """Attack: 250 KB of lines whose expressions take minutes to compile and seconds to match."""
     lines = [f"{line}{number}" for number in range(2_000)]
     started = time.process_time()
     rules = Rules("/p", lines[: (256 << 10) // len(line)])
@@ -69,12 +69,12 @@ def test_a_pattern_beyond_all_measure_is_refused(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["[z-a]", "x/[!9-0]*", "{a,[b-a]}"])
-def test_a_range_turned_round_is_told_in_our_words(pattern: str) -> None:
+def test_reversed_range_is_a_clear_error(pattern: str) -> None:
     with pytest.raises(re.error, match=r"^in \[.*\] a range ends before it begins$"):
         regex_of(pattern)
 
 
-def test_braces_stand_for_their_alternatives() -> None:
+def test_braces_expand_to_alternatives() -> None:
     assert all(matches("{a,b/{c,d}}/*.{py,pyi}", path) for path in ("a/x.py", "b/c/x.pyi", "b/d/.py"))
     assert not matches("{a,b}", "ab") and matches("{a", "{a") and matches("[{]a,b}", "{a,b}")
 
@@ -93,7 +93,7 @@ def deep(root: Path, levels: int = 1_500) -> None:
 
 
 def test_a_tree_deeper_than_calls_can_be_is_walked(tmp_path: Path) -> None:
-    """The attack: a clone of 1,500 directories, each in the other, of which no file was listed."""
+    """Attack: a clone of 1,500 nested directories."""
     deep(tmp_path)
     (tmp_path / "top.txt").touch()
     found = list(walk(str(tmp_path)))

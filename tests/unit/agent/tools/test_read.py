@@ -28,7 +28,7 @@ def details(result: ToolResult) -> dict[str, object]:
 
 
 async def test_text_comes_raw_without_line_numbers(read: Tool, run: Run, tmp_path: Path) -> None:
-    """engine-201: a text file comes back as it is, without line numbers."""
+    """engine-201: a text file is returned unchanged, without line numbers."""
     (tmp_path / "f").write_text("one\n  two\n\nfour\n")
     result = await run(read, path="f")
     assert text_of(result) == "one\n  two\n\nfour\n"
@@ -89,8 +89,8 @@ async def test_a_pipe_is_refused_and_does_not_hang(read: Tool, run: Run, tmp_pat
         await run(read, path="p")
 
 
-async def test_2000_lines_are_shown_and_the_note_tells_how_to_go_on(read: Tool, run: Run, tmp_path: Path) -> None:
-    """engine-205: the output stops at 2000 lines with a note that says how to read on."""
+async def test_read_2000_lines_ends_with_a_continue_note(read: Tool, run: Run, tmp_path: Path) -> None:
+    """engine-205: the output stops at 2000 lines with a note on how to continue."""
     (tmp_path / "f").write_text("".join(f"{n}\n" for n in range(1, 2002)))
     result = await run(read, path="f")
     assert text_of(result).endswith(
@@ -109,7 +109,7 @@ async def test_exactly_the_caps_is_not_truncated(read: Tool, run: Run, tmp_path:
 
 
 async def test_51200_bytes_end_with_a_whole_line(read: Tool, run: Run, tmp_path: Path) -> None:
-    """engine-205: 512 lines of 100 bytes fit; the 513th is where to go on"""
+    """engine-205: 512 lines of 100 bytes fit; reading continues at the 513th."""
     (tmp_path / "f").write_text(("y" * 99 + "\n") * 600)
     result = await run(read, path="f")
     body, note = text_of(result).split("... [", 1)
@@ -118,7 +118,7 @@ async def test_51200_bytes_end_with_a_whole_line(read: Tool, run: Run, tmp_path:
     assert details(result)["bytes_truncated"]
 
 
-async def test_a_limit_is_no_truncation(read: Tool, run: Run, tmp_path: Path) -> None:
+async def test_limit_is_not_a_truncation(read: Tool, run: Run, tmp_path: Path) -> None:
     (tmp_path / "f").write_text("x\n" * 3000)
     assert text_of(await run(read, path="f", limit=2000)) == "x\n" * 2000
     assert "[truncated at 2000 lines]" in text_of(await run(read, path="f", limit=2001))
@@ -175,14 +175,14 @@ async def test_a_huge_image_is_refused(read: Tool, run: Run, tmp_path: Path) -> 
         await run(read, path="a.png")
 
 
-async def test_an_empty_file_and_an_offset_past_the_end_say_so(read: Tool, run: Run, tmp_path: Path) -> None:
+async def test_empty_file_and_offset_past_end_are_reported(read: Tool, run: Run, tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     (tmp_path / "f").write_text("1\n2\n")
     assert text_of(await run(read, path="empty")) == "[the file is empty]\n"
     assert text_of(await run(read, path="f", offset=3)) == "[offset 3 is past the end: the file has 2 lines]\n"
 
 
-async def test_bytes_that_are_no_utf8_are_replaced(read: Tool, run: Run, tmp_path: Path) -> None:
+async def test_invalid_utf8_bytes_are_replaced(read: Tool, run: Run, tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"caf\xe9\n")
     assert text_of(await run(read, path="f")) == "caf\ufffd\n"
 

@@ -28,20 +28,20 @@ def test_no_tools_means_none(workspace: Workspace) -> None:
 
 
 def test_only_the_named_tools_are_there(workspace: Workspace) -> None:
-    """iface-020: `--tools` with two names offers those two and no other."""
+    """iface-020: `--tools` with two names offers only those two."""
     assert names(workspace, ["bash", "read"]) == ["read", "bash"]
 
 
-def test_unknown_names_are_told() -> None:
+def test_unknown_tool_names_are_reported() -> None:
     assert unknown_tools(["read", "raed", "skill", "mine"], others=["skill", "mine"]) == ["raed"]
 
 
-def test_only_tools_that_look_say_so(workspace: Workspace) -> None:
+def test_only_read_only_tools_are_marked(workspace: Workspace) -> None:
     quiet = {tool.name for tool in builtin_tools(workspace, names=ALL_TOOLS) if tool.read_only}
     assert quiet == {"read", "glob", "grep"}
 
 
-def test_each_schema_is_an_object_and_each_description_one_or_two_sentences(workspace: Workspace) -> None:
+def test_schema_is_object_and_description_is_short(workspace: Workspace) -> None:
     for tool in builtin_tools(workspace, names=ALL_TOOLS):
         assert tool.schema["type"] == "object"
         assert set(tool.schema["required"]) <= set(tool.schema["properties"])
@@ -68,7 +68,7 @@ def test_a_tool_is_imported_when_it_is_prepared_and_not_before() -> None:
     assert code & modules_after_building("['read']", "tools[0].prepare()") == {"zot.agent.tools.read"}
 
 
-def test_what_a_model_is_told_is_what_the_tool_itself_says(workspace: Workspace) -> None:
+def test_offered_description_equals_tool_description(workspace: Workspace) -> None:
     for offered in builtin_tools(workspace, names=ALL_TOOLS):
         assert isinstance(offered, LazyTool)
         tool = offered.prepare()
@@ -81,7 +81,7 @@ def test_the_tools_import_nothing_heavy() -> None:
     assert not heavy & modules_after_building("ALL_TOOLS", "[tool.prepare() for tool in tools]")
 
 
-async def test_a_tool_is_prepared_while_the_model_still_writes_its_arguments(workspace: Workspace) -> None:
+async def test_tool_is_imported_while_model_streams_arguments(workspace: Workspace) -> None:
     (read,) = builtin_tools(workspace, names=["read"])
     agent = Agent(client=FakeClient([]), model=Model(id="m", provider="p"), system=lambda specs: "", tools=[read])
     watch = preload_on_call(agent)

@@ -60,7 +60,7 @@ def rows(text: str) -> list[str]:
     return text.splitlines()
 
 
-async def test_glob_lists_newest_first_relative_to_the_working_directory(glob: Tool, run: Run, tmp_path: Path) -> None:
+async def test_glob_lists_newest_first_relative_to_cwd(glob: Tool, run: Run, tmp_path: Path) -> None:
     plant(tmp_path, "new.py", "src/b.py", "src/deep/er/a.py", "old.py", "note.txt")
     result = await run(glob, pattern="**/*.py")
     assert rows(text_of(result)) == ["new.py", "src/b.py", "src/deep/er/a.py", "old.py"]
@@ -99,7 +99,7 @@ async def test_glob_outside_the_working_directory_gives_absolute_paths(engine: s
     assert rows(text_of(await run(tool, pattern="*.py", path="../out"))) == [str(tmp_path / "out/b.py")]
 
 
-async def test_glob_without_a_match_says_so_and_hints(glob: Tool, run: Run, tmp_path: Path) -> None:
+async def test_glob_without_match_gives_a_hint(glob: Tool, run: Run, tmp_path: Path) -> None:
     plant(tmp_path, "src/a.py")
     result = await run(glob, pattern="*.py")
     assert text_of(result) == "no file matches *.py; **/*.py looks in every directory\n"
@@ -153,13 +153,13 @@ async def test_grep_joins_contexts_that_touch(grep: Tool, run: Run, tmp_path: Pa
     ]
 
 
-async def test_grep_without_a_match_is_no_error(grep: Tool, run: Run, tmp_path: Path) -> None:
+async def test_grep_without_match_is_not_an_error(grep: Tool, run: Run, tmp_path: Path) -> None:
     plant(tmp_path, "f")
     result = await run(grep, pattern="straw")
     assert (text_of(result), result.is_error) == ("no match for straw in .\n", False)
 
 
-async def test_grep_ignores_case_when_asked(grep: Tool, run: Run, tmp_path: Path) -> None:
+async def test_grep_ignore_case_option(grep: Tool, run: Run, tmp_path: Path) -> None:
     plant(tmp_path, "f", text="NEEDLE\n")
     assert text_of(await run(grep, pattern="Needle")).startswith("no match")
     assert text_of(await run(grep, pattern="Needle", ignore_case="true")) == "f:1:NEEDLE\n"
@@ -197,13 +197,13 @@ async def test_grep_skips_binary_files_and_copes_with_odd_text(grep: Tool, run: 
     ]
 
 
-async def test_grep_knows_lookaround_and_back_references_everywhere(grep: Tool, run: Run, tmp_path: Path) -> None:
+async def test_grep_supports_lookaround_and_back_references(grep: Tool, run: Run, tmp_path: Path) -> None:
     plant(tmp_path, "f", text="foobar\nfoobaz\naa\n")
     assert text_of(await run(grep, pattern="foo(?!bar)")) == "f:2:foobaz\n"
     assert text_of(await run(grep, pattern=r"(.)\1$")) == "f:3:aa\n"
 
 
-async def test_grep_tells_what_is_wrong_with_a_pattern(grep: Tool, run: Run, tmp_path: Path) -> None:
+async def test_grep_invalid_pattern_error_names_the_problem(grep: Tool, run: Run, tmp_path: Path) -> None:
     plant(tmp_path, "f")
     with pytest.raises(ToolError, match=r"grep: \(: not a regular expression: "):
         await run(grep, pattern="(")
@@ -226,7 +226,7 @@ async def test_grep_is_capped_in_rows_bytes_and_length_of_line(grep: Tool, run: 
 
 
 async def test_a_hostile_pattern_can_be_cancelled(run: Run, tmp_path: Path, workspace: Workspace) -> None:
-    """Catastrophic backtracking happens in the worker: the loop goes on, and cancelling kills it."""
+    """Catastrophic backtracking happens in the worker: the loop continues, and cancelling kills it."""
     plant(tmp_path, "f", text="a" * 60 + "!\n")
     call = GrepTool(workspace).execute(
         {"pattern": r"(?=x?)^(a+)+$"}, ToolContext(ToolCallBlock("1", "grep"), lambda text: None)
@@ -250,7 +250,7 @@ def _commands(pid: int) -> list[str]:
         return []
 
 
-async def test_a_search_that_takes_too_long_is_told(
+async def test_slow_search_times_out_with_an_error(
     workspace: Workspace, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search, "SEARCH_TIMEOUT", 0.5)

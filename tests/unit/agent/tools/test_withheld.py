@@ -16,7 +16,7 @@ from zot.agent.tools.bash import missing_variable_note
         ("gh pr list", "HTTP 401: bad credentials", True),
     ],
 )
-def test_it_is_named_where_it_is_spoken_of(command: str, output: str, failed: bool) -> None:
+def test_removed_tool_is_named_where_it_is_mentioned(command: str, output: str, failed: bool) -> None:
     note = missing_variable_note(command, output, failed=failed, names=["GH_TOKEN"])
     assert note.startswith("[not passed to commands: GH_TOKEN; ") and "env_passthrough" in note
 

@@ -21,7 +21,7 @@ def test_paths_are_relative_to_the_session(asked: str, meant: str, monkeypatch: 
 
 
 @pytest.mark.parametrize("asked", ["", "  ", "a\0b", "a\ud800"])
-def test_what_is_no_path_is_an_error(asked: str) -> None:
+def test_invalid_path_is_an_error(asked: str) -> None:
     with pytest.raises(ToolError, match="path"):
         Workspace(Path("/w")).resolve(asked)
 
@@ -31,7 +31,7 @@ def test_paths_are_shown_relative_where_they_lie_inside() -> None:
     assert [workspace.display_path(Path(path)) for path in ("/w/a/b", "/w", "/wx/a")] == ["a/b", ".", "/wx/a"]
 
 
-def test_children_learn_that_an_agent_started_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_children_get_agent_environment_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     """interfaces 1.3: an absent value is removed, even one inherited from an outer zot."""
     for name in SESSION_VARIABLES:
         monkeypatch.setenv(name, "outer")
@@ -54,7 +54,7 @@ def test_children_learn_that_an_agent_started_them(monkeypatch: pytest.MonkeyPat
     assert environment["PWD"] == "/w"
 
 
-def test_credentials_are_dropped_unless_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_credentials_are_dropped_unless_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     """engine-223: credentials and zot's own tokens are not passed to commands unless a setting names them."""
     for name in ("A_KEY", "B_KEY", "ZOTCORE_RPC_TOKEN", "PLAIN"):
         monkeypatch.setenv(name, "v")
@@ -63,7 +63,7 @@ def test_credentials_are_dropped_unless_let_through(monkeypatch: pytest.MonkeyPa
     assert names == {"B_KEY", "PLAIN"}
 
 
-def test_a_pattern_lets_other_services_through_and_no_key_of_a_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pattern_allows_other_services_but_no_provider_key(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_SECRET_ACCESS_KEY", "AWS_BEDROCK_KEY", "GH_TOKEN", "ZOTCORE_RPC_TOKEN"):
         monkeypatch.setenv(name, "v")
     workspace = Workspace(Path("/w"), credentials=["AWS_BEDROCK_KEY"], passthrough=["AWS_*", "ZOTCORE_*"])
@@ -73,7 +73,7 @@ def test_a_pattern_lets_other_services_through_and_no_key_of_a_provider(monkeypa
     assert removed <= set(workspace.removed_credentials()) & set(workspace.hidden_variables())
 
 
-def test_what_changes_between_two_commands_is_seen_by_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_change_applies_to_next_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLAIN", "one")
     monkeypatch.delenv("LATE_TOKEN", raising=False)
     workspace = Workspace(Path("/w"))

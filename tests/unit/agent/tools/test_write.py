@@ -35,7 +35,7 @@ async def test_parents_are_created_and_bytes_are_exact(write: Tool, run: Run, tm
 
 
 async def test_an_existing_file_is_replaced_and_keeps_its_mode(write: Tool, run: Run, tmp_path: Path) -> None:
-    """engine-209: the open reader keeps the old content whole"""
+    """engine-209: an open reader still has the whole old content."""
     file = tmp_path / "run.sh"
     file.write_text("old content")
     file.chmod(0o755)
@@ -58,7 +58,7 @@ async def test_a_directory_is_refused(write: Tool, run: Run, tmp_path: Path) -> 
         await run(write, path="d", content="x")
 
 
-async def test_a_file_in_the_place_of_a_directory_is_told(write: Tool, run: Run, tmp_path: Path) -> None:
+async def test_file_instead_of_directory_is_reported(write: Tool, run: Run, tmp_path: Path) -> None:
     (tmp_path / "f").touch()
     with pytest.raises(ToolError, match="write: f/g: "):
         await run(write, path="f/g", content="x")

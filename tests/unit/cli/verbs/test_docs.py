@@ -58,7 +58,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def from_wheel(wheel: Path, code: str) -> subprocess.CompletedProcess[str]:
-    """Run code against the unpacked wheel, in an empty directory; -S keeps the checkout out of the path."""
+    """Runs code against the unpacked wheel, in an empty directory; -S excludes the checkout."""
     import msgspec
 
     places = [str(wheel), str(Path(msgspec.__file__).parents[1])]
@@ -66,7 +66,7 @@ def from_wheel(wheel: Path, code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=wheel.parent, capture_output=True, text=True, timeout=60)
 
 
-def test_the_wheel_holds_every_page_and_prints_them_outside_the_repository(wheel: Path) -> None:
+def test_wheel_contains_and_prints_every_page(wheel: Path) -> None:
     """engine-255: from an installed wheel, outside the repository, every page is printed."""
     for topic, file in [("", "index.md"), *((page.topic, page.file) for page in docs_index.pages())]:
         arguments = [topic] if topic else []
@@ -75,7 +75,7 @@ def test_the_wheel_holds_every_page_and_prints_them_outside_the_repository(wheel
         assert run.stdout == (docs_index.root() / file).read_text("utf-8")
 
 
-def test_the_wheels_own_index_is_complete_and_lies_in_the_package(wheel: Path) -> None:
+def test_wheel_index_is_complete_and_inside_package(wheel: Path) -> None:
     """engine-255, engine-256: the wheel's own index is complete and lies inside the package."""
     run = from_wheel(
         wheel, "from zot.frontends import docs_index; print(docs_index.index_path(), docs_index.check_index())"
@@ -83,13 +83,13 @@ def test_the_wheels_own_index_is_complete_and_lies_in_the_package(wheel: Path) -
     assert run.stdout == f"{wheel / 'zot/docs/index.md'} []\n"
 
 
-def test_an_unknown_topic_fails_from_the_wheel_too(wheel: Path) -> None:
+def test_unknown_topic_fails_from_wheel(wheel: Path) -> None:
     """iface-315: an unknown topic fails from the wheel as it does from the source tree."""
     run = from_wheel(wheel, "from zot.cli.verbs.docs import run; sys.exit(run(['nothing']))")
     assert run.returncode == 1 and "first-steps" in run.stderr
 
 
-def test_the_wheel_holds_the_built_in_skills(wheel: Path) -> None:
+def test_wheel_contains_the_builtin_skills(wheel: Path) -> None:
     """engine-231: the built-in skills are found in an installed wheel."""
     code = (
         "from pathlib import Path; from zot.features.skills.discovery import discover; "
@@ -99,7 +99,7 @@ def test_the_wheel_holds_the_built_in_skills(wheel: Path) -> None:
     assert run.stdout.split() == ["write-zot-extension", "write-zot-themes"], run.stderr
 
 
-def test_the_scripted_example_of_the_first_steps_runs_as_it_stands(tmp_path: Path) -> None:
+def test_first_steps_scripted_example_runs(tmp_path: Path) -> None:
     page = (docs_index.root() / "guides/first-steps.md").read_text("utf-8")
     example = re.search(r"```sh\n(cat > answers\.json .*?)```", page, re.DOTALL)
     assert example is not None

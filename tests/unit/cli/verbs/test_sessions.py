@@ -64,7 +64,7 @@ def test_escape_sequences_in_a_title_do_not_reach_the_terminal(store: SessionSto
     assert out(capsys).rstrip("\n").isprintable()
 
 
-def test_an_empty_list_is_no_error(store: SessionStore, capsys: Capture) -> None:
+def test_empty_list_is_not_an_error(store: SessionStore, capsys: Capture) -> None:
     assert run(["list"]) == 0
     assert "no sessions in" in capsys.readouterr().err
     assert not store.root.exists()
@@ -81,9 +81,7 @@ def test_all_lists_every_directory_and_cwd_another_one(store: SessionStore, tmp_
     assert "there" in out(capsys)
 
 
-def test_a_session_is_named_by_number_id_or_path_and_the_newest_is_the_default(
-    store: SessionStore, tmp_path: Path, capsys: Capture
-) -> None:
+def test_session_is_selected_by_number_id_path_or_newest(store: SessionStore, tmp_path: Path, capsys: Capture) -> None:
     old = saved(store, user("old"))
     os.utime(old, (1, 1))
     new = saved(store, user("new"))
@@ -130,7 +128,7 @@ def test_an_ambiguous_id_is_refused(store: SessionStore, capsys: Capture) -> Non
 
 
 @pytest.mark.parametrize("argv", [["--help"], ["prune", "-h"], ["help"]])
-def test_help_goes_to_stdout(store: SessionStore, capsys: Capture, argv: list[str]) -> None:
+def test_help_is_on_stdout(store: SessionStore, capsys: Capture, argv: list[str]) -> None:
     assert main.run(["sessions", *argv]) == 0
     assert out(capsys).startswith("Usage: zot sessions")
 
@@ -141,7 +139,7 @@ def test_rename_gives_a_title(store: SessionStore) -> None:
     assert reopened(store, path).meta.title == "a better name"
 
 
-def test_renaming_a_session_in_use_is_refused_with_the_way_out(store: SessionStore, capsys: Capture) -> None:
+def test_rename_of_session_in_use_is_an_error_with_a_fix(store: SessionStore, capsys: Capture) -> None:
     session = store.create("p", "m")
     session.appended(user("a"))
     assert run(["rename", "1", "x"]) == 1
@@ -203,7 +201,7 @@ class TestPrune:
         assert store.newest() is not None
 
     @pytest.mark.parametrize("answers", ["", "\n", "1\n", "1\nn\n", "all\n\n"])
-    def test_without_a_choice_and_a_yes_nothing_is_deleted(self, paths: list[Path], typed, answers: str) -> None:
+    def test_prune_without_choice_and_yes_deletes_nothing(self, paths: list[Path], typed, answers: str) -> None:
         typed(answers)
         assert run(["prune"]) == 0
         assert all(path.exists() for path in paths)
@@ -231,7 +229,7 @@ class TestPrune:
         assert run(["prune", "--cwd", ".", "--all", "--yes"]) == 0
         assert store.newest() is None and all(path.exists() for path in paths)
 
-    def test_a_session_in_use_is_kept_with_exit_1(
+    def test_session_in_use_is_not_deleted_and_exits_1(
         self, paths: list[Path], store: SessionStore, capsys: Capture
     ) -> None:
         session = store.open(paths[0])
@@ -256,7 +254,7 @@ class TestChoose:
         with pytest.raises(UsageError, match="invalid session"):
             choose(store, lambda: answer, lambda text: None)
 
-    def test_without_sessions_it_says_so_and_starts_anew(self, store: SessionStore) -> None:
+    def test_choose_without_sessions_starts_a_new_one(self, store: SessionStore) -> None:
         written: list[str] = []
         assert choose(store, lambda: "1\n", written.append) is None
         assert "starting a new one" in "".join(written)

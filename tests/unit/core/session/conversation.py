@@ -1,4 +1,4 @@
-"""Short ways to say a conversation in tests."""
+"""Short helpers that build conversations for tests."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def test_an_extension_in_capitals_is_enough(store: SessionStore, tmp_path: Path)
     assert export_session(saved(store, user("a")), tmp_path / "X.ZOTSESSION").name == "X.ZOTSESSION"
 
 
-def test_into_a_directory_the_name_holds_time_id_and_slug(store: SessionStore, tmp_path: Path) -> None:
+def test_export_into_directory_is_named_by_time_id_and_slug(store: SessionStore, tmp_path: Path) -> None:
     """engine-190: an export into a directory is named after its time, its id and its first words."""
     path = saved(store, user("Fix the *Parser*, please!"), assistant("b"))
     target = export_session(path, f" '{tmp_path}' ")
@@ -53,7 +53,7 @@ def test_an_existing_file_is_never_replaced(store: SessionStore, tmp_path: Path)
     assert names == ["x.zotsession", "x-2.zotsession", "x-3.zotsession"]
 
 
-def test_the_last_meta_row_is_the_one_exported_with_fields_we_do_not_know(store: SessionStore, tmp_path: Path) -> None:
+def test_export_uses_last_meta_row_with_unknown_fields(store: SessionStore, tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_bytes(
         b'{"type":"meta","meta":{"id":"i","cwd":"/p","model":"old"}}\n'
@@ -66,7 +66,7 @@ def test_the_last_meta_row_is_the_one_exported_with_fields_we_do_not_know(store:
     assert [row["type"] for row in exported] == ["meta", "message"]
 
 
-def test_scrub_replaces_the_working_directory_and_home_but_not_lookalikes(
+def test_scrub_replaces_cwd_and_home_but_not_lookalikes(
     store: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", "/home/me")
@@ -85,7 +85,7 @@ def test_empty_names_are_refused(store: SessionStore, tmp_path: Path, source: st
         export_session(source if source != "s" else path, destination and tmp_path / destination)
 
 
-def test_what_is_no_session_is_not_exported(store: SessionStore, tmp_path: Path) -> None:
+def test_export_of_other_file_fails(store: SessionStore, tmp_path: Path) -> None:
     (tmp_path / "empty").write_bytes(b"")
     with pytest.raises(SessionCorrupt):
         export_session(tmp_path / "empty", tmp_path / "x")
@@ -101,10 +101,8 @@ def test_the_default_destination_is_downloads_else_home(tmp_path: Path, monkeypa
     assert default_destination().is_dir()
 
 
-def test_an_import_gets_a_new_id_and_this_directory_and_keeps_model_title_and_messages(
-    store: SessionStore, tmp_path: Path
-) -> None:
-    """engine-191: an import gets a new id and this directory, and keeps its model, title and messages."""
+def test_import_gets_new_id_and_cwd_and_keeps_the_rest(store: SessionStore, tmp_path: Path) -> None:
+    """engine-191: an import gets a new id and this directory, and preserves its model, title and messages."""
     path = saved(store, user("a"), assistant("b", call("t")), results("t"), title="my work")
     exported = export_session(path, tmp_path / "x")
     there = SessionStore(tmp_path / "home2", tmp_path, "9")
@@ -116,9 +114,7 @@ def test_an_import_gets_a_new_id_and_this_directory_and_keeps_model_title_and_me
     assert session.meta.title == "my work" and session.meta.parent == ""
 
 
-def test_importing_what_does_not_begin_with_a_meta_row_fails_and_leaves_no_file(
-    store: SessionStore, tmp_path: Path
-) -> None:
+def test_import_without_meta_row_fails_and_leaves_no_file(store: SessionStore, tmp_path: Path) -> None:
     """engine-192: a file whose first row is not meta is refused, and no session file is left."""
     odd = tmp_path / "odd.zotsession"
     odd.write_bytes(b'{"type":"rename","title":"x"}\n{"type":"meta","meta":{"id":"i"}}\n')

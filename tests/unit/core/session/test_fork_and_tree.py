@@ -35,7 +35,7 @@ def test_a_fork_copies_n_messages_and_names_its_parent(store: SessionStore) -> N
     assert path.read_bytes() == before
 
 
-def test_copied_rows_are_verbatim_with_usage_and_unknown_rows_before_the_cut(store: SessionStore) -> None:
+def test_copied_rows_are_verbatim_before_the_cut(store: SessionStore) -> None:
     session = store.create("p", "m")
     say(session, user("a"), assistant("b"))
     session.record_usage(Usage(1), Usage(1))
@@ -61,7 +61,7 @@ def test_a_fork_takes_the_model_of_the_last_meta_before_the_cut(store: SessionSt
     assert [row["type"] for row in rows(fork_at(store, session.path))].count("meta") == 1
 
 
-def test_the_chosen_message_is_left_out_and_found_by_identity(store: SessionStore) -> None:
+def test_chosen_message_is_excluded_and_found_by_identity(store: SessionStore) -> None:
     same = [user("same"), assistant("b"), user("same"), assistant("d")]
     session = store.create("p", "m")
     say(session, *same)
@@ -83,7 +83,7 @@ def test_after_a_compaction_the_cut_is_at_the_chosen_message(store: SessionStore
     session.close()
 
 
-def test_after_a_windowed_resume_with_stubs_the_cut_is_at_the_chosen_message(store: SessionStore) -> None:
+def test_fork_after_windowed_resume_cuts_at_chosen_message(store: SessionStore) -> None:
     """engine-187, iface-191: in a long session resumed in part the fork cuts at the message that was chosen."""
     path = saved(store, *[m for n in range(80) for m in (user(f"u{n}"), assistant(f"a{n}", call("t")))])
     session = store.open(path)
@@ -118,7 +118,7 @@ def test_a_count_outside_the_file_is_an_error(store: SessionStore, count: int) -
     assert list(path.parent.glob("*.jsonl")) == [path]
 
 
-def test_a_missing_parent_or_one_without_a_first_meta_row_is_an_error(store: SessionStore, tmp_path: Path) -> None:
+def test_missing_or_invalid_parent_is_an_error(store: SessionStore, tmp_path: Path) -> None:
     with pytest.raises(SessionError, match="no session file"):
         fork_at(store, tmp_path / "none.jsonl", 0)
     odd = tmp_path / "odd.jsonl"
@@ -174,7 +174,7 @@ def test_parents_in_a_circle_are_all_listed_once() -> None:
     assert sorted(branch.summary.id for branch in found) == ["a", "b", "c", "d"]
 
 
-def test_a_chain_of_thousands_of_forks_is_no_problem() -> None:
+def test_chain_of_thousands_of_forks_is_read() -> None:
     chain = [summary("0")] + [summary(str(n), str(n - 1)) for n in range(1, 5000)]
     assert max(branch.depth for branch in branches(chain)) == 4999
 
@@ -184,7 +184,7 @@ def test_lines_are_indented_by_depth_and_mark_the_current_one() -> None:
     assert tree_lines(found, "b") == ["text a", "  text b [current]"]
 
 
-def test_a_branch_before_a_prompt_that_replaced_a_failed_one_has_neither(store: SessionStore) -> None:
+def test_fork_before_replacing_prompt_excludes_failed_prompt(store: SessionStore) -> None:
     instead = msgspec.structs.replace(user("mended"), meta={REPLACES: "true"})
     path = saved(store, user("a"), assistant("b"), user("failed"), instead, assistant("d"))
     turns = turns_of(path)

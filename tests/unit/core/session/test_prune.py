@@ -33,7 +33,7 @@ def test_other_ages_are_refused(text: str) -> None:
         age_seconds(text)
 
 
-def test_by_default_sessions_of_directories_that_are_gone_are_found(store: SessionStore, tmp_path: Path) -> None:
+def test_prune_default_finds_sessions_of_missing_directories(store: SessionStore, tmp_path: Path) -> None:
     saved(store, user("here"))
     one, two = (saved(gone(tmp_path), user(t)) for t in ("a", "b"))
     [group] = plan_prune(store.root).groups
@@ -71,7 +71,7 @@ def test_links_and_malformed_files_are_kept_and_reported(store: SessionStore, tm
     }
 
 
-def test_a_deleted_session_takes_what_was_kept_aside_with_it(tmp_path: Path) -> None:
+def test_deleted_session_removes_its_side_files(tmp_path: Path) -> None:
     path = saved(gone(tmp_path), user("a"))
     path.with_name(path.name + ".bad").write_bytes(b"x\n")
     [group] = plan_prune(tmp_path / "home" / "sessions").groups
@@ -79,7 +79,7 @@ def test_a_deleted_session_takes_what_was_kept_aside_with_it(tmp_path: Path) -> 
     assert not path.parent.exists()
 
 
-def test_a_session_in_use_or_changed_since_is_kept(tmp_path: Path) -> None:
+def test_session_in_use_or_changed_is_not_pruned(tmp_path: Path) -> None:
     store = gone(tmp_path)
     path = saved(store, user("a"))
     [group] = plan_prune(store.root).groups

@@ -100,11 +100,11 @@ def test_blocks_are_written_with_the_persisted_names_and_a_type() -> None:
 
 
 @pytest.mark.parametrize("arguments", ['{"path": "a', "[1]", "not json", '{"n": NaN}', "{" * 5000])
-def test_arguments_that_are_no_json_object_are_kept_as_text(arguments: str) -> None:
+def test_arguments_that_are_not_an_object_are_stored_as_text(arguments: str) -> None:
     assert round_trip(ToolCallBlock("t", "x", arguments)) == (ToolCallBlock("t", "x", arguments),)
 
 
-def test_arguments_with_line_breaks_stay_on_one_line_and_mean_the_same() -> None:
+def test_arguments_with_line_breaks_stay_on_one_line() -> None:
     call = ToolCallBlock("t", "x", '{\r\n  "a": "b\\nc"\n}')
     line = encode_row(message_row(Message("assistant", (call,), "t")))
     assert line.count(b"\n") == 1
@@ -112,7 +112,7 @@ def test_arguments_with_line_breaks_stay_on_one_line_and_mean_the_same() -> None
     assert back.value == call.value
 
 
-def test_a_lone_surrogate_is_replaced_and_the_rest_of_the_message_kept() -> None:
+def test_lone_surrogate_is_replaced_and_rest_is_preserved() -> None:
     blocks = (TextBlock("a\ud800b"), ToolCallBlock("t", "x", '{"k":1}'), ImageBlock("image/png", b"\x00\xff"))
     assert round_trip(*blocks) == (TextBlock("a\ufffdb"), *blocks[1:])
 
@@ -136,8 +136,8 @@ def test_a_lone_surrogate_is_replaced_and_the_rest_of_the_message_kept() -> None
         ("{}", TextBlock("")),
     ],
 )
-def test_blocks_without_a_type_are_told_apart_by_their_fields(text: str, expected: Block) -> None:
-    """engine-174: blocks of the reference that carry no type are told apart by their fields."""
+def test_blocks_without_type_are_recognized_by_fields(text: str, expected: Block) -> None:
+    """engine-174: blocks of the reference without a type are recognized by their fields."""
     assert block(text) == expected
 
 
@@ -177,6 +177,6 @@ def test_a_usage_row_of_the_reference_is_read() -> None:
         b'{"type":"message","message":' + b"[" * 100_000,
     ],
 )
-def test_a_line_that_is_no_record_is_refused(line: bytes) -> None:
+def test_line_that_is_not_a_record_is_rejected(line: bytes) -> None:
     with pytest.raises(NotARecord):
         decode_row(line)

@@ -70,8 +70,8 @@ ANSWER = spoken("assistant", {"text": "three"}, added_tool_names=["late"])
 RECAP = spoken("user", {"text": "a summary"}, meta={"compaction": "true"})
 
 
-def test_a_compaction_of_the_later_reference_replaces_what_was_before_it(store: SessionStore, tmp_path: Path) -> None:
-    """engine-174: its row holds the transcript as it was afterwards"""
+def test_embedded_compaction_replaces_earlier_messages(store: SessionStore, tmp_path: Path) -> None:
+    """engine-174: its row contains the transcript after the compaction."""
     compaction = {"type": "compaction", "messages": [RECAP, CALL, RESULT, ANSWER]}
     rows = [
         *rows_of_messages(PROMPT, CALL, RESULT, ANSWER),
@@ -84,9 +84,7 @@ def test_a_compaction_of_the_later_reference_replaces_what_was_before_it(store: 
     assert session.repairs == []
 
 
-def test_a_branch_before_a_message_such_a_compaction_kept_is_cut_at_its_own_row(
-    store: SessionStore, tmp_path: Path
-) -> None:
+def test_fork_before_message_of_embedded_compaction_uses_its_row(store: SessionStore, tmp_path: Path) -> None:
     question = spoken("user", {"text": "and b?"})
     compaction = {"type": "compaction", "messages": [RECAP, question, ANSWER]}
     rows = [*rows_of_messages(PROMPT, ANSWER, question, ANSWER), compaction]
@@ -96,7 +94,7 @@ def test_a_branch_before_a_message_such_a_compaction_kept_is_cut_at_its_own_row(
     assert texts(reopened(store, branch)) == ["count", "three"]
 
 
-def test_a_call_left_open_in_such_a_compaction_gets_an_error_result(store: SessionStore, tmp_path: Path) -> None:
+def test_open_call_in_embedded_compaction_gets_error_result(store: SessionStore, tmp_path: Path) -> None:
     path = of_the_later_reference(tmp_path / "old.jsonl", {"type": "compaction", "messages": [RECAP, CALL]})
     assert [message.role for message in reopened(store, path).messages] == ["user", "assistant", "tool"]
 
@@ -107,7 +105,7 @@ def test_a_compaction_without_a_message_changes_nothing(store: SessionStore, tmp
     assert texts(reopened(store, path)) == ["count"]
 
 
-def test_a_call_the_provider_carried_out_itself_waits_for_no_result(store: SessionStore, tmp_path: Path) -> None:
+def test_provider_executed_call_needs_no_result(store: SessionStore, tmp_path: Path) -> None:
     search = {"id": "s1", "name": "search", "arguments": {}, "server": True}
     alone, beside = spoken("assistant", search), spoken("assistant", search, {"text": "found"})
     path = of_the_later_reference(tmp_path / "old.jsonl", *rows_of_messages(PROMPT, alone, beside))
@@ -151,14 +149,14 @@ def test_a_valid_transcript_is_unchanged() -> None:
     assert loaded() == ()
 
 
-def test_results_in_several_tool_messages_are_valid_too() -> None:
+def test_results_in_several_tool_messages_are_valid() -> None:
     valid = (user("a"), assistant("b", call("t1"), call("t2")), results("t1"), results("t2"), assistant("c"))
     assert loaded(*valid) == valid
 
 
 @pytest.mark.parametrize("after", [(), (user("go on"),)])
 def test_an_unanswered_call_gets_a_tool_message_with_an_error(after: tuple[Message, ...]) -> None:
-    """engine-176: a call without a result gets an error result in a tool message of its own."""
+    """engine-176: a call without a result gets an error result in a separate tool message."""
     messages = loaded(user("a"), assistant("b", call("t1")), *after)
     assert len(messages) == 3 + len(after)
     stub = messages[2]
@@ -168,14 +166,14 @@ def test_an_unanswered_call_gets_a_tool_message_with_an_error(after: tuple[Messa
     assert "aborted" in result.content[0].text  # type: ignore[union-attr]
 
 
-def test_missing_results_are_added_to_the_tool_message_that_is_there() -> None:
+def test_missing_results_are_added_to_existing_tool_message() -> None:
     """engine-177: a missing result is added to the tool message that holds the others."""
     messages = loaded(user("a"), assistant("b", call("t1"), call("t2"), call("t3")), results("t2"), assistant("c"))
     assert [message.role for message in messages] == ["user", "assistant", "tool", "assistant"]
     assert [(r.call_id, r.is_error) for r in messages[2].tool_results()] == [("t2", False), ("t1", True), ("t3", True)]
 
 
-def test_a_call_that_was_running_is_told_as_interrupted(store: SessionStore) -> None:
+def test_running_call_is_marked_interrupted(store: SessionStore) -> None:
     session = store.create("p", "m")
     say(session, user("a"), assistant("b", call("t1"), call("t2")))
     session.tool_intent(call("t1"))
@@ -187,7 +185,7 @@ def test_a_call_that_was_running_is_told_as_interrupted(store: SessionStore) -> 
     assert again.repairs == ["2 tool calls had no recorded result and got an error result"]
 
 
-def test_a_recorded_outcome_is_the_result_when_its_message_is_missing(store: SessionStore) -> None:
+def test_recorded_outcome_replaces_missing_message(store: SessionStore) -> None:
     session = store.create("p", "m")
     say(session, user("a"), assistant("b", call("t1"), call("t2")))
     for id in ("t1", "t2"):
@@ -211,7 +209,7 @@ def test_a_call_id_used_again_does_not_get_the_old_outcome(store: SessionStore) 
     assert result.is_error
 
 
-def test_a_stub_is_reported_when_it_is_made_and_not_at_every_later_opening(store: SessionStore) -> None:
+def test_stub_is_reported_only_when_created(store: SessionStore) -> None:
     path = saved(store, user("a"), assistant("b", call("t1")))
     session = store.open(path)
     assert len(session.repairs) == 1 and len(session.messages) == 3
@@ -222,8 +220,8 @@ def test_a_stub_is_reported_when_it_is_made_and_not_at_every_later_opening(store
     assert again.repairs == []
 
 
-def test_manual_compaction_leaves_the_summary_and_what_came_after(store: SessionStore) -> None:
-    """engine-169, engine-253: after a manual compaction only the summary and what followed it are loaded."""
+def test_manual_compaction_leaves_summary_and_later_messages(store: SessionStore) -> None:
+    """engine-169, engine-253: after a manual compaction only the summary and later messages are loaded."""
     session = store.create("p", "m")
     say(session, user("a"), assistant("b"), user("c"), assistant("d"))
     summary = Message("user", (TextBlock("the summary"),), TIME, {"compaction": "true", "tokens_before": "12"})
@@ -236,7 +234,7 @@ def test_manual_compaction_leaves_the_summary_and_what_came_after(store: Session
 
 
 def test_automatic_compaction_keeps_the_tail(store: SessionStore) -> None:
-    """engine-169: after an automatic compaction the summary and the kept tail are loaded."""
+    """engine-169: after an automatic compaction the summary and the tail are loaded."""
     session = store.create("p", "m")
     say(session, user("a"), assistant("b"), user("c"), assistant("d", call("t1")), results("t1"), assistant("f"))
     session.compacted(4, user("summary"))
@@ -246,7 +244,7 @@ def test_automatic_compaction_keeps_the_tail(store: SessionStore) -> None:
     assert texts(reopened(store, session.path)) == ["summary 2", "f", "g"]
 
 
-def test_the_tail_is_counted_with_the_stubs_the_agent_had_in_memory(store: SessionStore) -> None:
+def test_tail_is_counted_with_stubs(store: SessionStore) -> None:
     path = saved(store, user("a"), assistant("b", call("t1")))
     session = store.open(path)
     say(session, user("c"), assistant("d"))
@@ -263,7 +261,7 @@ def test_a_tail_never_begins_with_a_result_that_lost_its_call(store: SessionStor
     assert texts(reopened(store, session.path)) == ["summary", "c"]
 
 
-def test_a_window_is_the_last_hundred_and_does_not_begin_inside_an_exchange() -> None:
+def test_window_is_last_hundred_and_begins_at_an_exchange() -> None:
     long = [message for n in range(60) for message in (assistant(str(n), call("t")), results("t"))]
     long += [assistant("end")]
     cut = recent_messages(long)
@@ -272,10 +270,10 @@ def test_a_window_is_the_last_hundred_and_does_not_begin_inside_an_exchange() ->
     assert recent_messages([]) == ()
 
 
-def test_a_torn_last_line_is_kept_aside_reported_once_and_the_next_append_begins_a_new_line(
+def test_torn_last_line_is_set_aside_and_reported_once(
     store: SessionStore,
 ) -> None:
-    """engine-175: a torn last line is kept aside, reported once, and the next row begins on a new line."""
+    """engine-175: a torn last line is set aside, reported once, and the next row begins on a new line."""
     path = saved(store, user("one"))
     with open(path, "ab") as file:
         file.write(b'{"type":"message","message":{"role":"assistant","con')
@@ -300,7 +298,7 @@ def test_a_complete_last_row_without_its_newline_counts(store: SessionStore) -> 
     assert texts(again) == ["one", "two", "three"] and again.repairs == []
 
 
-def test_corrupt_lines_in_the_middle_are_passed_over_and_kept_aside_once(store: SessionStore) -> None:
+def test_corrupt_middle_lines_are_skipped_and_set_aside_once(store: SessionStore) -> None:
     path = saved(store, user("one"), assistant("two"))
     lines = path.read_bytes().splitlines(keepends=True)
     damage = [b"\x00\x00garbage\xff\n", b'{"type":"message","message":7}\n', b"\x00\x00garbage\xff\n"]
@@ -321,7 +319,7 @@ def test_a_damaged_first_row_does_not_lose_the_conversation(store: SessionStore)
     assert any("lost its first row" in text for text in session.repairs)
 
 
-def test_cut_at_any_byte_a_file_opens_with_all_complete_rows_and_takes_more(store: SessionStore) -> None:
+def test_file_cut_at_any_byte_opens_with_complete_rows(store: SessionStore) -> None:
     path = saved(store, user("one"), assistant("zwei é", call("t1")), results("t1"), assistant("drei"))
     whole = path.read_bytes()
     first_end = whole.index(b"\n")
@@ -336,7 +334,7 @@ def test_cut_at_any_byte_a_file_opens_with_all_complete_rows_and_takes_more(stor
         path.with_name(path.name + ".bad").unlink(missing_ok=True)
 
 
-def test_whichever_byte_is_flipped_the_rest_of_a_file_opens_and_takes_more(store: SessionStore) -> None:
+def test_file_with_any_flipped_byte_opens_and_accepts_more(store: SessionStore) -> None:
     """A byte that is not UTF-8 in a call's arguments made the whole session unopenable everywhere."""
     session = store.create("p", "m")
     said = assistant("zwei é", call("t1", arguments='{"path":"ä"}'))
@@ -357,7 +355,7 @@ def test_whichever_byte_is_flipped_the_rest_of_a_file_opens_and_takes_more(store
             session.path.with_name(session.path.name + ".bad").unlink(missing_ok=True)
 
 
-def test_a_prompt_that_replaced_a_failed_one_is_there_alone_and_counted_once_by_a_compaction(
+def test_prompt_replacing_failed_one_is_loaded_and_counted_once(
     store: SessionStore,
 ) -> None:
     instead = Message("user", (TextBlock("mended"),), TIME, {REPLACES: "true"})

@@ -1,4 +1,4 @@
-"""Where words were said, and how a conversation ends."""
+"""Searching sessions for words, and previews of their end."""
 
 from __future__ import annotations
 
@@ -61,14 +61,12 @@ def found(path: Path, typed: str) -> MessageExcerpt | None:
         ("", None),
     ],
 )
-def test_words_are_found_in_what_was_said_and_in_what_tools_were_asked_to_do(
-    session: Path, typed: str, role: str | None
-) -> None:
+def test_search_finds_messages_and_tool_arguments(session: Path, typed: str, role: str | None) -> None:
     said = found(session, typed)
     assert (said and said.role) == role
 
 
-def test_a_find_shows_what_stands_around_it(session: Path) -> None:
+def test_search_result_shows_surrounding_text(session: Path) -> None:
     with session.open("a") as file:
         file.write(message("user", text("before " * 100 + "rhubarb" + " after" * 1000)) + "\n")
     said = found(session, "rhubarb")
@@ -76,7 +74,7 @@ def test_a_find_shows_what_stands_around_it(session: Path) -> None:
     assert said.text.index("rhubarb") < 200
 
 
-def test_files_that_are_gone_or_odd_are_passed_over(session: Path, tmp_path: Path) -> None:
+def test_missing_or_odd_files_are_skipped(session: Path, tmp_path: Path) -> None:
     (tmp_path / "b.jsonl").write_bytes(b"\xff\xfe token \x00\n" + b"[" * 100_000 + b"token\n")
     hits = list(search([str(tmp_path / "gone"), str(tmp_path / "b.jsonl"), str(session)], "token", bool))
     assert [hit.path for hit in hits] == [str(session)]
@@ -94,7 +92,7 @@ def test_a_search_ends_when_it_is_given_up(session: Path) -> None:
     assert asked < 10
 
 
-def test_a_picture_of_many_megabytes_is_passed_over(session: Path) -> None:
+def test_huge_picture_is_skipped(session: Path) -> None:
     image = {"type": "image", "mime_type": "image/png", "data": "token" * 2_000_000}
     first = session.read_text()
     session.write_text(message("user", image) + "\n" + first)

@@ -1,4 +1,4 @@
-"""The journal, what opening gives back, and what happens when the disk fails."""
+"""The journal, opening a session, and disk failures."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def test_when_a_call_returns_its_row_is_in_the_file(store: SessionStore) -> None
     session.close()
 
 
-def test_messages_come_back_as_they_were(store: SessionStore) -> None:
+def test_messages_round_trip(store: SessionStore) -> None:
     said = (user("hi"), assistant("ok", call("t1"), call("t2")), results("t1", "t2"), assistant("done"))
     assert reopened(store, saved(store, *said)).messages == said
 
 
-def test_the_usage_row_holds_the_calls_own_figure_and_the_last_cumulative_is_seeded(store: SessionStore) -> None:
+def test_usage_row_has_call_figures_and_cumulative_is_seeded(store: SessionStore) -> None:
     """engine-184: a usage row holds the call's own figures, and opening seeds the last cumulative ones."""
     session = store.create("p", "m")
     session.appended(user("hi"))
@@ -73,7 +73,7 @@ def test_the_usage_row_holds_the_calls_own_figure_and_the_last_cumulative_is_see
     assert reopened(store, session.path).cumulative == Usage(11, 22, cost_usd=1.5, reasoning_tokens=3)
 
 
-def test_a_model_switch_appends_a_meta_row_and_opening_uses_the_last(store: SessionStore) -> None:
+def test_model_switch_appends_meta_row_and_open_uses_last(store: SessionStore) -> None:
     """engine-183: changing the model appends one meta row, and opening the session uses the last."""
     session = store.create("anthropic", "opus")
     session.appended(user("hi"))
@@ -85,7 +85,7 @@ def test_a_model_switch_appends_a_meta_row_and_opening_uses_the_last(store: Sess
     assert (meta.provider, meta.model, meta.id) == ("openai", "gpt", session.id)
 
 
-def test_a_model_chosen_before_the_first_message_is_in_the_first_row(store: SessionStore) -> None:
+def test_model_chosen_before_first_message_is_in_first_row(store: SessionStore) -> None:
     session = store.create("anthropic", "opus")
     session.set_model("openai", "gpt")
     session.appended(user("hi"))
@@ -110,7 +110,7 @@ def test_the_last_rename_row_gives_the_title(store: SessionStore) -> None:
 
 @pytest.mark.parametrize("resumed", [False, True])
 def test_rows_another_writer_slipped_in_are_not_overwritten(store: SessionStore, resumed: bool) -> None:
-    """Someone who does not know the lock may append; our next row goes behind theirs."""
+    """A writer that ignores the lock may append; our next row follows it."""
     session = store.create("p", "m")
     session.appended(user("one"))
     if resumed:
@@ -128,7 +128,7 @@ def test_an_empty_title_is_refused(store: SessionStore) -> None:
         store.create("p", "m").rename("  ")
 
 
-def test_a_resumed_session_goes_on_in_the_same_file(store: SessionStore) -> None:
+def test_resumed_session_appends_to_same_file(store: SessionStore) -> None:
     path = saved(store, user("one"), assistant("two"))
     session = store.open(path)
     session.appended(user("three"))
@@ -185,7 +185,7 @@ class TestDiskFull:
         empty()
         signal.signal(signal.SIGXFSZ, old_handler)
 
-    def test_the_failure_is_told_once_and_nothing_is_lost_when_there_is_room_again(self, store, session, full) -> None:
+    def test_write_failure_is_reported_once_and_recovers_everything(self, store, session, full) -> None:
         told: list[str] = []
         session.on_failure = lambda text, lost: told.append(text)
         full(20)
@@ -197,7 +197,7 @@ class TestDiskFull:
         again = reopened(store, session.path)
         assert texts(again) == ["before", "one", "two", "three", "four"]
 
-    def test_a_torn_row_is_followed_by_a_line_of_its_own(self, store, session, full) -> None:
+    def test_torn_row_is_followed_by_a_new_line(self, store, session, full) -> None:
         session.on_failure = lambda text, lost: None
         full(20)
         session.appended(assistant("one"))
@@ -206,7 +206,7 @@ class TestDiskFull:
         assert rows_or_bytes(session.path)[-2].startswith(b'{"type":"message",')
         assert texts(reopened(store, session.path)) == ["before", "one"]
 
-    def test_without_a_listener_the_first_failure_is_raised(self, session, full) -> None:
+    def test_first_failure_is_raised_without_a_subscriber(self, session, full) -> None:
         full(0)
         with pytest.raises(SessionError, match="cannot be saved"):
             session.appended(assistant("one"))
@@ -214,7 +214,7 @@ class TestDiskFull:
         full.empty()
         session.close()
 
-    def test_rows_lost_at_the_end_are_told(self, session, full) -> None:
+    def test_rows_lost_at_close_are_reported(self, session, full) -> None:
         told: list[str] = []
         session.on_failure = lambda text, lost: told.append(text)
         full(0)
@@ -224,7 +224,7 @@ class TestDiskFull:
 
 
 class TestNameLost:
-    """Somebody else deletes or replaces the file while it is written."""
+    """Another process deletes or replaces the file while it is written."""
 
     @pytest.fixture
     def told(self) -> list[tuple[str, bool]]:
@@ -250,7 +250,7 @@ class TestNameLost:
         [(text, lost)] = told
         assert "was deleted or replaced" in text and not lost
 
-    def test_it_is_locked_and_private_as_the_old_one_was(self, store, session) -> None:
+    def test_rewritten_session_is_locked_and_private(self, store, session) -> None:
         session.path.unlink()
         session.flush()
         assert session.path.stat().st_mode & 0o777 == 0o600
@@ -267,7 +267,7 @@ class TestNameLost:
         assert session.path.read_bytes()[row:].startswith(b'{"type":"message"')
         session.close()
 
-    def test_another_file_of_that_name_is_left_alone(self, store, session, told) -> None:
+    def test_other_file_of_same_name_is_unchanged(self, store, session, told) -> None:
         theirs = session.path
         theirs.unlink()
         theirs.write_text("theirs")
@@ -277,9 +277,7 @@ class TestNameLost:
         assert texts(reopened(store, session.path)) == ["before"]
         assert str(session.path) in told[0][0]
 
-    def test_while_it_cannot_be_written_again_that_is_told_once_and_tried_each_time(
-        self, store, session, told, tmp_path: Path
-    ) -> None:
+    def test_failing_rewrite_is_reported_once_and_retried(self, store, session, told, tmp_path: Path) -> None:
         directory = session.path.parent
         session.path.unlink()
         directory.rmdir()
@@ -293,7 +291,7 @@ class TestNameLost:
         assert texts(reopened(store, session.path)) == ["before", "more"]
         assert [lost for _, lost in told] == [False, False]
 
-    def test_a_session_that_is_gone_at_the_end_is_lost_aloud(self, session, told) -> None:
+    def test_session_missing_at_close_is_reported(self, session, told) -> None:
         directory = session.path.parent
         session.path.unlink()
         directory.rmdir()
@@ -302,7 +300,7 @@ class TestNameLost:
         assert told[-1] == (f"session {session.path} could not be saved and is lost", True)
 
 
-def test_a_session_that_is_deleted_stays_so_and_gives_its_lock_back(store: SessionStore) -> None:
+def test_deleted_session_stays_deleted_and_releases_lock(store: SessionStore) -> None:
     path = saved(store, user("hi"))
     session = store.open(path)
     session.delete()
@@ -315,7 +313,7 @@ def rows_or_bytes(path: Path) -> list[bytes]:
     return path.read_bytes().splitlines()
 
 
-def test_a_home_that_cannot_be_made_is_told_at_the_first_message(store: SessionStore) -> None:
+def test_uncreatable_home_is_reported_at_first_message(store: SessionStore) -> None:
     store.root.parent.write_text("a file is in the way")
     session = store.create("p", "m")
     with pytest.raises(SessionError, match="cannot be saved"):

@@ -1,4 +1,4 @@
-"""Where sessions live, which is the newest, what is pruned at start."""
+"""The session store: location, newest session, pruning at start."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def aged(path: Path, seconds: float) -> Path:
     return path
 
 
-def test_the_directory_is_a_hash_of_the_working_directory_and_the_name_holds_time_and_id(store: SessionStore) -> None:
+def test_directory_is_cwd_hash_and_name_has_time_and_id(store: SessionStore) -> None:
     """engine-171: the folder is the first 16 hex digits of the path's SHA-256; the file is named by time and id."""
     session = store.create("p", "m")
     assert session.path.parent.name == hashlib.sha256(store.cwd.encode()).hexdigest()[:16]
@@ -88,7 +88,7 @@ def test_newest_is_none_where_there_are_no_sessions(store: SessionStore) -> None
     assert store.summaries() == []
 
 
-def test_newest_goes_by_modification_time_then_by_path(store: SessionStore) -> None:
+def test_newest_is_by_modification_time_then_path(store: SessionStore) -> None:
     """engine-182: sessions are listed by modification time, the newest first."""
     first, second = saved(store, user("one")), saved(store, user("two"))
     aged(first, 10), aged(second, 20)
@@ -106,8 +106,8 @@ def test_newest_passes_over_files_without_a_message(store: SessionStore) -> None
 
 
 @pytest.mark.parametrize("name", ["missing.jsonl", ""])
-def test_opening_what_is_not_a_file_is_an_error(store: SessionStore, tmp_path: Path, name: str) -> None:
-    """iface-024: opening a missing file or a directory is an error that says so."""
+def test_open_of_missing_file_or_directory_is_an_error(store: SessionStore, tmp_path: Path, name: str) -> None:
+    """iface-024: opening a missing file or a directory is an error."""
     with pytest.raises(SessionError, match="cannot open session"):
         store.open(tmp_path / name)
 
@@ -118,7 +118,7 @@ def test_opening_a_pipe_is_an_error_and_does_not_hang(store: SessionStore, tmp_p
         store.open(tmp_path / "pipe")
 
 
-def test_opening_another_kind_of_file_says_so_and_leaves_it_alone(store: SessionStore, tmp_path: Path) -> None:
+def test_open_of_other_file_is_an_error_and_leaves_it_unchanged(store: SessionStore, tmp_path: Path) -> None:
     notes = tmp_path / "notes.txt"
     notes.write_text("just\nsome notes\n")
     with pytest.raises(SessionCorrupt, match=r"notes\.txt is not a session"):
@@ -127,7 +127,7 @@ def test_opening_another_kind_of_file_says_so_and_leaves_it_alone(store: Session
     assert notes.read_text() == "just\nsome notes\n"
 
 
-def test_a_second_opener_is_told_and_offered_a_fork(store: SessionStore) -> None:
+def test_second_opener_gets_an_error_offering_a_fork(store: SessionStore) -> None:
     path = saved(store, user("hi"))
     first = store.open(path)
     with pytest.raises(SessionLocked, match="zot sessions fork"):
@@ -144,7 +144,7 @@ def test_a_session_is_locked_from_its_first_message_on(store: SessionStore) -> N
     session.close()
 
 
-def test_old_empty_files_are_pruned_and_fresh_locked_or_used_ones_kept(store: SessionStore) -> None:
+def test_old_empty_files_are_pruned_others_are_not(store: SessionStore) -> None:
     """engine-181: old empty files are removed; fresh, locked and used ones stay."""
     used = aged(saved(store, user("hi"), assistant("ho")), 3 * DAY)
     empty = b'{"type":"meta","meta":{"id":"x","cwd":"/p"}}\n{"type":"rename","title":"t"}\n'
@@ -158,7 +158,7 @@ def test_old_empty_files_are_pruned_and_fresh_locked_or_used_ones_kept(store: Se
     assert set(used.parent.glob("*.jsonl")) == {used, fresh, locked}
 
 
-def test_a_session_deleted_between_opening_and_locking_is_not_written_into_the_void(store: SessionStore) -> None:
+def test_session_deleted_between_open_and_lock_is_detected(store: SessionStore) -> None:
     from zot.core.session.session_file import _claim
 
     path = saved(store, user("hi"))
@@ -169,7 +169,7 @@ def test_a_session_deleted_between_opening_and_locking_is_not_written_into_the_v
     os.close(fd)
 
 
-async def test_the_loop_goes_on_while_a_session_is_loaded(store: SessionStore) -> None:
+async def test_event_loop_runs_while_session_loads(store: SessionStore) -> None:
     path = saved(store, *[user("x" * 1000)] * 2_000)
     loading = asyncio.ensure_future(store.load(path))
     turns = 0
@@ -181,7 +181,7 @@ async def test_the_loop_goes_on_while_a_session_is_loaded(store: SessionStore) -
     assert len(session.messages) == 2_000 and turns > 3
 
 
-async def test_a_session_nobody_waits_for_any_more_is_given_back(store: SessionStore) -> None:
+async def test_session_is_closed_after_cancelled_open(store: SessionStore) -> None:
     path = saved(store, *[user("x" * 1000)] * 2_000)
     loading = asyncio.ensure_future(store.load(path))
     await asyncio.sleep(0)

@@ -17,7 +17,7 @@ from zot.core.session.summary import index_path, summarise
 from zot.provider.messages import ImageBlock, Usage, user_message
 
 
-def test_a_summary_holds_what_lists_show(store: SessionStore) -> None:
+def test_summary_has_fields_of_lists(store: SessionStore) -> None:
     session = store.create("anthropic", "opus")
     say(session, user_message("", (ImageBlock("image/png", b"x"),)), user("first\nwords"), assistant("b"))
     session.record_usage(Usage(1), Usage(1, cost_usd=0.25))
@@ -54,7 +54,7 @@ def test_an_unchanged_file_is_not_read_again(store: SessionStore, monkeypatch: p
     assert len(store.summaries()) == 1
 
 
-def test_a_file_rewritten_to_the_same_size_is_noticed_by_its_time(store: SessionStore) -> None:
+def test_file_rewritten_to_same_size_is_detected_by_mtime(store: SessionStore) -> None:
     path = saved(store, user("aaa"))
     store.summaries()
     path.write_bytes(path.read_bytes().replace(b"aaa", b"bbb"))

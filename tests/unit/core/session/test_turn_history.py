@@ -26,7 +26,7 @@ def used(tokens: int, cost: float) -> dict[str, Any]:
     return {"type": "usage", "usage": {"input_tokens": tokens, "cost_usd": cost}, "cumulative": {}}
 
 
-def test_a_call_belongs_to_the_model_named_last_and_to_the_turn_it_was_made_in(tmp_path: Path) -> None:
+def test_call_belongs_to_last_model_and_its_turn(tmp_path: Path) -> None:
     path = write(
         tmp_path / "s.jsonl",
         *(meta("a"), said("user", "one"), used(10, 0.1), said("assistant", "x"), used(5, 0.2)),
@@ -40,13 +40,13 @@ def test_a_call_belongs_to_the_model_named_last_and_to_the_turn_it_was_made_in(t
     assert [(spent.label, spent.usage.input_tokens) for spent in report.turns] == [("one", 15), ("two", 7)]
 
 
-def test_lines_nobody_can_read_are_passed_over(tmp_path: Path) -> None:
+def test_unreadable_lines_are_skipped(tmp_path: Path) -> None:
     path = write(tmp_path / "s.jsonl", meta("a"), said("user", "one"), used(10, 0.1))
     path.write_text(path.read_text() + "{broken\n")
     assert cost_of(path).turns[0].usage.input_tokens == 10
 
 
-def test_turns_know_their_row_also_before_a_compaction(tmp_path: Path) -> None:
+def test_turns_have_their_row_before_a_compaction(tmp_path: Path) -> None:
     summary = {"role": "user", "content": [{"type": "text", "text": "sum"}], "meta": {"compaction": "true"}}
     path = write(
         tmp_path / "s.jsonl",

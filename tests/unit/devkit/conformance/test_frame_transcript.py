@@ -30,8 +30,8 @@ from zot.devkit.conformance.frame_transcript import read_line
         (b'{"type":"command_response","id":7}', "answers-string-ids"),
     ],
 )
-def test_a_bad_line_is_told_by_the_check_meant_for_it(line: bytes, check: str) -> None:
-    """ext-006, ext-007, ext-008: each malformed line is reported by the check that is meant for it."""
+def test_bad_line_fails_its_expected_check(line: bytes, check: str) -> None:
+    """ext-006, ext-007, ext-008: each malformed line is reported by its check."""
     _, fault = read_line(line)
     assert fault is not None and fault.check == check
 

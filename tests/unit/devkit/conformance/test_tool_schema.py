@@ -1,4 +1,4 @@
-"""What the kit knows of JSON Schema: mistakes it names, arguments it makes."""
+"""JSON Schema checks of the kit: reported mistakes and generated arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session whose files are kept, on real files; the model and the screen are left out."""
+"""Fixtures: a session with checkpoints on real files, without model and screen."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Project:
         self.again()
 
     def again(self) -> None:
-        """As another process would begin: nothing is remembered but what is on disk."""
+        """Starts like another process: only the files remain."""
         self.place = ChangeStorePaths(self.home)
         self.keeping = FileChangeRecorder(
             self.place, self.cwd, lambda: self.session, lambda: self._said, self.told.append, self.capacity

@@ -1,4 +1,4 @@
-"""What commands change is found by looking, and what it was is known from the store, from git, or said not to be."""
+"""Changes made by commands: detected from the files, restored from the store or git, or reported as unknown."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def test_a_command_in_a_plain_directory_is_undone(project: Project) -> Non
     assert not (project.cwd / "there").exists()
 
 
-async def test_what_git_has_comes_from_git(project: Project, git: Git) -> None:
+async def test_tracked_content_is_read_from_git(project: Project, git: Git) -> None:
     tracked, dirty, untracked = (project.cwd / name for name in ("tracked", "dirty", "untracked"))
     tracked.write_text("tracked\n" * 200_000)  # more than would be kept before a command
     dirty.write_text("committed\n")
@@ -62,7 +62,7 @@ async def test_what_git_has_comes_from_git(project: Project, git: Git) -> None:
     assert (project.cwd / "build" / "out").read_text() == "o\n"  # git ignores it, and so do we
 
 
-async def test_what_programs_make_again_by_themselves_is_nobodys_work(project: Project) -> None:
+async def test_regenerated_files_are_ignored(project: Project) -> None:
     prompt = project.prompt()
     await project.bash(
         "mkdir -p pkg/__pycache__ node_modules/x; touch pkg/__pycache__/a.pyc node_modules/x/y; touch made"
@@ -83,7 +83,7 @@ async def test_a_command_that_stages_and_commits_hides_nothing(project: Project,
 
 
 async def test_programs_of_a_repository_are_not_run(project: Project, git: Git, tmp_path: Path) -> None:
-    """Looking must not do what asking git for its status would: start what the repository's settings name."""
+    """The watcher must not start programs named in the repository's settings, as git status would."""
     file, trap = project.cwd / "a", tmp_path / "trap"
     (project.cwd / ".gitattributes").write_text("* filter=trap diff=trap\n")
     file.write_text("one\n")
@@ -112,7 +112,7 @@ async def test_tools_and_commands_take_turns(project: Project) -> None:
         assert (project.cwd / "a").read_text() == text
 
 
-async def test_what_the_user_did_between_commands_is_not_the_commands_work(project: Project) -> None:
+async def test_user_changes_between_commands_are_not_attributed(project: Project) -> None:
     prompt = project.prompt()
     await project.bash("echo x > one")
     (project.cwd / "two").write_text("by hand")
@@ -120,7 +120,7 @@ async def test_what_the_user_did_between_commands_is_not_the_commands_work(proje
     assert project.verdicts(prompt) == {"one": "remove"}
 
 
-async def test_a_cancelled_command_is_looked_at_too(project: Project) -> None:
+async def test_cancelled_command_is_checked(project: Project) -> None:
     prompt = project.prompt()
     heard = asyncio.Event()
     project.progress = lambda text: heard.set()
@@ -132,7 +132,7 @@ async def test_a_cancelled_command_is_looked_at_too(project: Project) -> None:
     assert project.verdicts(prompt) == {"one": "remove"}
 
 
-async def test_what_was_too_large_to_keep_is_told(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_file_too_large_to_store_is_reported(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command_watcher, "LARGEST_BEFORE", 10)
     (project.cwd / "large").write_text("x" * 11)
     prompt = project.prompt()
@@ -142,9 +142,7 @@ async def test_what_was_too_large_to_keep_is_told(project: Project, monkeypatch:
     assert "larger than" in item.why
 
 
-async def test_a_project_without_end_is_not_looked_at_and_that_is_said(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_huge_project_is_skipped_with_a_notice(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command_watcher, "MOST_FILES", 3)
     for number in range(5):
         (project.cwd / str(number)).touch()
@@ -170,9 +168,7 @@ async def test_a_large_product_is_recognised_but_not_kept(project: Project, monk
     assert (project.cwd / "product").read_text() == "more than ten bytes\n"
 
 
-async def test_a_command_cancelled_before_it_began_leaves_no_blind_spot(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_command_cancelled_before_start_leaves_no_gap(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     prompt = project.prompt()
     task = asyncio.create_task(project.bash("true"))
     real = command_watcher.look

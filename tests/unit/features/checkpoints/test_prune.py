@@ -1,4 +1,4 @@
-"""The store stays within its size, and what nobody needs goes."""
+"""The checkpoint store stays within its size and removes unreferenced content."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def kept(project: Project) -> list[bytes]:
 
 
 async def one_session(project: Project, name: str, content: str) -> Path:
-    """A file written in a session of its own; its ledger."""
+    """A file written in a separate session; its ledger."""
     project.session = project.store.create("p", "m")
     project.again()
     project.prompt()
@@ -25,7 +25,7 @@ async def one_session(project: Project, name: str, content: str) -> Path:
     return project.place.ledger(project.session.id)
 
 
-async def test_what_no_ledger_names_goes_when_it_is_not_young(project: Project) -> None:
+async def test_unreferenced_old_content_is_removed(project: Project) -> None:
     await one_session(project, "a", "named")
     project.place.objects.keep(b"nobody names this")
     prune(project.place, 1 << 20, now=time.time() + 7 * 3600)
@@ -50,7 +50,7 @@ async def test_a_session_that_is_long_over_goes(project: Project) -> None:
     assert not ledger.exists()
 
 
-async def test_the_oldest_sessions_go_when_there_is_too_much(project: Project) -> None:
+async def test_oldest_sessions_are_pruned_above_size_limit(project: Project) -> None:
     old = await one_session(project, "a", "a" * 1000)
     os.utime(old, (time.time() - 10_000,) * 2)
     new = await one_session(project, "b", "b" * 1000)
@@ -59,7 +59,7 @@ async def test_the_oldest_sessions_go_when_there_is_too_much(project: Project) -
     assert kept(project) == [b"b" * 1000]
 
 
-async def test_one_session_alone_is_held_to_the_size(project: Project) -> None:
+async def test_single_session_is_limited_in_size(project: Project) -> None:
     await one_session(project, "a", "a" * 1000)
     for letter in "bcd":
         await project.write(letter, letter * 1000)
@@ -68,7 +68,7 @@ async def test_one_session_alone_is_held_to_the_size(project: Project) -> None:
 
 
 async def test_the_first_cleaning_makes_room_for_every_content(project: Project) -> None:
-    """Beside the work: whoever keeps a content later finds its directory there."""
+    """The directory for each content exists before it is written."""
     await one_session(project, "a", "x")
     places = list(project.place.objects.root.iterdir())
     assert len(places) == 256 and {place.stat().st_mode & 0o777 for place in places} == {0o700}

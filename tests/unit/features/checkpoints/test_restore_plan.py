@@ -1,4 +1,4 @@
-"""Going back to before a prompt: whatever the tools wrote, and whoever else was there meanwhile."""
+"""Restoring files from before a prompt, with concurrent changes by others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from zot.features.checkpoints.file_state import FileState, Objects
 from zot.features.checkpoints.restore_plan import apply_plan, points
 
 
-async def test_files_go_back_to_what_they_were_before_a_prompt(project: Project) -> None:
+async def test_files_return_to_state_before_prompt(project: Project) -> None:
     file, new = project.cwd / "prices.py", project.cwd / "new" / "deep" / "x.txt"
     file.write_text("one\ntwo\n")
     first = project.prompt()
@@ -37,7 +37,7 @@ async def test_files_go_back_to_what_they_were_before_a_prompt(project: Project)
     assert file.read_text() == "one\ntwo\n"
 
 
-async def test_it_works_in_another_process(project: Project) -> None:
+async def test_restore_works_in_another_process(project: Project) -> None:
     prompt = project.prompt()
     (project.cwd / "a").write_text("before")
     await project.write("a", "after")
@@ -46,7 +46,7 @@ async def test_it_works_in_another_process(project: Project) -> None:
     assert (project.cwd / "a").read_text() == "before"
 
 
-async def test_what_others_changed_is_named_and_left_alone_until_asked(project: Project) -> None:
+async def test_files_changed_by_others_are_named_and_kept_by_default(project: Project) -> None:
     prompt = project.prompt()
     for name in ("mine", "theirs", "gone"):
         (project.cwd / name).write_text("before")
@@ -76,9 +76,7 @@ async def test_a_rewinding_can_be_undone(project: Project) -> None:
     assert ((project.cwd / "a").read_text(), (project.cwd / "b").read_text()) == ("after", "new")
 
 
-async def test_one_that_was_killed_is_finished_by_doing_it_again(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_killed_restore_can_be_repeated(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     prompt = project.prompt()
     for name in "abc":
         (project.cwd / name).write_text("before")
@@ -114,7 +112,7 @@ async def test_links_lead_to_the_file_that_was_changed(project: Project) -> None
     assert real.read_text() == "before"
 
 
-async def test_modes_and_bytes_come_back(project: Project) -> None:
+async def test_modes_and_bytes_are_restored(project: Project) -> None:
     file = project.cwd / "run.sh"
     file.write_bytes(b"\x00\xff\xfe binary \r\n")
     file.chmod(0o751)
@@ -137,7 +135,7 @@ async def test_names_that_are_not_text(project: Project) -> None:
     assert path.read_text() == "before"
 
 
-async def test_what_could_not_be_kept_is_told(project: Project) -> None:
+async def test_unsaved_content_is_reported(project: Project) -> None:
     (project.cwd / "large").touch()
     os.truncate(project.cwd / "large", (32 << 20) + 1)
     prompt = project.prompt()
@@ -170,7 +168,7 @@ async def test_a_change_that_failed_did_not_happen(project: Project) -> None:
     assert project.happened == []
 
 
-async def test_a_store_that_fails_stops_no_tool_and_is_told_once(project: Project) -> None:
+async def test_failing_store_does_not_stop_tools_and_is_reported_once(project: Project) -> None:
     project.home.mkdir(exist_ok=True)
     (project.home / "changes").write_text("in the way")
     project.prompt()
@@ -190,7 +188,7 @@ async def test_everything_kept_is_private(project: Project) -> None:
         assert all(stat.S_IMODE(os.stat(os.path.join(directory, name)).st_mode) == 0o600 for name in names)
 
 
-async def test_a_branch_knows_what_its_parent_did_until_then(project: Project) -> None:
+async def test_fork_includes_changes_of_its_parent(project: Project) -> None:
     (project.cwd / "a").write_text("0")
     first = project.prompt()
     await project.write("a", "1")

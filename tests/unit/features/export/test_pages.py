@@ -1,4 +1,4 @@
-"""Pages: everything that was said is on them, in order, escaped, and an HTML page needs nothing and runs nothing."""
+"""Exported pages contain every message in order, escaped; an HTML page loads and runs nothing."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_every_entry_is_there_in_order_and_thinking_is_not() -> None:
     assert "secret thought" not in markdown_page(found) + html_page(found)
 
 
-def test_markdown_says_who_spoke_and_folds_calls() -> None:
+def test_markdown_names_speaker_and_folds_calls() -> None:
     page = markdown_page(document())
     assert page.startswith(
         "# the \\<title\\>\n\n- model: p/m\n\n## You · 2025-03-04 05:06 UTC\n\nfix <b>it</b> & more\n"
@@ -126,7 +126,7 @@ def test_markdown_becomes_html(text: str, html: str) -> None:
     assert html in rendered(text)
 
 
-def test_a_fence_is_longer_than_what_it_holds() -> None:
+def test_fence_is_longer_than_its_content() -> None:
     assert fenced("a") == "```\na\n```"
     assert fenced("`````") == "``````\n`````\n``````"
 

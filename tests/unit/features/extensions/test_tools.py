@@ -1,4 +1,4 @@
-"""What is shown of a tool's result, and what a child's answer becomes."""
+"""Tool results of extensions: limits, and conversion of the child's answer."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from zot.provider.messages import ImageBlock, TextBlock
 from zot.wire.extension_frames import Content, ToolResult
 
 
-def test_what_fits_is_left_as_it_is() -> None:
+def test_result_within_limit_is_unchanged() -> None:
     content, cut = wire_blocks((TextBlock("a"), ImageBlock("image/png", b"123")), 100)
     assert content == (Content(type="text", text="a"), Content(type="image", mime_type="image/png", data="MTIz"))
     assert not cut
 
 
-def test_text_is_cut_between_characters_and_images_are_left_out_whole() -> None:
+def test_text_is_cut_between_characters_and_images_are_dropped() -> None:
     """§22.5: text is cut between characters, and an image that does not fit is left out whole."""
     content, cut = wire_blocks((TextBlock("ääää"), ImageBlock("image/png", b"x" * 50), TextBlock("z")), 5)
     assert [block.text for block in content] == ["ää", "z"] and cut
 
 
-def test_there_are_no_more_than_128_blocks() -> None:
+def test_result_has_at_most_128_blocks() -> None:
     content, cut = wire_blocks([TextBlock(str(i)) for i in range(200)])
     assert len(content) == 128 and cut
 
 
-def test_failures_say_whose_they_are() -> None:
+def test_failed_result_names_extension_and_tool() -> None:
     """ext-144: a failed result names the extension and its tool, in the text and in the details."""
     result = failed("e", "t", "gone", timed_out=True)
     assert result.is_error and result.content == (TextBlock("extension e/t failed: gone"),)

@@ -39,7 +39,7 @@ def test_there_and_back(tool: str, args: dict[str, Any], said: dict[str, Any]) -
     assert from_claude_input(tool, said, args, absolute) == args
 
 
-def test_several_replacements_are_one_edit_in_which_everything_is_found() -> None:
+def test_several_replacements_become_one_valid_edit() -> None:
     said = to_claude_input("edit", TWO, absolute)
     assert said["new_string"] == "y\nq" and said["edits"][1] == {"old_string": "p", "new_string": "q"}
     assert from_claude_input("edit", said, TWO, absolute) == TWO
@@ -51,7 +51,7 @@ def test_several_replacements_are_one_edit_in_which_everything_is_found() -> Non
 
 
 @pytest.mark.parametrize("change", [{"new_string": "other"}, {"replace_all": True}])
-def test_what_zot_cannot_do_is_refused(change: dict[str, Any]) -> None:
+def test_unsupported_claude_input_is_rejected(change: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedInput):
         from_claude_input("edit", {**to_claude_input("edit", TWO, absolute), **change}, TWO, absolute)
 
@@ -73,7 +73,7 @@ def test_matchers(matcher: str, fits: bool) -> None:
     assert Hook(event="PreToolUse", command="x", matcher=matcher).matches("Bash", "bash") is fits
 
 
-def test_what_cannot_be_used_is_told_and_costs_itself_alone() -> None:
+def test_invalid_hook_is_reported_and_only_it_is_skipped() -> None:
     problems: list[str] = []
     good = {"type": "command", "command": "true", "timeout": 5, "async": True}
     events = {

@@ -1,4 +1,4 @@
-"""Which calls fit the ``if`` of a hook: Claude Code's table, and what nobody can tell fits."""
+"""The ``if`` of a hook: Claude Code's table; an unevaluable condition matches."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_matchers(matcher: str, name: str, wanted: bool) -> None:
     assert Hook(event="PreToolUse", command="x", matcher=matcher).matches(name) is wanted
 
 
-def test_what_is_not_known_is_told_once_by_name() -> None:
+def test_unknown_condition_is_reported_once_by_name() -> None:
     problems: list[str] = []
     odd = {"type": "command", "command": "x", "colour": "red", "statusMessage": "hm"}
     value = {"hooks": {"Stop": [{"hooks": [odd, odd], "when": "later"}], "PreToolUse": [{"hooks": [odd]}]}}
@@ -91,7 +91,7 @@ def test_what_is_not_known_is_told_once_by_name() -> None:
     assert problems == ['hooks: f: ignored unknown hook fields: "colour", "when"']
 
 
-def test_a_condition_where_there_is_no_call_is_told_and_never_fits() -> None:
+def test_condition_without_call_is_reported_and_never_matches() -> None:
     problems: list[str] = []
     entry = {"type": "command", "command": "x", "if": "Bash(git *)"}
     assert hooks_of({"hooks": {"Stop": [{"hooks": [entry]}]}}, "f", problems) == ()

@@ -24,7 +24,7 @@ from zot.features.login.browser import has_browser, open_in_browser
         ({"ZOT_NO_BROWSER": "1", "ZOT_FORCE_BROWSER": "1", "DISPLAY": ":0"}, False, "darwin", False),
     ],
 )
-def test_the_users_word_comes_first_then_what_the_machine_looks_like(
+def test_browser_variable_beats_detection(
     monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], container: bool, platform: str, found: bool
 ) -> None:
     monkeypatch.setattr(browser, "_in_container", lambda: container)

@@ -1,4 +1,4 @@
-"""The server behind the key page, asked over real sockets by everybody who should get nothing."""
+"""The key page's server over real sockets, with unauthorized clients."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ async def login() -> AsyncGenerator[Login]:
         yield Login(server, stored)
 
 
-async def test_a_key_is_taken_once_and_the_page_says_to_go_back(login: Login) -> None:
-    """engine-126: a key that is accepted is stored, and the page says so."""
+async def test_key_is_accepted_once_and_page_confirms(login: Login) -> None:
+    """engine-126: an accepted key is stored, and the page confirms it."""
     shown = await login.open()
     assert shown.status == 200 and "Log in to OpenAI" in shown.body and "the account work" in shown.body
     done = await login.send(shown)
@@ -94,7 +94,7 @@ async def test_a_key_is_taken_once_and_the_page_says_to_go_back(login: Login) ->
     assert again.status == 403 and login.stored == [GOOD]
 
 
-async def test_it_listens_on_the_loopback_address_alone(login: Login) -> None:
+async def test_server_listens_only_on_loopback(login: Login) -> None:
     """engine-124: the form server listens on 127.0.0.1 only."""
     assert login.server.url.startswith("http://127.0.0.1:")
     for family, address in ((socket.AF_INET, "127.0.0.2"), (socket.AF_INET6, "::1")):
@@ -139,8 +139,8 @@ async def test_the_address_is_for_the_browser_that_opened_it_first(login: Login)
         {"Host": "127.0.0.1"},
     ],
 )
-async def test_a_form_of_somebody_else_is_refused(login: Login, changed: dict[str, str]) -> None:
-    """engine-127: a POST without the one-time token, or from another page, is refused; the login goes on."""
+async def test_form_without_token_or_from_other_page_is_rejected(login: Login, changed: dict[str, str]) -> None:
+    """engine-127: a POST without the one-time token, or from another page, is refused; the login continues."""
     shown = await login.open()
     cookie = changed.pop("cookie", None)
     assert (await login.send(shown, cookie=cookie, **changed)).status == 403
@@ -148,13 +148,13 @@ async def test_a_form_of_somebody_else_is_refused(login: Login, changed: dict[st
     assert (await login.send(shown)).status == 200
 
 
-async def test_a_name_that_points_here_from_elsewhere_gets_no_form(login: Login) -> None:
-    """A page of a stranger whose name was made to resolve to this machine has another Host."""
+async def test_other_host_name_gets_no_form(login: Login) -> None:
+    """A foreign page whose name resolves to this machine has another Host."""
     answer = await login.ask("GET", login.target, Host=f"evil.example:{login.server.port}")
     assert answer.status == 403 and not answer.token
 
 
-async def test_a_refused_key_is_told_in_the_providers_words_and_can_be_mended(login: Login) -> None:
+async def test_rejected_key_shows_provider_message_and_form_again(login: Login) -> None:
     """engine-128: a key the provider refuses is not stored, and the form is there again."""
     shown = await login.open()
     refused = await login.send(shown, "sk-bad-key")
@@ -166,18 +166,18 @@ async def test_a_refused_key_is_told_in_the_providers_words_and_can_be_mended(lo
 
 
 @pytest.mark.parametrize("key", ["", "   "])
-async def test_an_empty_key_asks_nobody(login: Login, key: str) -> None:
+async def test_empty_key_makes_no_request(login: Login, key: str) -> None:
     answer = await login.send(await login.open(), key)
     assert answer.status == 400 and "The key is empty" in answer.body and answer.token
 
 
-async def test_another_provider_in_the_form_is_refused_before_anything_is_tried(login: Login) -> None:
+async def test_other_provider_in_form_is_rejected_before_probe(login: Login) -> None:
     assert (await login.send(await login.open(), provider="anthropic")).status == 400
     assert login.stored == []
 
 
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", "/", 404), ("PUT", "/apikey", 405), ("GET", "/x", 404)])
-async def test_there_is_one_page_and_two_ways_to_ask_for_it(login: Login, method: str, path: str, status: int) -> None:
+async def test_other_path_or_method_is_rejected(login: Login, method: str, path: str, status: int) -> None:
     assert (await login.ask(method, path)).status == status
 
 
@@ -191,7 +191,7 @@ async def test_there_is_one_page_and_two_ways_to_ask_for_it(login: Login, method
         b"\x16\x03\x01\x02\x00\r\n\r\n",
     ],
 )
-async def test_what_is_no_request_gets_no_page(login: Login, data: bytes) -> None:
+async def test_malformed_request_gets_no_page(login: Login, data: bytes) -> None:
     assert (await login.raw(data)).status == 0
     assert (await login.open()).status == 200
 
@@ -215,7 +215,7 @@ async def test_the_page_loads_nothing_and_may_do_nothing(login: Login) -> None:
     assert not re.findall(r'(?:src|href)="(?!data:|https://keys\.example/new")', shown.body)
 
 
-async def test_what_a_row_says_is_shown_as_text() -> None:
+async def test_provider_row_is_escaped() -> None:
     async def accept(key: str) -> None:
         """Takes all."""
 
@@ -227,7 +227,7 @@ async def test_what_a_row_says_is_shown_as_text() -> None:
 
 
 async def test_a_page_that_is_closed_before_the_answer_stops_nothing(login: Login) -> None:
-    """Somebody who closes the page in mid-request leaves a login that goes on."""
+    """A page closed in mid-request leaves a login that continues."""
     _, writer = await asyncio.open_connection("127.0.0.1", login.server.port)
     writer.write(b"POST /apikey HTTP/1.1\r\nContent-Le")
     writer.close()

@@ -1,4 +1,4 @@
-"""A host of real servers, in this process, in a home of its own; none of them outlives its test."""
+"""Fixtures: a host of real MCP servers in this process, with its own home; servers end with the test."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from zot.provider.messages import TextBlock, ToolCallBlock
 
 
 class Stage:
-    """``hosts`` made here share a home: what one remembers the next one knows."""
+    """``hosts`` created here share a home and its caches."""
 
     def __init__(self, tmp_path: Path) -> None:
         self.home = tmp_path / "home"

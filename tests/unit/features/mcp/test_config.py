@@ -1,4 +1,4 @@
-"""Which servers there are: files people already have, read as they are, and what is wrong with them is said."""
+"""MCP configuration: existing files are read unchanged, and mistakes are reported."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def entries(tmp_path: Path, text: str, problems: list[str] | None = None) -> dic
     return resolve_names(load(tmp_path / "home", tmp_path, problems=told), told)
 
 
-def test_the_file_of_other_agents_is_read_as_it_is(tmp_path: Path) -> None:
+def test_file_of_other_agents_is_read_unchanged(tmp_path: Path) -> None:
     text = json.dumps(
         {
             "mcpServers": {
@@ -37,19 +37,19 @@ def test_the_file_of_other_agents_is_read_as_it_is(tmp_path: Path) -> None:
     assert found["files"].shown() == "A=b N=3 T=true npx -y server 1"
 
 
-def test_the_key_of_editors_comments_and_trailing_commas_are_read(tmp_path: Path) -> None:
+def test_editor_key_comments_and_trailing_commas_are_read(tmp_path: Path) -> None:
     text = '// mine\n{"servers": {/* one */ "a": {"command": "x", "args": ["// no", "/* no */",],},}}'
     assert entries(tmp_path, text)["a"].args == ("// no", "/* no */")
 
 
-def test_a_key_that_stands_twice_costs_the_file_and_is_named(tmp_path: Path) -> None:
+def test_duplicate_key_rejects_the_file_and_is_named(tmp_path: Path) -> None:
     problems: list[str] = []
     text = '{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}'
     assert entries(tmp_path, text, problems) == {}
     assert problems == [f"mcp: {tmp_path / '.mcp.json'}: duplicate key 'a'"]
 
 
-def test_a_syntax_error_is_told_by_its_place(tmp_path: Path) -> None:
+def test_syntax_error_has_its_position(tmp_path: Path) -> None:
     problems: list[str] = []
     assert entries(tmp_path, '{"mcpServers":\n {"a" {}}}', problems) == {}
     assert "line 2, column" in problems[0]
@@ -65,14 +65,14 @@ WRONG: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("fields", "said"), WRONG)
-def test_an_entry_that_is_none_costs_itself_alone(tmp_path: Path, fields: Any, said: str) -> None:
+def test_invalid_entry_is_skipped_alone(tmp_path: Path, fields: Any, said: str) -> None:
     problems: list[str] = []
     found = entries(tmp_path, json.dumps({"mcpServers": {"bad": fields, "good": {"command": "x"}}}), problems)
     assert list(found) == ["good"]
     assert len(problems) == 1 and "bad" in problems[0] and said in problems[0]
 
 
-def test_the_nearest_of_a_name_wins_and_that_is_told(tmp_path: Path) -> None:
+def test_nearest_definition_of_a_name_wins_with_a_notice(tmp_path: Path) -> None:
     home, flag = tmp_path / "home", tmp_path / "flag.json"
     (tmp_path / ".zot").mkdir()
     home.mkdir()
@@ -87,7 +87,7 @@ def test_the_nearest_of_a_name_wins_and_that_is_told(tmp_path: Path) -> None:
     assert [entry.command for entry in load(home, tmp_path, [str(flag)], installed=False, problems=[])] == ["4"]
 
 
-def test_a_file_named_by_hand_must_be_there_and_sound(tmp_path: Path) -> None:
+def test_file_from_flag_must_exist_and_be_valid(tmp_path: Path) -> None:
     with pytest.raises(NotThere, match=r"--mcp-config no\.json: no such file"):
         load(tmp_path, tmp_path, ["no.json"], problems=[])
     (tmp_path / "bad.json").write_text("[]")
@@ -112,14 +112,14 @@ def test_variables_are_replaced_everywhere_and_unset_ones_stay(tmp_path: Path) -
     assert entry.shown().startswith("K='key-${A}' '${BIN}/run'")  # a person is shown what the file says
 
 
-def test_what_is_trusted_is_what_would_run() -> None:
+def test_trust_covers_the_command_that_would_run() -> None:
     one = parse_server("a", {"command": "x", "args": ["1"], "env": {"A": "b"}})
     for other in ({"args": ["2"]}, {"env": {"A": "c"}}, {"command": "y"}, {"cwd": "/tmp"}):
         changed = parse_server("a", {"command": "x", "args": ["1"], "env": {"A": "b"}, **other})
         assert changed.content() != one.content()
 
 
-def test_an_entry_without_a_name_is_none() -> None:
+def test_entry_without_a_name_is_skipped() -> None:
     with pytest.raises(ConfigError):
         parse_server(" ", {"command": "x"})
 

@@ -1,4 +1,4 @@
-"""Servers over HTTP: both eras, streams, sessions and logins, and what a host may not do with what it is sent."""
+"""MCP over HTTP: both eras, streams, sessions, logins, and limits of the host."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def entry(server: FakeMcpHttp, **more: Any) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("era", ["modern", "classic"])
 @pytest.mark.parametrize("stream", [False, True])
-async def test_either_era_is_found_and_called(stage: Stage, era: str, stream: bool) -> None:
+async def test_both_eras_are_detected_and_called(stage: Stage, era: str, stream: bool) -> None:
     async with FakeMcpHttp({"era": era}, stream=stream) as server:
         server.session = "s1" if era == "classic" else ""
         host = stage.host(entry(server, headers={"X-Mine": "yes"}))
@@ -90,7 +90,7 @@ WRONG: list[tuple[bytes, str]] = [
 
 
 @pytest.mark.parametrize(("said", "told"), WRONG)
-async def test_what_is_no_answer_is_told(stage: Stage, said: bytes, told: str) -> None:
+async def test_invalid_answer_is_an_error(stage: Stage, said: bytes, told: str) -> None:
     async with FakeMcpHttp(before=lambda seen: said) as server:
         assert told in await stage.find(stage.host(entry(server)), "echo")
 
@@ -105,7 +105,7 @@ async def test_a_hundred_megabytes_are_not_read(stage: Stage) -> None:
         assert text(await stage.call(host, "mcp__fake__echo", text="x")) == "mcp: fake: sent a message above 8 MiB"
 
 
-async def test_a_server_that_is_not_there_is_told(stage: Stage) -> None:
+async def test_unreachable_server_is_an_error(stage: Stage) -> None:
     async with FakeMcpHttp() as server:
         pass
     assert "fake has no tools now: fake: " in await stage.find(stage.host(entry(server)), "echo")
@@ -120,7 +120,7 @@ def refuse(seen: Seen, token: str) -> bytes | None:
     return answer(401, b"", extra={"www-authenticate": 'Bearer scope="a b", resource_metadata="http://x/y"'})
 
 
-async def test_a_server_that_wants_a_login_says_so_and_nobody_hangs(stage: Stage) -> None:
+async def test_server_requiring_login_is_an_error_without_hang(stage: Stage) -> None:
     async with FakeMcpHttp(before=lambda seen: refuse(seen, "t1")) as server:
         store = AuthStore(stage.home)
         host = stage.host(entry(server), store=store)
@@ -131,7 +131,7 @@ async def test_a_server_that_wants_a_login_says_so_and_nobody_hangs(stage: Stage
         assert "mcp__fake__echo" in await stage.find(stage.host(entry(server), store=store), "echo")
 
 
-async def test_a_token_that_ends_in_mid_call_is_refreshed_once_and_the_call_goes_on(stage: Stage) -> None:
+async def test_token_expired_in_call_is_refreshed_once(stage: Stage) -> None:
     good = ["t1"]
 
     def before(seen: Seen) -> bytes | None:
@@ -185,7 +185,7 @@ async def kept(store: AuthStore, server: FakeMcpHttp, token: OAuthToken) -> None
         known.logins[server.url] = oauth.OAuthSettings(issuer=server.origin, resource=server.url)
 
 
-async def test_a_token_goes_to_the_address_it_was_given_for_and_nowhere_else(stage: Stage) -> None:
+async def test_token_is_sent_only_to_its_url(stage: Stage) -> None:
     async with FakeMcpHttp() as one, FakeMcpHttp() as other:
         store = AuthStore(stage.home)
         store.set_oauth(key_of(one.url), OAuthToken(access_token="t1"))

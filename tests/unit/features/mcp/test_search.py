@@ -1,4 +1,4 @@
-"""What the model is told of servers: one tool within a budget, and whatever it looked up."""
+"""The MCP search tool: one tool within a budget, plus the tools found."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_twenty_servers_cost_less_than_fifteen_hundred_bytes(stage: Stage) -> No
     assert "Find tools of the user's MCP servers and make them callable." in search.description
 
 
-def test_few_servers_are_told_with_their_tools() -> None:
+def test_few_servers_are_listed_with_their_tools() -> None:
     text = describe_servers(
         {"git": listed("status", "diff"), "time": None, "many": listed(*(f"t{n}" for n in range(300)))}
     )
@@ -45,7 +45,7 @@ def test_a_hundred_servers_stay_within_the_budget() -> None:
     assert len(text) < 1050 and text.endswith(" …")
 
 
-async def test_nothing_but_the_search_is_there_until_something_was_found(stage: Stage) -> None:
+async def test_only_search_tool_is_offered_before_a_search(stage: Stage) -> None:
     changes: list[int] = []
     host = stage.host()
     host.on_tools_changed = lambda: changes.append(1)
@@ -57,11 +57,11 @@ async def test_nothing_but_the_search_is_there_until_something_was_found(stage: 
     assert spec_of(host.tools()[1]).deferred
 
 
-async def test_what_does_not_fit_lists_what_there_is(stage: Stage) -> None:
+async def test_search_without_match_lists_available_tools(stage: Stage) -> None:
     assert "No tool matches; available:\n- mcp__fake__echo" in await stage.find(stage.host(), "zebra")
 
 
-async def test_a_server_that_is_not_there_is_said(stage: Stage) -> None:
+async def test_search_reports_missing_server(stage: Stage) -> None:
     host = stage.host({"a b": command(), "c": command()})
     assert "mcp__a_b__echo" in await stage.find(host, "echo", server="a_b")
     try:
@@ -89,7 +89,7 @@ def test_names_are_cleaned_cut_and_never_the_same() -> None:
     assert any("two server names are equal after cleaning; a b is called a_b_2" in text for text in problems)
 
 
-def test_exact_names_come_first_then_what_fits_best() -> None:
+def test_exact_names_come_first_then_best_matches() -> None:
     rows, _ = unique_tool_names({"git": listed("git_status", "git_diff_staged", "git_diff"), "fs": listed("read_file")})
     assert ranked("git_diff", rows)[0] == "mcp__git__git_diff"
     assert ranked("mcp__fs__read_file, git_status", rows)[:2] == ["mcp__git__git_status", "mcp__fs__read_file"]

@@ -1,4 +1,4 @@
-"""Servers as real processes: both eras, calls, and everything a server can do wrong without harm to the run."""
+"""MCP servers as real processes: both eras, calls and every server fault."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ async def test_a_server_that_changed_its_era_is_found_again(stage: Stage) -> Non
     assert text(await stage.call(host, "mcp__fake__echo", text="still here")) == "still here"
 
 
-async def test_a_classic_server_that_ignores_what_it_does_not_know_is_greeted_again(
+async def test_classic_server_ignoring_probe_is_initialized_again(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("zot.features.mcp.session.DISCOVER_S", 0.2)
@@ -105,7 +105,7 @@ async def test_progress_is_shown_and_keeps_a_call_alive(stage: Stage) -> None:
     assert stage.progress == ["1/3 step 1\n", "2/3 step 2\n", "3/3 step 3\n"]
 
 
-async def test_a_server_that_never_answers_costs_the_bound_and_is_told_to_stop(stage: Stage) -> None:
+async def test_silent_server_times_out_and_is_cancelled(stage: Stage) -> None:
     host = stage.host(kept(stage), timeout_s=0.3)
     await stage.find(host, "never")
     result = await stage.call(host, "mcp__fake__never")
@@ -127,7 +127,7 @@ async def test_an_aborted_call_is_cancelled_on_the_other_side(stage: Stage) -> N
     assert journal(stage)[-1]["params"]["requestId"] == called["id"]
 
 
-async def test_a_server_that_dies_in_a_call_says_why_and_is_started_again(stage: Stage) -> None:
+async def test_server_exit_in_call_is_reported_and_restarts(stage: Stage) -> None:
     host = stage.host()
     await stage.find(host, "die,echo")
     result = await stage.call(host, "mcp__fake__die")
@@ -136,14 +136,14 @@ async def test_a_server_that_dies_in_a_call_says_why_and_is_started_again(stage:
     assert text(await stage.call(host, "mcp__fake__echo", text="back")) == "back"
 
 
-async def test_a_server_that_cannot_start_says_why(stage: Stage) -> None:
+async def test_failed_start_has_the_reason(stage: Stage) -> None:
     host = stage.host({"fake": command(start="exit"), "none": {"command": "no-such-program"}})
     found = await stage.find(host, "echo")
     assert "(fake has no tools now: fake: exited (exit status 1): the fake cannot start: no licence)" in found
     assert "none: command not found on PATH: 'no-such-program'" in found
 
 
-async def test_chatter_and_garbage_on_stdout_are_ignored_and_told_once(stage: Stage) -> None:
+async def test_garbage_on_stdout_is_ignored_and_reported_once(stage: Stage) -> None:
     host = stage.host({"fake": command(start="chatter")})
     await stage.find(host, "garbage")
     assert text(await stage.call(host, "mcp__fake__garbage")) == "after the garbage"
@@ -165,7 +165,7 @@ async def test_a_hundred_megabytes_are_refused_and_the_server_lives_on(stage: St
     assert text(await stage.call(host, "mcp__fake__echo", text="alive")) == "alive"
 
 
-async def test_schemas_that_lie_are_made_harmless(stage: Stage) -> None:
+async def test_invalid_schemas_are_repaired(stage: Stage) -> None:
     host = stage.host()
     await stage.find(host, "bad_reference,circle")
     schemas = {tool.name: tool.schema for tool in host.tools()}
@@ -173,7 +173,7 @@ async def test_schemas_that_lie_are_made_harmless(stage: Stage) -> None:
     assert schemas["mcp__fake__circle"]["properties"] == {"x": {}}
 
 
-async def test_a_list_that_changes_in_a_call_is_told_and_known(stage: Stage) -> None:
+async def test_list_changed_in_call_is_emitted_and_used(stage: Stage) -> None:
     for era in ("modern", "classic"):
         stage.told.clear()
         host = stage.host({"fake": command(era=era, tools=[era])})
@@ -184,7 +184,7 @@ async def test_a_list_that_changes_in_a_call_is_told_and_known(stage: Stage) -> 
         assert "mcp__fake__grown" in await stage.find(host, "grown")
 
 
-async def test_a_list_that_is_fresh_is_not_asked_for_again(stage: Stage) -> None:
+async def test_fresh_list_is_not_fetched_again(stage: Stage) -> None:
     await stage.find(stage.host(kept(stage, ttl=60_000)), "echo")
     (stage.home.parent / "journal").unlink()
     host = stage.host(kept(stage, ttl=60_000))
@@ -194,7 +194,7 @@ async def test_a_list_that_is_fresh_is_not_asked_for_again(stage: Stage) -> None
     assert "tools/list" not in [message["method"] for message in journal(stage)]
 
 
-async def test_nothing_is_left_of_a_server_and_what_it_started(stage: Stage) -> None:
+async def test_server_and_its_children_leave_no_process(stage: Stage) -> None:
     host = stage.host()
     await stage.find(host, "child")
     pids = [int(word) for word in text(await stage.call(host, "mcp__fake__child")).split()]
@@ -227,7 +227,7 @@ async def test_a_server_gets_its_own_variables_and_no_secrets(stage: Stage, monk
     assert seen == {"MINE": "t0ken", "PLAIN": "x", "GITHUB_TOKEN": None, "cwd": os.path.realpath(stage.project)}
 
 
-async def test_stderr_goes_into_a_log(stage: Stage) -> None:
+async def test_stderr_is_logged(stage: Stage) -> None:
     host = stage.host()
     await stage.find(host, "log")
     await stage.call(host, "mcp__fake__log")
@@ -246,7 +246,7 @@ async def test_many_calls_at_once_share_one_start(stage: Stage) -> None:
     assert [message["method"] for message in journal(stage)].count("server/discover") == 1
 
 
-async def test_an_address_that_a_classic_server_wants_opened_is_asked_about_and_the_call_goes_on(stage: Stage) -> None:
+async def test_url_elicitation_asks_user_then_continues(stage: Stage) -> None:
     host = stage.host({"fake": command(era="classic")})
     asked: list[str] = []
 
@@ -287,7 +287,7 @@ async def test_question_is_withdrawn_by_server_and_by_cancelled_call(stage: Stag
     await until(lambda: journal(stage)[-1].get("result") == {"action": "cancel"})
 
 
-async def test_a_question_nobody_can_answer_is_refused(stage: Stage) -> None:
+async def test_elicitation_without_a_user_is_declined(stage: Stage) -> None:
     for era, said in (("modern", '"cancel"'), ("classic", '"error"')):
         host = stage.host({"fake": command(era=era)})
         await stage.find(host, "ask")

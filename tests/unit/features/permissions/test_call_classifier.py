@@ -1,4 +1,4 @@
-"""What a call is: looking inside the project, elsewhere, a change of a file, or anything at all."""
+"""Call classification: read inside the project, read elsewhere, file change, or anything."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_looking_is_inside_where_the_file_really_is(root: Path, tool: str, path:
 
 
 @pytest.mark.parametrize("pattern", ["/etc/*", "../*", "link/*", "~/*", "src/../../*", "link/**/*.py"])
-def test_a_pattern_that_leads_out_looks_elsewhere(root: Path, pattern: str) -> None:
+def test_pattern_leading_out_is_an_outside_read(root: Path, pattern: str) -> None:
     assert kind(root, "glob", pattern=pattern) == "look elsewhere"
     assert kind(root, "glob", pattern="**/*.py") == kind(root, "glob", pattern="src/*") == "look"
 
@@ -61,7 +61,7 @@ def test_a_pattern_that_leads_out_looks_elsewhere(root: Path, pattern: str) -> N
         *(("../x", "act"), ("link/x", "act"), ("file-link", "act"), ("~/.bashrc", "act"), ("/tmp/x", "act")),
     ],
 )
-def test_a_change_is_an_edit_where_nothing_runs_by_itself(root: Path, tool: str, path: str, expected: str) -> None:
+def test_change_is_an_edit_if_nothing_executes_the_file(root: Path, tool: str, path: str, expected: str) -> None:
     assert kind(root, tool, path=path) == expected
 
 
@@ -78,12 +78,12 @@ def test_zots_own_files_are_never_inside(root: Path) -> None:
     assert kind(root, "read", home="project/state", path="src/a.py") == "look"
 
 
-def test_tools_of_others_look_at_most_elsewhere(root: Path) -> None:
+def test_other_tools_are_at_most_outside_reads(root: Path) -> None:
     assert kind(root, "weather") == "look elsewhere"
     assert kind(root, "deploy") == kind(root, "nobody's") == kind(root, "bash", command="ls") == "act"
 
 
 @pytest.mark.parametrize("args", [{}, {"path": 3}, {"path": None, "pattern": None}, {"path": ["x"]}])
-def test_arguments_that_make_no_sense_count_as_the_most_a_tool_can_do(root: Path, args: dict[str, Any]) -> None:
+def test_invalid_arguments_count_as_most_dangerous_use(root: Path, args: dict[str, Any]) -> None:
     assert kind(root, "write", **args) == "act"
     assert kind(root, "bash", **args) == "act"

@@ -28,7 +28,7 @@ def made(tmp_path: Path) -> Sequence[str]:
     return sorted(path.name for path in (tmp_path / "project").iterdir())
 
 
-async def test_a_child_runs_what_its_parent_may_run_at_that_moment(tmp_path: Path) -> None:
+async def test_child_has_current_permissions_of_parent(tmp_path: Path) -> None:
     turns = [*touch("one"), *touch("two"), *touch("three"), *touch("four")]
     with FakeModelServer(turns) as server:
         limited = config(tmp_path, server.url, permission_mode="plan", permission_limit="everything")
@@ -59,8 +59,8 @@ async def test_a_child_cannot_get_a_wider_mode_than_the_run(tmp_path: Path, wide
     assert made(tmp_path) == []
 
 
-async def test_what_a_child_narrows_is_narrow_for_its_parent(tmp_path: Path) -> None:
-    """They have one mode: nobody gets around a refusal by asking the other."""
+async def test_mode_narrowed_by_child_applies_to_parent(tmp_path: Path) -> None:
+    """They share one mode: neither can circumvent a denial of the other."""
     with FakeModelServer(touch("one")) as server:
         limited = config(tmp_path, server.url, permission_mode="everything", permission_limit="everything")
         async with build(limited) as parent:

@@ -19,7 +19,7 @@ from zot.features.permissions.command_prefix import command_prefix, split_simple
         ("echo ''", ("echo", "")),
     ],
 )
-def test_a_plain_command_has_the_words_its_program_gets(command: str, words: tuple[str, ...]) -> None:
+def test_plain_command_has_its_arguments_as_words(command: str, words: tuple[str, ...]) -> None:
     assert split_simple_command(command) == words
 
 
@@ -47,14 +47,14 @@ RIDERS = [
 
 @pytest.mark.parametrize("rider", RIDERS, ids=repr)
 @pytest.mark.parametrize("glue", [" ", ""], ids=["apart", "together"])
-def test_what_a_shell_would_do_more_with_has_no_words(rider: str, glue: str) -> None:
+def test_shell_syntax_has_no_command_words(rider: str, glue: str) -> None:
     assert split_simple_command(f"git status{glue}{rider}") == ()
 
 
 @pytest.mark.parametrize(
     "command", ["", " ", "PATH=. git status", "x=1", "'git status'", "rm -rf x", "git push --force", "x " * 4000]
 )
-def test_nor_does_what_is_no_program_or_hard_to_undo(command: str) -> None:
+def test_non_program_or_irreversible_command_has_no_prefix(command: str) -> None:
     assert command_prefix(split_simple_command(command)) == ()
 
 
@@ -76,7 +76,7 @@ def test_nor_does_what_is_no_program_or_hard_to_undo(command: str) -> None:
         ("npm run", ""),
     ],
 )
-def test_the_beginning_says_what_a_command_does(command: str, prefix: str) -> None:
+def test_prefix_identifies_the_command(command: str, prefix: str) -> None:
     assert " ".join(command_prefix(split_simple_command(command))) == prefix
 
 
@@ -178,7 +178,7 @@ def test_a_beginning_that_would_allow_everything_is_not_offered(command: str) ->
         "journalctl -u x",
     ],
 )
-def test_no_prefix_is_offered_for_programs_that_run_their_arguments(command: str) -> None:
+def test_programs_running_their_arguments_have_no_prefix(command: str) -> None:
     assert command_prefix(split_simple_command(command)) == ()
 
 

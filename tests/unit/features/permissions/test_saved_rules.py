@@ -18,7 +18,7 @@ def kept(home: Path, project: Path, told: list[str] | None = None) -> KeptRules:
     return KeptRules(home, project, (told if told is not None else []).append)
 
 
-def test_a_rule_holds_in_its_project_only_and_until_it_is_forgotten(tmp_path: Path) -> None:
+def test_rule_applies_to_its_project_until_removed(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     kept(tmp_path, one).keep(STATUS)
     kept(tmp_path, one).keep(EDIT)
@@ -38,7 +38,7 @@ def test_a_link_to_the_project_is_the_project(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b'{"projects": 3}', b'{"projects": {"x": [{}]}}', b"\xff\xfe"])
-def test_a_damaged_file_allows_nothing_and_is_told_once(tmp_path: Path, content: bytes) -> None:
+def test_damaged_rules_allow_nothing_and_are_reported_once(tmp_path: Path, content: bytes) -> None:
     told: list[str] = []
     (tmp_path / "permissions.json").write_bytes(content)
     (tmp_path / "permissions.json").chmod(0o600)

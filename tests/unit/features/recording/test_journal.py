@@ -1,4 +1,4 @@
-"""A recording while it is written: many lines at a time, soon enough, and none that keeps the others from the file."""
+"""Writing a recording: batched, soon, and independent lines."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def whole(path: Path) -> Recording:
 
 
 @pytest.mark.parametrize("bad", ["\ud800", _Unwilling()])
-def test_a_line_that_is_no_json_is_named_and_takes_no_other_with_it(path: Path, bad: Any) -> None:
+def test_line_that_is_not_json_is_named_and_skipped(path: Path, bad: Any) -> None:
     made = journal(path)
     for type, value in (("before", "é"), ("bad", bad), ("after", "x"), ("end", "")):
         made.put(type, {"value": value})
@@ -48,7 +48,7 @@ def test_a_line_that_is_no_json_is_named_and_takes_no_other_with_it(path: Path, 
     assert lines[1].fields["value"] == "é"
 
 
-def test_a_secret_of_several_lines_is_taken_out_and_joins_no_lines(path: Path) -> None:
+def test_multi_line_secret_is_removed_and_lines_stay_separate(path: Path) -> None:
     made = journal(path, "first line\nsecond line", '"}\n{"type":')
     made.put("told", {"text": "a key: first line\nsecond line."})
     made.put("end", {})
@@ -56,7 +56,7 @@ def test_a_secret_of_several_lines_is_taken_out_and_joins_no_lines(path: Path) -
     assert [line.fields.get("text") for line in whole(path).lines] == [None, "a key: [removed].", None]
 
 
-def test_lines_are_written_soon_without_anybody_waiting(path: Path) -> None:
+def test_lines_are_written_soon_without_waiting(path: Path) -> None:
     async def wait_for(text: bytes) -> None:
         for _ in range(6000):
             if text in path.read_bytes():

@@ -1,4 +1,4 @@
-"""Takes the examples out of a built-in skill, as a reader who copies them would."""
+"""Extracts the examples of a built-in skill."""
 
 from __future__ import annotations
 

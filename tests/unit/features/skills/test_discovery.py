@@ -81,7 +81,7 @@ def test_a_hidden_skill_is_reported_with_both_paths(place: Place) -> None:
     assert place.discover().problems == [f"skill 'x': {winner} hides {loser}"]
 
 
-def test_the_same_file_reached_twice_is_no_problem(place: Place) -> None:
+def test_same_file_reached_twice_is_harmless(place: Place) -> None:
     place.put(place.cwd / ".zot/skills/x", "a")
     (place.cwd / ".agents").symlink_to(place.cwd / ".zot")
     skills = place.discover()
@@ -89,7 +89,7 @@ def test_the_same_file_reached_twice_is_no_problem(place: Place) -> None:
     assert found(skills, "x").label == "project"
 
 
-def test_without_a_head_the_directory_names_the_skill(place: Place) -> None:
+def test_skill_without_frontmatter_is_named_by_directory(place: Place) -> None:
     """engine-234: a file without frontmatter is named after its directory, and its whole text is the body."""
     place.put(place.cwd / ".zot/skills/plain", "# Just text\n")
     skill = found(place.discover(), "plain")
@@ -124,7 +124,7 @@ def test_no_skill_leaves_nothing() -> None:
     assert Skills().all == []
 
 
-def test_a_linked_skill_directory_is_followed_and_a_dangling_one_ignored(place: Place, tmp_path: Path) -> None:
+def test_linked_skill_directory_is_followed_dangling_ignored(place: Place, tmp_path: Path) -> None:
     place.put(tmp_path / "elsewhere/linked", "x")
     (place.home / "skills").mkdir()
     (place.home / "skills/linked").symlink_to(tmp_path / "elsewhere/linked")
@@ -134,14 +134,14 @@ def test_a_linked_skill_directory_is_followed_and_a_dangling_one_ignored(place: 
     assert skills.problems == []
 
 
-def test_a_directory_without_the_file_and_a_plain_file_are_passed_over(place: Place) -> None:
+def test_directory_without_skill_file_and_plain_file_are_skipped(place: Place) -> None:
     (place.home / "skills/empty").mkdir(parents=True)
     (place.home / "skills/README.md").write_text("x")
     skills = place.discover()
     assert (skills.visible, skills.problems) == ([], [])
 
 
-def test_one_bad_file_is_reported_and_hides_nothing(place: Place) -> None:
+def test_bad_file_is_reported_and_hides_nothing(place: Place) -> None:
     (place.home / "skills/bad/SKILL.md").mkdir(parents=True)
     place.put(place.home / "skills/good", "x")
     skills = place.discover()
@@ -162,14 +162,14 @@ def test_bytes_that_are_not_utf8_are_replaced_and_reported(place: Place) -> None
     assert "not valid UTF-8" in skills.problems[0]
 
 
-def test_the_body_is_read_when_it_is_asked_for(place: Place) -> None:
+def test_skill_body_is_read_on_demand(place: Place) -> None:
     file = place.put(place.home / "skills/x", "---\nname: x\n---\nold")
     skill = found(place.discover(), "x")
     file.write_text("---\nname: x\n---\nnew")
     assert skill.body() == "new"
 
 
-def test_a_huge_skill_is_cut_and_says_so(place: Place) -> None:
+def test_huge_skill_is_truncated_with_a_notice(place: Place) -> None:
     place.put(place.home / "skills/x", "a" * (2 << 20))
     body = found(place.discover(), "x").body()
     assert len(body) < (1 << 20) + 100

@@ -1,4 +1,4 @@
-"""The head of a SKILL.md: what it splits off and what it understands."""
+"""The frontmatter of a SKILL.md: splitting and parsing."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from zot.features.skills.discovery import Frontmatter, parse, split
 
 
-def test_the_head_ends_at_the_next_line_of_dashes_and_the_body_is_trimmed() -> None:
+def test_frontmatter_ends_at_dashes_and_body_is_trimmed() -> None:
     """engine-233: the frontmatter ends at the next line of dashes, and the body is trimmed."""
     assert split("---\nname: a\n---\n\n  text\nmore\n\n") == ("name: a", "text\nmore")
 
 
-def test_leading_blank_lines_and_a_byte_order_mark_do_not_hide_the_head() -> None:
+def test_blank_lines_and_bom_before_frontmatter_are_allowed() -> None:
     """engine-233: blank lines and a byte order mark in front of the frontmatter are allowed."""
     assert split("\ufeff\n\n---\nname: a\n---\nbody") == ("name: a", "body")
 
@@ -87,7 +87,7 @@ def test_permissions_map_a_tool_to_its_patterns() -> None:
     assert parse(head).permissions == {"bash": ("git *", "ls"), "My_tool": ("x", "y")}
 
 
-def test_comments_unknown_keys_and_nonsense_are_passed_over() -> None:
+def test_comments_unknown_keys_and_nonsense_are_skipped() -> None:
     """engine-233: comments, unknown keys and lines that make no sense do not disturb the rest."""
     head = "# a comment\nlicense: MIT\nmetadata:\n  version: 1\n???\nname: right\n"
     assert parse(head) == Frontmatter(name="right")

@@ -46,7 +46,7 @@ def test_text_from_a_repository_stays_one_bounded_line() -> None:
     assert line[1].endswith("…") and len(line[1]) < 330
 
 
-def test_without_skills_there_is_no_manifest() -> None:
+def test_manifest_without_skills_is_absent() -> None:
     """engine-231, iface-021: without skills the prompt has no manifest at all."""
     assert manifest(Skills()) == ""
 

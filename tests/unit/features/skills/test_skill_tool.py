@@ -31,14 +31,14 @@ async def call(tool: Tool, args: dict[str, Any]) -> tuple[str, ToolResult]:
     return "".join(block.text for block in result.content if isinstance(block, TextBlock)), result
 
 
-async def test_it_returns_heading_description_and_body(tool: Tool, file: Path) -> None:
+async def test_skill_tool_returns_heading_description_and_body(tool: Tool, file: Path) -> None:
     """engine-236: the tool returns a heading, the description and the body of the skill."""
     text, result = await call(tool, {"name": "commit"})
     assert text == "# Skill: commit\n\nWrite commits.\n\n---\n\nSay why."
     assert (result.is_error, result.details) == (False, {"skill": "commit", "path": str(file)})
 
 
-async def test_allowed_tools_and_permissions_are_told_to_the_model(tool: Tool, file: Path, tmp_path: Path) -> None:
+async def test_allowed_tools_and_permissions_are_in_result(tool: Tool, file: Path, tmp_path: Path) -> None:
     file.write_text("---\nname: commit\nallowed-tools: [bash, read]\npermissions:\n  bash: [git *]\n---\nx")
     text, _ = await call(SkillTool(discover(tmp_path, tmp_path, tmp_path)), {"name": "commit"})
     assert "Allowed tools: bash, read\nPermission for bash: git *\n\n---\n\nx" in text
@@ -71,6 +71,6 @@ async def test_a_fresh_discovery_can_be_handed_over(tmp_path: Path) -> None:
     assert not (await call(tool, {"name": "write-zot-themes"}))[1].is_error
 
 
-def test_it_describes_itself_as_a_read_only_tool_with_one_required_name(tool: Tool) -> None:
+def test_skill_tool_is_read_only_with_one_required_name(tool: Tool) -> None:
     assert (tool.name, tool.read_only, tool.schema["required"]) == ("skill", True, ["name"])
     assert "\n" not in tool.description

@@ -1,4 +1,4 @@
-"""The built-in skill about extensions: it says everything it must, and its examples run as they stand."""
+"""The built-in skill about extensions: it is complete, and its examples run unchanged."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class Host:
 
 @contextmanager
 def running(directory: Path) -> Generator[Host]:
-    """Start the example the way its own manifest says."""
+    """Starts the example with its manifest's command."""
     manifest = msgspec.json.decode((directory / "extension.json").read_bytes(), type=dict[str, Any])
     command: list[str] = [manifest["exec"], *manifest["args"]]
     if not any(os.access(f"{place}/{command[0]}", os.X_OK) for place in os.environ["PATH"].split(os.pathsep)):
@@ -172,12 +172,12 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_it_covers_the_point(point: str) -> None:
+def test_skill_covers_the_point(point: str) -> None:
     """iface-313: the skill's text covers each required point."""
     assert [words for words in POINTS[point] if words not in TEXT] == []
 
 
-def test_its_numbers_are_those_of_the_protocol() -> None:
+def test_numbers_equal_protocol() -> None:
     """iface-313: the limits it quotes are the constants of the code."""
     mib = 1024 * 1024
     restarts = [f"{delay:g}" for delay in limits.RESTART_DELAYS]
@@ -208,7 +208,7 @@ def test_every_json_example_parses_line_by_line_or_as_a_whole() -> None:
             msgspec.json.decode(text, type=dict[str, Any])
 
 
-def test_frames_of_the_host_are_shown_as_it_writes_them() -> None:
+def test_host_frames_are_shown_in_wire_format() -> None:
     """iface-313: compact, type first, id second"""
     for line in "".join(blocks(NAME, "json")).splitlines():
         if not line.startswith('{"type"'):
@@ -235,7 +235,7 @@ def decoded(decode: Callable[[bytes], Frame], line: bytes) -> Frame | None:
 
 
 @pytest.mark.parametrize("name", [*COMMANDS, "protect-env"])
-def test_each_example_has_a_manifest_of_its_own_name(name: str) -> None:
+def test_example_manifest_has_its_own_name(name: str) -> None:
     """iface-313: every example has a manifest that carries its own name and starts it with the right command."""
     manifest = msgspec.json.decode(example_files(NAME)[f"{name}/extension.json"], type=dict[str, Any])
     assert manifest["name"] == name
@@ -244,7 +244,7 @@ def test_each_example_has_a_manifest_of_its_own_name(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["hello-python", "hello-shell", "hello-typescript", "hello-go"])
 def test_the_example_shakes_hands_answers_its_command_and_leaves(examples: Path, name: str) -> None:
-    """iface-313: every example runs as it stands: it says hello, answers its command and ends."""
+    """iface-313: every example runs unchanged: it sends hello, answers its command and exits."""
     with running(examples / name) as host:
         frames = host.shake_hands()
         assert (frames[0]["type"], frames[0]["name"]) == ("hello", name)
@@ -299,10 +299,10 @@ def test_the_examples_leave_when_their_input_ends(examples: Path) -> None:
         ("write", {"path": 7}, True),
     ],
 )
-def test_the_guard_blocks_what_it_should_and_what_it_cannot_judge(
+def test_example_guard_blocks_dangerous_and_unparsable_calls(
     examples: Path, tool: str, args: dict[str, Any], blocked: bool
 ) -> None:
-    """iface-313: the example guard blocks what it should, and also what it cannot judge."""
+    """iface-313: the example guard blocks dangerous and unparsable calls."""
     with running(examples / "protect-env") as host:
         frames = host.shake_hands()
         assert "guard" in frames[0]["capabilities"] and frames[1]["intercept"] == ["tool_call"]
@@ -311,8 +311,8 @@ def test_the_guard_blocks_what_it_should_and_what_it_cannot_judge(
         assert (answer["id"], answer.get("block", False), bool(answer.get("reason"))) == ("i1", blocked, blocked)
 
 
-def test_the_recipe_for_debugging_by_hand_prints_what_it_says(examples: Path) -> None:
-    """iface-313: the debugging recipe, run as it is written, prints what the page says."""
+def test_debugging_recipe_prints_documented_output(examples: Path) -> None:
+    """iface-313: the debugging recipe, run unchanged, prints the documented output."""
     recipe = re.search(
         r"<!-- run in: (\S+) -->\n```sh\n(.*?)```.*?<!-- prints -->\n```json\n(.*?)```", skill_text(NAME), re.S
     )
@@ -327,5 +327,5 @@ def test_the_python_examples_import_only_the_standard_library() -> None:
     assert modules == {"json", "sys", "pathlib"}
 
 
-def test_it_names_no_directory_of_this_machine() -> None:
+def test_skill_names_no_directory_of_this_machine() -> None:
     assert os.getcwd() not in TEXT

@@ -94,25 +94,25 @@ POINTS: dict[str, list[str]] = {
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_it_covers_the_point(point: str) -> None:
+def test_skill_covers_the_point(point: str) -> None:
     """iface-314: the skill's text covers each required point."""
     assert [words for words in POINTS[point] if words not in TEXT] == []
 
 
-def test_every_role_stands_in_the_table_with_its_built_in_colours() -> None:
+def test_role_table_lists_every_role_with_builtin_colours() -> None:
     """iface-314: the table of roles lists all of them with their built-in colours, dark and light."""
     rows = re.findall(r"^\| `(\w+)` \| (\S+) \| (\S+) \| .+ \|$", skill_text(NAME), re.MULTILINE)
     assert {key: (dark, light) for key, dark, light in rows if dark != "none"} == ROLES
 
 
-def test_every_derived_key_stands_with_the_one_it_follows() -> None:
+def test_derived_key_is_listed_beside_its_source() -> None:
     """iface-314: every derived key is listed beside the key it follows."""
     assert dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \|$", skill_text(NAME), re.MULTILINE)).items() >= DERIVED.items()
 
 
 @pytest.mark.parametrize("key", [*SYNTAX, *OTHER])
 def test_every_other_key_has_a_row(key: str) -> None:
-    """iface-314: every remaining key has a row of its own."""
+    """iface-314: every remaining key has its own row."""
     assert f"| `{key}` |" in TEXT
 
 
@@ -123,7 +123,7 @@ def test_every_json_example_parses() -> None:
 
 
 def test_the_example_theme_uses_only_keys_that_exist() -> None:
-    """iface-314: the example theme uses only keys that the loader knows."""
+    """iface-314: the example theme uses only known keys."""
     theme = msgspec.json.decode(example_files(NAME)["themes/harbour.json"], type=dict[str, Any])
     assert set(theme) <= {"name", "description", "colors", *OTHER}
     assert set(theme["colors"]) == {"dark", "light"}

@@ -1,4 +1,4 @@
-"""What a template makes of its arguments, and which file a name means."""
+"""Template expansion: arguments, and which file a name selects."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_arguments_are_put_where_they_belong(body: str, arguments: str, said: st
     assert fill_arguments(template(body), arguments) == said
 
 
-def test_what_it_would_run_is_told_and_not_run() -> None:
+def test_embedded_command_is_reported_and_not_run() -> None:
     said = fill_arguments(template("state: !`git status`"), "")
     assert said.startswith("state: !`git status`\n\n(The text between") and "was not run" in said
 
@@ -43,7 +43,7 @@ def test_a_template_does_not_grow_without_end() -> None:
     assert len(said) < 1_300_000 and said.endswith("$ARGUMENTS")
 
 
-def test_tools_it_names_are_told() -> None:
+def test_named_tools_are_reported() -> None:
     assert (
         fill_arguments(template("x", allowed_tools=("Bash(git:*)", "Read")), "")
         == "x\n\nAllowed tools: Bash(git:*), Read"
@@ -53,7 +53,7 @@ def test_tools_it_names_are_told() -> None:
 @pytest.mark.parametrize(
     "text", ["/usr/bin/env x", "/", "/ x", "/../x", "/a:../b", "/.hidden", "/a//b", "//x", "/a:", "x"]
 )
-def test_what_cannot_be_a_name(text: str) -> None:
+def test_invalid_template_names(text: str) -> None:
     assert name_and_arguments(text) is None
 
 

@@ -1,4 +1,4 @@
-"""The early door: it answers exactly what the server would, and leaves everything else alone."""
+"""Early pings: answered exactly as by the server; other lines are left to it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from zot.wire.rpc_frames import Ping, Pong, Response
         b'  { "type" : "ping" , "id" : "" }  ',
     ],
 )
-def test_a_plain_ping_is_answered_byte_for_byte_as_the_server_would(line: bytes) -> None:
+def test_plain_ping_answer_equals_server_byte_for_byte(line: bytes) -> None:
     command = decode_command(line.strip())
     response = Response(id=command.id, command="ping", success=True, data=Pong())
     assert ping_reply(line) == msgspec.json.encode(response) + b"\n"
@@ -54,7 +54,7 @@ def test_a_blank_line_is_nothing(line: bytes) -> None:
         b'{"type":"ping","id":"' + b"x" * 2000 + b'"}',
     ],
 )
-def test_every_other_line_is_left_to_the_server(line: bytes) -> None:
+def test_other_lines_are_left_to_the_server(line: bytes) -> None:
     assert ping_reply(line) is None
 
 
@@ -64,7 +64,7 @@ pieces = st.sampled_from(
 
 
 @given(st.lists(pieces, max_size=14).map("".join))
-def test_fuzz_nothing_is_answered_that_the_server_would_not_take_for_a_ping(text: str) -> None:
+def test_fuzz_only_pings_are_answered_early(text: str) -> None:
     line = text.encode()
     if ping_reply(line):
         try:
@@ -96,7 +96,7 @@ def test_the_end_of_input_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (door.unread, door.at_end) == (b'{"type":"pi', True)
 
 
-def test_with_a_token_nothing_is_read_and_the_environment_forgets_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_token_nothing_is_read_and_variable_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ZOTCORE_RPC_TOKEN", "secret")
     stdin, feed = os.pipe()
     os.write(feed, b'{"type":"ping"}\n')
@@ -107,7 +107,7 @@ def test_with_a_token_nothing_is_read_and_the_environment_forgets_it(monkeypatch
     assert "ZOTCORE_RPC_TOKEN" not in os.environ
 
 
-def test_a_client_that_does_not_read_is_left_to_the_server() -> None:
+def test_slow_client_is_left_to_the_server() -> None:
     stdin, feed = os.pipe()
     _, stdout = os.pipe()
     os.set_blocking(stdout, False)

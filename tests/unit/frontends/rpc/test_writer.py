@@ -23,7 +23,7 @@ class Pipe:
         os.set_blocking(self.read_end, False)
 
     def lines(self) -> list[dict[str, Any]]:
-        """What can be read now."""
+        """Lines that can be read now."""
         data = b""
         try:
             while piece := os.read(self.read_end, 1 << 20):
@@ -73,7 +73,7 @@ async def test_a_line_is_written_in_the_same_round_of_the_loop() -> None:
         assert pipe.lines() == [{"type": "turn_start", "step": 1}, {"type": "text_delta", "delta": "a"}]
 
 
-async def test_neighbouring_deltas_are_joined_and_counted_and_nothing_else_is_touched() -> None:
+async def test_adjacent_deltas_are_merged_and_counted() -> None:
     async with writing() as (writer, pipe):
         fill(writer)
         for delta in "abc":
@@ -94,7 +94,7 @@ async def test_neighbouring_deltas_are_joined_and_counted_and_nothing_else_is_to
         ]
 
 
-async def test_what_is_joined_comes_out_when_there_is_room_although_nothing_follows() -> None:
+async def test_merged_delta_is_written_when_there_is_room() -> None:
     async with writing() as (writer, pipe):
         fill(writer)
         await asyncio.sleep(0)
@@ -103,7 +103,7 @@ async def test_what_is_joined_comes_out_when_there_is_room_although_nothing_foll
         assert (await drain(writer, pipe))[-1] == {"type": "text_delta", "delta": "ab", "merged": 2}
 
 
-async def test_a_tools_live_output_keeps_its_end_and_counts_what_is_gone() -> None:
+async def test_live_tool_output_keeps_its_end_and_counts_dropped() -> None:
     """rpc-047 with back-pressure"""
     async with writing() as (writer, pipe):
         fill(writer)
@@ -118,7 +118,7 @@ async def test_a_tools_live_output_keeps_its_end_and_counts_what_is_gone() -> No
         assert result["type"] == "tool_result"
 
 
-async def test_room_is_gone_while_much_waits_and_comes_back() -> None:
+async def test_room_is_false_while_much_waits_and_returns() -> None:
     async with writing() as (writer, pipe):
         await asyncio.wait_for(writer.wait_for_room(), 1)
         fill(writer)
@@ -128,7 +128,7 @@ async def test_room_is_gone_while_much_waits_and_comes_back() -> None:
         await asyncio.wait_for(writer.wait_for_room(), 1)
 
 
-async def test_many_unread_answers_choke_the_reading_and_room_is_told_once() -> None:
+async def test_many_unread_answers_pause_reading_and_resume_once() -> None:
     told: list[bool] = []
     async with writing() as (writer, pipe):
         writer.on_room = lambda: told.append(True)
@@ -140,8 +140,8 @@ async def test_many_unread_answers_choke_the_reading_and_room_is_told_once() -> 
         assert (writer.is_backlogged, told) == (False, [True])
 
 
-async def test_a_reader_that_went_away_is_told_once_and_nobody_waits_for_it() -> None:
-    """OP-1: a reader that went away is reported once, and nobody waits for it."""
+async def test_disconnected_reader_is_reported_once_without_waiting() -> None:
+    """OP-1: a disconnected reader is reported once, without waiting for it."""
     told: list[bool] = []
     async with writing() as (writer, pipe):
         writer.on_closed = lambda: told.append(True)
@@ -154,8 +154,8 @@ async def test_a_reader_that_went_away_is_told_once_and_nobody_waits_for_it() ->
         assert (writer.closed, told) == (True, [True])
 
 
-async def test_events_that_cannot_wait_give_a_client_up_that_never_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What extensions push has no other bound."""
+async def test_unread_urgent_events_disconnect_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pushed frames of extensions have no other limit."""
     monkeypatch.setattr(room, "GIVE_UP_ABOVE", 200_000)
     async with writing() as (writer, _):
         note = wire.ExtNotify(extension="x", level="info", message="y" * 1000)

@@ -1,4 +1,4 @@
-"""The table of commands: what is a command, that each has its module, and that extensions cannot take its name."""
+"""The table of commands: names, modules, and protection against extensions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_no_extension_can_take_the_name_of_a_command() -> None:
         ("no slash", None),
     ],
 )
-def test_what_counts_as_a_command(text: str, parsed: tuple[str, str] | None) -> None:
+def test_path_is_not_a_command_and_names_ignore_case(text: str, parsed: tuple[str, str] | None) -> None:
     """iface-156, iface-288: a path is no command, and names of commands ignore case."""
     assert parse(text) == parsed
 
@@ -59,7 +59,7 @@ def test_a_wrong_name_is_answered_with_the_right_one(typed: str, advice: str) ->
 
 
 @pytest.mark.parametrize("alias", ALIASES)
-def test_every_alias_runs_a_command_and_is_none_itself(alias: str) -> None:
+def test_alias_runs_a_command_and_is_not_one_itself(alias: str) -> None:
     command = find(ALIASES[alias].split()[0])
     assert command is not None
     assert command.arguments or " " not in ALIASES[alias]

@@ -1,4 +1,4 @@
-"""Keys of the user's own: which chords count, and what is told about the others."""
+"""Custom keys: valid chords, and reports about invalid ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from zot.frontends.terminal.keymap import CustomKeys, normal_name
         ("ctrl+word", ""),
     ],
 )
-def test_chords_are_read_as_people_write_them(chord: str, name: str) -> None:
+def test_chords_accept_common_spellings(chord: str, name: str) -> None:
     assert normal_name(chord) == name
 
 
@@ -37,20 +37,20 @@ def test_a_key_runs_its_command() -> None:
 
 
 @pytest.mark.parametrize("chord", ["ctrl+c", "ctrl+d", "esc", "escape", "Control+C"])
-def test_what_leaves_or_cancels_cannot_be_bound(chord: str) -> None:
+def test_exit_and_cancel_keys_cannot_be_bound(chord: str) -> None:
     """iface-291: keys that leave or cancel, such as ctrl+c, cannot be bound."""
     keys = CustomKeys({chord: "/settings"})
     assert keys.command(normal_name(chord)) == ""
     assert repr(chord) in keys.problems[0]
 
 
-def test_bare_keys_and_values_that_are_no_commands_are_told() -> None:
+def test_bare_keys_and_non_commands_are_reported() -> None:
     """iface-291: a bare letter and a value that is no command are reported, not bound."""
     keys = CustomKeys({"x": "/help", "ctrl+x": "help", "ctrl+y": "/"})
     assert len(keys.problems) == 3 and keys.help() == []
 
 
-def test_shift_is_dropped_where_the_terminal_cannot_tell_it() -> None:
+def test_shift_is_dropped_if_terminal_cannot_report_it() -> None:
     keys = CustomKeys({"ctrl+shift+x": "/cost"})
     assert keys.command("ctrl+x") == "/cost"
     assert CustomKeys({"ctrl+shift+x": "/cost", "ctrl+x": "/help"}).command("ctrl+x") == "/help"

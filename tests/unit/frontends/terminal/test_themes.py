@@ -29,7 +29,7 @@ def extensions(home: Path, project: Path) -> Discovery:
     return discover(explicit=(), cwd=project, home=home, scan=True, trust=ExtensionTrust(home), trust_project=False)
 
 
-def test_a_file_in_the_directory_is_offered_and_a_broken_one_is_not(tmp_path: Path) -> None:
+def test_theme_file_is_offered_and_broken_one_is_not(tmp_path: Path) -> None:
     """iface-218, iface-225: a file in `$ZOT_HOME/themes` is offered; a malformed one is not, and prevents nothing."""
     write(tmp_path / "themes" / "nord.json", {"description": "cool"})
     write(tmp_path / "themes" / "broken.json", "{")
@@ -51,8 +51,8 @@ def test_an_unknown_theme_means_detection_and_one_warning(tmp_path: Path) -> Non
     assert "gone" in (tmp_path / "logs" / "themes.log").read_text()
 
 
-def test_choosing_a_broken_file_keeps_the_detected_theme_and_says_why(tmp_path: Path) -> None:
-    """iface-225: choosing a malformed file keeps the detected theme and says why."""
+def test_broken_theme_keeps_detected_theme_and_shows_reason(tmp_path: Path) -> None:
+    """iface-225: choosing a malformed file leaves the detected theme and shows the reason."""
     write(tmp_path / "themes" / "broken.json", "{")
     loaded = Themes(tmp_path).load("broken", "dark", "256")
     assert loaded.theme.colours == built_in("dark").colours
@@ -65,7 +65,7 @@ def theme_extension(directory: Path, name: str, *files: str) -> None:
         write(directory / file, {"name": f"{name}-{number}", "accent": number + 1})
 
 
-def test_theme_files_of_extensions_are_offered_by_their_absolute_path(tmp_path: Path) -> None:
+def test_extension_themes_are_offered_by_absolute_path(tmp_path: Path) -> None:
     """iface-231, iface-232, iface-295: every theme file of an extension is offered, stored by its absolute path."""
     home = tmp_path / "home"
     theme_extension(home / "extensions" / "sea", "sea", "theme.json", "themes/theme.json")
@@ -117,7 +117,7 @@ def test_the_skill_lists_every_key_of_the_loader_and_no_other() -> None:
 
 
 def test_the_skills_palette_is_the_built_in_one() -> None:
-    """iface-314: the colours the skill quotes are those of the built-in palette."""
+    """iface-314: the colours quoted by the skill are the built-in palette."""
     text = SKILL.read_text(encoding="utf-8")
     for role in ROLES:
         if role.dark is not None:

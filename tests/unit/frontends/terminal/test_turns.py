@@ -1,4 +1,4 @@
-"""Before the agent is there: what is typed is kept, shown, and said when it arrives."""
+"""Prompts typed before the agent starts are buffered, shown and sent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from zot.tui.width import visible
 THEME = built_in()
 
 
-def test_what_is_said_early_waits_in_order_and_is_shown() -> None:
+def test_early_prompts_are_queued_in_order_and_shown() -> None:
     redraws: list[None] = []
     early = PendingTurns(lambda: redraws.append(None))
     image = ImageBlock("image/png", b"x")
@@ -22,7 +22,7 @@ def test_what_is_said_early_waits_in_order_and_is_shown() -> None:
     assert rows == ["sliding in: first↩row", "sliding in: second"]
 
 
-async def test_nothing_runs_and_nothing_is_lost_by_stopping() -> None:
+async def test_stop_before_start_runs_and_loses_nothing() -> None:
     early = PendingTurns(lambda: None)
     early.submit("kept")
     early.cancel()

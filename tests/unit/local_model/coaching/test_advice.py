@@ -1,4 +1,4 @@
-"""What a weak model is told and allowed: pure in the transcript, and never changed by what comes later."""
+"""Advice for small models depends only on the transcript and never changes afterwards."""
 
 from __future__ import annotations
 
@@ -39,28 +39,28 @@ READ = step("read", "x = 1\ny = 2\n", path="a.py")
 EDIT = step("edit", "diff", path="a.py", edits=[{"oldText": "x = 1", "newText": "x = 3"}])
 
 
-def test_the_same_action_again_is_told_and_its_tool_withheld() -> None:
+def test_repeated_action_is_reported_and_its_tool_withheld() -> None:
     once, twice = advice(READ), advice(READ, READ)
     assert not once.withheld and once.temperature == 0
     assert twice.withheld == {"read"} and twice.temperature > 0 and "before" in twice.notes[-1]
 
 
-def test_a_model_that_goes_on_repeating_must_end() -> None:
+def test_model_that_keeps_repeating_must_end() -> None:
     assert advice(READ, READ, READ, READ).must_end
     assert "a-read" not in DIALECT.body(request(READ, READ, READ, READ))["grammar"]
 
 
-def test_a_read_after_a_change_is_no_repetition() -> None:
+def test_read_after_a_change_is_not_a_repetition() -> None:
     assert not advice(READ, EDIT, READ).withheld
 
 
-def test_a_failed_command_must_be_mended_before_the_model_may_end_for_some_turns() -> None:
+def test_failed_command_must_be_fixed_before_end_for_some_turns() -> None:
     other = [step("read", str(i), path=f"{i}.py") for i in range(9)]
     assert not advice(RUN).final and not advice(RUN, *other[:3]).final
     assert advice(RUN, *other).final
 
 
-def test_a_failed_command_leads_through_reading_and_a_change_to_the_same_command() -> None:
+def test_failed_command_leads_to_read_change_and_rerun() -> None:
     task = "Look after make test."
     listed = "Files: a.py, test_a.py"
     assert advice(RUN, task=task, system=listed).choices == {"read": {"path": ("a.py",)}}
@@ -71,7 +71,7 @@ def test_a_failed_command_leads_through_reading_and_a_change_to_the_same_command
     assert mended.must_end and mended.opening
 
 
-def test_tests_are_not_what_is_mended_unless_the_task_names_them() -> None:
+def test_tests_are_not_changed_unless_the_task_names_them() -> None:
     test = step("read", "assert x == 3\n", path="test_a.py")
     assert list(advice(RUN, READ, test).files) == ["a.py"]
     assert list(advice(RUN, READ, test, task="Look after test_a.py.").files) == ["a.py", "test_a.py"]
@@ -84,14 +84,14 @@ def test_a_file_the_task_names_is_read_first() -> None:
     assert advice(task="Change nothing.", system=listed).only is None
 
 
-def test_a_task_that_asks_for_a_change_does_not_end_without_one_for_some_turns() -> None:
+def test_change_task_does_not_end_without_change_for_some_turns() -> None:
     looks = [step("read", str(i), path=f"{i}.py") for i in range(9)]
     assert not advice(task="Set x to 3.").final and not advice(*looks[:2], task="Set x to 3.").final
     assert advice(*looks, task="Set x to 3.").final
     assert advice(task="What is x?").final and advice(looks[0], task="Look at a.").final
 
 
-def test_what_was_changed_is_checked_where_the_task_speaks_of_it() -> None:
+def test_change_is_checked_if_the_task_mentions_it() -> None:
     assert not advice(READ, EDIT).final
     assert advice(READ, EDIT, task="Set x to 3.").final
     assert advice(READ, EDIT, step("bash", PASSES, command="make test")).final
@@ -101,7 +101,7 @@ def test_turns_are_capped() -> None:
     assert advice(*[step("read", str(i), path=f"{i}.py") for i in range(MOST_STEPS)]).must_end
 
 
-def test_files_are_known_as_they_are_after_edits() -> None:
+def test_files_are_known_after_edits() -> None:
     assert advice(READ, EDIT).files == {"a.py": "x = 3\ny = 2\n"}
     written = step("write", "ok", path="b", content="b\n")
     assert list(advice(written, READ).files) == ["b", "a.py"]
@@ -133,7 +133,7 @@ def test_a_long_conversation_keeps_the_task_and_the_last_results() -> None:
     assert sum(len(message["content"]) for message in messages) < 8192 * 3
 
 
-def test_without_tools_it_is_a_plain_conversation() -> None:
+def test_advice_without_tools_is_a_plain_conversation() -> None:
     plain = DIALECT.body(Request(model=MODEL, system="S", messages=(user("hi"), assistant("ho"), user("well?"))))
     assert "grammar" not in plain
     assert [message["content"] for message in plain["messages"]] == ["S", "hi", "ho", "well?"]
@@ -147,7 +147,7 @@ def test_the_example_shows_only_tools_there_are() -> None:
     assert '"read"' not in with_one and '"glob"' not in with_one and "Example" not in with_one
 
 
-def test_what_was_changed_as_asked_is_not_changed_again() -> None:
+def test_requested_change_is_not_repeated() -> None:
     assert advice(READ, EDIT, task="Set x to 3.").must_end
     listed = "Files: a.py, b.py"
     left = advice(READ, EDIT, task="Set x to 3 in a.py and b.py.", system=listed)

@@ -1,4 +1,4 @@
-"""Which step comes next where the words of a task tell, from the first turn to the last."""
+"""The next step of a coached task, from the first turn to the last."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def write(content: str, path: str = "a.py") -> Steps:
 # --- questions
 
 
-def test_a_question_about_a_file_is_answered_from_it_and_nothing_else() -> None:
+def test_question_about_a_file_reads_only_that_file() -> None:
     task = "What is x in a.py?"
     assert settled(task) == {"read": {"path": ("a.py",)}}
     ask = fresh(task, CODE)
     assert not ask.tool and ask.said == "a.py:\n```\nx = 1\n```\n\nWhat is x in a.py?"
 
 
-def test_words_that_stand_in_files_are_searched_for() -> None:
+def test_words_found_in_files_are_searched() -> None:
     task = "Where is send_mail defined?"
     assert settled(task) == {"grep": {"pattern": ("send_mail",)}}
     found = step("grep", "a.py:3:def send_mail():\n", pattern="send_mail")
@@ -64,7 +64,7 @@ def test_words_that_stand_in_files_are_searched_for() -> None:
     assert settled("Why does send_mail fail?", found) == {"read": {"path": ("a.py",)}}
 
 
-def test_a_small_project_is_read_for_a_question_the_likely_files_first() -> None:
+def test_small_project_is_read_likely_files_first() -> None:
     files = "main.py, SECURITY.md"
     task = "Who do I tell about a security problem?"
     assert settled(task, files=files) == {"read": {"path": ("SECURITY.md",)}}
@@ -83,7 +83,7 @@ def test_the_lines_a_question_is_about_are_shown_again() -> None:
 # --- commands
 
 
-def test_what_is_to_be_run_is_run_and_told_of() -> None:
+def test_requested_command_is_run_and_reported() -> None:
     assert settled("Run a.py and tell me what it prints.") == {"bash": {"command": ("python3 a.py",)}}
     assert settled("Run the tests (python3 -m unittest), please. Do they pass?") == {
         "bash": {"command": ("python3 -m unittest",)}
@@ -102,11 +102,11 @@ def test_what_is_to_be_run_is_run_and_told_of() -> None:
         ("Do the tests pass when you run npm test.", "npm test"),
     ],
 )
-def test_a_command_ends_where_the_sentence_goes_on(task: str, command: str) -> None:
+def test_command_ends_before_rest_of_sentence(task: str, command: str) -> None:
     assert settled(task) == {"bash": {"command": (command,)}}
 
 
-def test_what_must_be_counted_is_counted_by_a_command_of_the_model() -> None:
+def test_counting_question_uses_a_model_command() -> None:
     ask = fresh("How many lines do the Python files have?")
     assert (ask.tool, ask.into) == ("bash", "command") and "Files: a.py, test_a.py" in ask.said
     nothing = step("bash", "$ true\n\n[exit 0]  Took 0.0s", command="true")
@@ -134,14 +134,14 @@ def test_a_file_the_task_names_is_read_and_written_whole() -> None:
     assert not done.tool and done.opening == "I changed " and "+x = 3" in done.said
 
 
-def test_a_copy_is_no_change_and_the_next_try_is_warmer_and_thinks_first() -> None:
+def test_unchanged_copy_is_retried_warmer_with_thinking() -> None:
     again = fresh("Set x in a.py to 3.", CODE, write("x = 1\n\n"))
     assert again.tool == "write" and again.temperature > 0 and again.opening
     given_up = fresh("Set x in a.py to 3.", CODE, *[write("x = 1\n")] * 4)
     assert not given_up.tool and given_up.opening.startswith("It is not done")
 
 
-def test_what_is_no_program_or_lacks_a_name_of_the_task_is_written_again() -> None:
+def test_invalid_program_or_missing_name_is_written_again() -> None:
     assert fresh("Set x in a.py to 3.", CODE, write("x = = 3\n")).tool == "write"
     assert fresh('Set x in a.py to "three".', CODE, write("x = 3\n")).tool == "write"
     assert not fresh('Set x in a.py to "three".', CODE, write('x = "three"\n')).tool
@@ -155,7 +155,7 @@ def test_each_file_the_task_names_is_changed() -> None:
     assert (first.args, second.args) == ({"path": "a.py"}, {"path": "docs/b.md"})
 
 
-def test_what_is_mended_is_tried_first_and_after_each_change() -> None:
+def test_fix_is_tested_first_and_after_each_change() -> None:
     task = "The tests fail. Fix the code."
     check = {"bash": {"command": ("python3 -m unittest",)}}
     assert settled(task) == {"read": {"path": ("test_a.py",)}}
@@ -174,13 +174,13 @@ def test_what_is_mended_is_tried_first_and_after_each_change() -> None:
     assert done.opening == "I changed " and "succeeds now" in done.said
 
 
-def test_a_model_that_cannot_mend_it_says_so() -> None:
+def test_model_that_cannot_fix_it_reports_failure() -> None:
     tries = [one for number in range(MOST_TRIES) for one in (write(f"x = {number + 10}\n"), RUN)]
     end = fresh("The tests fail. Fix the code.", CODE, TESTS, RUN, *tries)
     assert not end.tool and end.opening.startswith("It is not done") and "still fails" in end.said
 
 
-def test_tests_are_never_what_is_mended() -> None:
+def test_tests_are_never_changed_as_a_fix() -> None:
     first = turn("test_a.py fails. Please fix a.py.", TESTS, RUN, CODE)
     assert list(first.files) == ["a.py"]
     assert fresh("test_a.py fails. Please fix a.py.", TESTS, RUN, CODE, write("x = 2\n"), RUN).args == {"path": "a.py"}
@@ -200,7 +200,7 @@ def test_a_new_file_is_written_and_run_where_it_prints_something() -> None:
     }
 
 
-def test_nothing_is_written_that_was_not_looked_at() -> None:
+def test_unread_files_are_not_written() -> None:
     """Hidden files, and most of a large project, are not in the list."""
     task = "Create a .gitignore for __pycache__."
     assert settled(task) == {"read": {"path": (".gitignore",)}}
@@ -213,7 +213,7 @@ def test_nothing_is_written_that_was_not_looked_at() -> None:
     assert fresh(task, empty).tool == "write"
 
 
-def test_a_large_file_is_left_to_the_model_and_its_edits() -> None:
+def test_large_file_is_left_to_model_edits() -> None:
     large = step("read", "x = 1\n" * 500, path="a.py")
     advice = turn("Set x in a.py to 3.", large)
     assert advice.prompt is None and "edit" in DIALECT.body(request(large, task="Set x in a.py to 3."))["grammar"]
@@ -222,7 +222,7 @@ def test_a_large_file_is_left_to_the_model_and_its_edits() -> None:
 # --- what holds for all of them
 
 
-def test_tools_of_others_are_not_passed_over() -> None:
+def test_other_tools_are_not_skipped() -> None:
     weather = ToolSpec("weather", "The weather", {"type": "object", "properties": {}})
     asked = Request(
         model=request().model,
@@ -233,7 +233,7 @@ def test_tools_of_others_are_not_passed_over() -> None:
     assert advise(asked).prompt is None and "a-weather" in DIALECT.body(asked)["grammar"]
 
 
-def test_instructions_and_what_was_said_before_are_in_a_fresh_prompt() -> None:
+def test_fresh_prompt_has_instructions_and_earlier_messages() -> None:
     prompt = request(CODE, task="And what is x in a.py?", system="Be good.\n\nAnswer in rhymes.\n\nFiles: a.py")
     earlier = (user("What is y?"), assistant("It is 2."))
     followed = Request(
@@ -244,11 +244,11 @@ def test_instructions_and_what_was_said_before_are_in_a_fresh_prompt() -> None:
     assert [said["content"] for said in before] == ["What is y?", "It is 2."] and "x = 1" in asked["content"]
 
 
-def test_a_user_who_refuses_is_not_asked_for_ever() -> None:
+def test_user_denial_is_not_asked_forever() -> None:
     refused = step("write", "the user refused", failed=True, path="a.py", content="x = 3\n")
     assert turn("Set x in a.py to 3.", CODE, refused, refused).prompt is None
 
 
 @pytest.mark.parametrize("task", ["", "hello", "Grüß mich", "x" * 5000, "`" * 200, "?" * 3000, "a/" * 2000])
-def test_words_that_tell_nothing_leave_it_to_the_model(task: str) -> None:
+def test_vague_prompt_is_left_to_the_model(task: str) -> None:
     assert turn(task, files="src/, …").prompt is None

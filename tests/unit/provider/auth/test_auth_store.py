@@ -41,7 +41,7 @@ def test_the_file_is_private_pretty_and_has_three_keys(tmp_path: Path) -> None:
 
 
 def test_a_save_replaces_the_file_as_a_whole(tmp_path: Path) -> None:
-    """engine-113: a reader who has the old file open still sees it whole, and no temporary file is left behind."""
+    """engine-113: a reader with the old file open still sees it whole, and no temporary file remains."""
     store = AuthStore(tmp_path)
     store.set_api_key("openai", "one")
     with (tmp_path / "auth.json").open() as old:
@@ -80,7 +80,7 @@ def test_clear_empties_only_that_provider(tmp_path: Path) -> None:
     assert content(tmp_path)["openai"] == {}
 
 
-def test_clearing_an_unknown_provider_is_an_error_that_names_the_stored_ones(tmp_path: Path) -> None:
+def test_clearing_unknown_provider_is_an_error_listing_stored(tmp_path: Path) -> None:
     store = AuthStore(tmp_path)
     store.set_api_key("my-co", "k")
     with pytest.raises(UsageError, match=r'"nope".*my-co'):
@@ -119,7 +119,7 @@ def test_unknown_keys_are_kept_at_every_level(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ['{"openai": ', "[]", "nonsense"])
-def test_an_unparseable_file_is_an_error_naming_it_and_is_never_overwritten(tmp_path: Path, text: str) -> None:
+def test_unparseable_file_is_an_error_and_never_overwritten(tmp_path: Path, text: str) -> None:
     path = tmp_path / "auth.json"
     path.write_text(text)
     store = AuthStore(tmp_path)
@@ -133,7 +133,7 @@ def test_an_unparseable_file_is_an_error_naming_it_and_is_never_overwritten(tmp_
     assert path.read_text() == text
 
 
-def test_an_error_about_an_entry_names_the_provider_but_not_the_secret(tmp_path: Path) -> None:
+def test_entry_error_names_provider_but_not_secret(tmp_path: Path) -> None:
     (tmp_path / "auth.json").write_text('{"openai": {"oauth": {"access_token": 5, "refresh_token": "s3cret"}}}')
     with pytest.raises(ConfigError, match="openai") as raised:
         AuthStore(tmp_path).entry("openai")
@@ -243,7 +243,7 @@ def test_the_account_logged_in_last_is_used_and_the_others_stay(tmp_path: Path, 
     assert set(store.secrets()) == {"k-home", "k-work"}
 
 
-def test_the_active_account_stands_where_the_reference_looks_and_no_secret_twice(tmp_path: Path) -> None:
+def test_active_account_is_at_top_level_and_no_secret_twice(tmp_path: Path) -> None:
     store = two(tmp_path)
     assert content(tmp_path)["anthropic"] == {"api_key": "k-work"}
     assert content(tmp_path)["accounts"] == {"anthropic": {"active": "work", "others": {"home": {"api_key": "k-home"}}}}
@@ -252,7 +252,7 @@ def test_the_active_account_stands_where_the_reference_looks_and_no_secret_twice
     assert (tmp_path / "auth.json").read_text().count("k-home") == 1
 
 
-def test_a_key_nobody_named_is_the_account_default(tmp_path: Path) -> None:
+def test_unnamed_key_is_account_default(tmp_path: Path) -> None:
     store = AuthStore(tmp_path)
     store.set_api_key("openai", "first")
     assert "accounts" not in content(tmp_path)
@@ -262,11 +262,11 @@ def test_a_key_nobody_named_is_the_account_default(tmp_path: Path) -> None:
     assert store.entry("openai").api_key == "first"
 
 
-def test_the_credential_says_whose_it_is(tmp_path: Path) -> None:
+def test_credential_has_its_account(tmp_path: Path) -> None:
     assert find_credential(ANTHROPIC, two(tmp_path), {}) == Credential("k-work", source="file", account="work")
 
 
-def test_a_key_without_a_name_replaces_that_of_the_active_account(tmp_path: Path) -> None:
+def test_unnamed_key_replaces_key_of_active_account(tmp_path: Path) -> None:
     store = two(tmp_path)
     store.set_api_key("anthropic", "k-new")
     assert {name: store.entry("anthropic", name).api_key for name in store.accounts("anthropic")} == {
@@ -275,7 +275,7 @@ def test_a_key_without_a_name_replaces_that_of_the_active_account(tmp_path: Path
     }
 
 
-def test_logging_out_takes_one_account_and_puts_no_other_in_its_place(tmp_path: Path) -> None:
+def test_logout_removes_one_account_and_activates_no_other(tmp_path: Path) -> None:
     store = two(tmp_path)
     store.clear("anthropic")
     assert (content(tmp_path)["anthropic"], store.stored()) == ({}, {})
@@ -286,7 +286,7 @@ def test_logging_out_takes_one_account_and_puts_no_other_in_its_place(tmp_path: 
     assert "accounts" not in content(tmp_path)
 
 
-def test_an_account_that_is_not_active_can_be_forgotten(tmp_path: Path) -> None:
+def test_inactive_account_can_be_removed(tmp_path: Path) -> None:
     store = two(tmp_path, "groq")
     store.clear("groq", "home")
     assert list(store.accounts("groq")) == ["work"]
@@ -294,7 +294,7 @@ def test_an_account_that_is_not_active_can_be_forgotten(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["worc", "nobody"])
-def test_an_unknown_account_is_an_error_that_names_those_there_are(tmp_path: Path, name: str) -> None:
+def test_unknown_account_is_an_error_listing_known_ones(tmp_path: Path, name: str) -> None:
     store = two(tmp_path)
     for action in (store.use, store.clear):
         with pytest.raises(UsageError, match=r"stored: work, home") as raised:
@@ -303,13 +303,13 @@ def test_an_unknown_account_is_an_error_that_names_those_there_are(tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", [" ", "a b", "-x", "a/b", "x" * 65, "\x1b[31m"])
-def test_a_name_that_could_be_taken_for_something_else_is_refused(tmp_path: Path, name: str) -> None:
+def test_ambiguous_account_name_is_rejected(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="expected up to 64 letters"):
         AuthStore(tmp_path).set_api_key("openai", "k", name)
     assert not (tmp_path / "auth.json").exists()
 
 
-def test_a_renewed_login_goes_to_its_account_even_when_another_is_active_now(tmp_path: Path) -> None:
+def test_refreshed_login_is_stored_in_its_account(tmp_path: Path) -> None:
     store = AuthStore(tmp_path)
     store.set_oauth("openai", OAuthToken(access_token="old", refresh_token="r1"), "work")
     store.set_api_key("openai", "k-home", "home")
@@ -319,7 +319,7 @@ def test_a_renewed_login_goes_to_its_account_even_when_another_is_active_now(tmp
     assert token is not None and (token.access_token, token.refresh_token) == ("new", "r2")
 
 
-def test_a_renewed_login_brings_no_account_back_that_was_logged_out(tmp_path: Path) -> None:
+def test_refreshed_login_does_not_restore_removed_account(tmp_path: Path) -> None:
     store = AuthStore(tmp_path)
     store.set_oauth("openai", OAuthToken(access_token="old"))
     store.clear("openai")
@@ -327,7 +327,7 @@ def test_a_renewed_login_brings_no_account_back_that_was_logged_out(tmp_path: Pa
     assert store.everything() == {}
 
 
-def test_what_others_wrote_beside_accounts_and_into_logins_is_kept(tmp_path: Path) -> None:
+def test_unknown_fields_are_preserved(tmp_path: Path) -> None:
     before = {
         "openai": {"oauth": {"access_token": "old", "device": "laptop"}, "note": 1},
         "accounts": {"openai": {"active": "work", "others": {"home": {"api_key": "k", "note": 2}}, "colour": "red"}},
@@ -352,7 +352,7 @@ def test_a_book_of_accounts_that_makes_no_sense_hides_no_key(tmp_path: Path, acc
     assert store.entry("anthropic", "default").api_key == "k"
 
 
-def test_processes_that_log_in_and_switch_at_once_lose_no_account(tmp_path: Path) -> None:
+def test_concurrent_logins_and_switches_lose_no_account(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from zot.provider.auth.auth_store import AuthStore\n"
         "store = AuthStore(Path(sys.argv[1]))\n"

@@ -44,7 +44,7 @@ def found(home: Path, **environ: str) -> Credential | None:
     return find_credential(BEDROCK, AuthStore(home / "zot"), {"HOME": str(home), **environ})
 
 
-def test_a_bearer_key_comes_first_then_the_environment_then_the_profile(home: Path) -> None:
+def test_bearer_key_precedes_environment_precedes_profile(home: Path) -> None:
     assert found(home, AWS_BEARER_TOKEN_BEDROCK="ABSK", **KEYS) == Credential("ABSK", source="env")
     assert found(home, **KEYS) == Credential("AKIAIOSFODNN7EXAMPLE:secret", source="env")
     with_token = found(home, **KEYS, AWS_SESSION_TOKEN="t")
@@ -61,11 +61,11 @@ def test_a_stored_key_and_a_key_command_come_before_the_profile(home: Path) -> N
 
 
 @pytest.mark.parametrize("environ", [{"AWS_PROFILE": "sso"}, {"AWS_PROFILE": "gone"}, {"HOME": "/nowhere"}])
-def test_a_profile_without_a_key_is_no_credential(home: Path, environ: dict[str, str]) -> None:
+def test_profile_without_a_key_is_not_a_credential(home: Path, environ: dict[str, str]) -> None:
     assert not has_credential(BEDROCK, AuthStore(home / "zot"), {"HOME": str(home), **environ})
 
 
-def test_half_a_key_is_none(tmp_path: Path) -> None:
+def test_incomplete_key_is_not_a_credential(tmp_path: Path) -> None:
     assert found(tmp_path, AWS_ACCESS_KEY_ID="AKIAIOSFODNN7EXAMPLE") is None
 
 
@@ -76,14 +76,14 @@ def test_a_broken_file_has_no_key(tmp_path: Path, content: bytes) -> None:
     assert found(tmp_path) is None
 
 
-def test_files_may_be_elsewhere(home: Path, tmp_path: Path) -> None:
+def test_files_may_be_at_configured_paths(home: Path, tmp_path: Path) -> None:
     place = tmp_path / "keys"
     place.write_text("[default]\naws_access_key_id=AKIAELSEWHEREELSE000\naws_secret_access_key=x\n")
     elsewhere = found(home, AWS_SHARED_CREDENTIALS_FILE=str(place))
     assert elsewhere is not None and elsewhere.key == "AKIAELSEWHEREELSE000:x"
 
 
-def test_the_region_is_that_of_the_environment_then_of_the_profile(home: Path) -> None:
+def test_region_of_environment_precedes_profile(home: Path) -> None:
     at_home = {"HOME": str(home)}
     assert base_url_of(BEDROCK, at_home) == "https://bedrock-runtime.eu-west-3.amazonaws.com"
     assert base_url_of(BEDROCK, at_home | {"AWS_PROFILE": "work"}) == "https://bedrock-runtime.us-west-2.amazonaws.com"
@@ -92,7 +92,7 @@ def test_the_region_is_that_of_the_environment_then_of_the_profile(home: Path) -
     assert missing_in_address(BEDROCK, {"HOME": "/nowhere"}) == "AWS_REGION or AWS_DEFAULT_REGION"
 
 
-def test_a_cloud_s_key_is_not_used_for_discovery_unless_it_is_in_use(home: Path) -> None:
+def test_cloud_key_is_used_for_discovery_only_if_active(home: Path) -> None:
     store, environ = AuthStore(home / "zot"), {"HOME": str(home), **KEYS}
     assert targets([BEDROCK], store, environ) == []
     assert [target.provider.id for target in targets([BEDROCK], store, environ, in_use="bedrock")] == ["bedrock"]
@@ -195,7 +195,7 @@ def test_signing_again_takes_the_place_of_the_first_signature() -> None:
         ("", None),
     ],
 )
-def test_what_an_access_key_looks_like(text: str, key: AwsKey | None) -> None:
+def test_access_key_format_is_recognised(text: str, key: AwsKey | None) -> None:
     assert access_key(text) == key
 
 

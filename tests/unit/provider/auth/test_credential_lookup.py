@@ -64,7 +64,7 @@ def test_kimi_key_beats_moonshot_key(tmp_path: Path) -> None:
     assert found.key == "moonshot"
 
 
-def test_an_empty_variable_is_no_credential(tmp_path: Path) -> None:
+def test_empty_variable_is_not_a_credential(tmp_path: Path) -> None:
     assert find_credential(OPENAI, AuthStore(tmp_path), {"OPENAI_API_KEY": " "}) is None
 
 
@@ -80,7 +80,7 @@ def test_a_stored_login_gives_its_token_and_account(tmp_path: Path) -> None:
     assert find_credential(OPENAI, store, {}) == Credential("at", "oauth", "acc", "file", "default", expiry)
 
 
-def test_an_expired_login_says_to_log_in_again(tmp_path: Path) -> None:
+def test_expired_login_error_asks_for_login(tmp_path: Path) -> None:
     store = AuthStore(tmp_path)
     store.set_oauth("openai", OAuthToken(access_token="at", expiry="2020-01-01T00:00:00Z"))
     with pytest.raises(NotLoggedIn, match=r"OpenAI has expired.*/login"):
@@ -89,7 +89,7 @@ def test_an_expired_login_says_to_log_in_again(tmp_path: Path) -> None:
 
 
 def test_an_expired_login_that_can_be_refreshed_is_a_credential(tmp_path: Path) -> None:
-    """Whoever sends a request with it refreshes it first; here nobody talks to the network."""
+    """The sender of a request refreshes it first; this lookup uses no network."""
     store, expiry = AuthStore(tmp_path), "2020-01-01T00:00:00Z"
     store.set_oauth("openai", OAuthToken(access_token="at", refresh_token="rt", expiry=expiry))
     assert find_credential(OPENAI, store, {}) == Credential("at", "oauth", "", "file", "default", expiry)
@@ -99,7 +99,7 @@ def test_an_expired_login_that_can_be_refreshed_is_a_credential(tmp_path: Path) 
         find_credential(PROVIDERS["groq"], store, {})
 
 
-def test_a_key_command_may_stand_in_the_stored_entry(tmp_path: Path) -> None:
+def test_key_command_may_be_in_the_stored_entry(tmp_path: Path) -> None:
     entry: dict[str, Any] = {"program": sys.executable, "args": ["-c", "print('k')"]}
     (tmp_path / "auth.json").write_text(json.dumps({"additional_api_key_creds": {"groq": {"api_key_command": entry}}}))
     found = find_credential(PROVIDERS["groq"], AuthStore(tmp_path), {})
@@ -161,7 +161,7 @@ def test_a_missing_program_is_an_error_naming_it(tmp_path: Path) -> None:
         find_credential(OPENAI, AuthStore(tmp_path), {}, commands={"openai": KeyCommand("no-such-program")})
 
 
-def test_a_command_that_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
+def test_slow_key_command_is_killed_with_its_children(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     code = (
         "import subprocess, sys\n"

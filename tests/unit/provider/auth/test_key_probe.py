@@ -45,7 +45,7 @@ async def test_a_refused_key_is_named_by_its_status_and_never_shown(status: int)
     assert refusal(caught.value) == f"openai refused this key (http {status}): bad key ***"
 
 
-async def test_a_refusal_is_told_in_the_providers_own_words() -> None:
+async def test_rejection_has_the_provider_message() -> None:
     with pytest.raises(AuthFailed) as caught:
         await probe((401, '{"error": {"message": "invalid x-api-key"}}'))
     assert refusal(caught.value) == "openai refused this key (http 401): invalid x-api-key"
@@ -54,12 +54,12 @@ async def test_a_refusal_is_told_in_the_providers_own_words() -> None:
     assert refusal(caught.value) == "openai refused this key (http 401)"
 
 
-async def test_another_failure_is_told_with_its_status() -> None:
+async def test_other_failure_has_its_status() -> None:
     with pytest.raises(Overloaded, match="http 500"):
         await probe((500, "oops"))
 
 
-async def test_an_empty_key_asks_nobody() -> None:
+async def test_empty_key_makes_no_request() -> None:
     with pytest.raises(AuthFailed, match="empty"):
         await probe_key(
             HttpPool(environ={}), provider(NOBODY), Endpoint(provider="openai", base_url=NOBODY, api_key="  ")
@@ -75,7 +75,7 @@ async def test_a_provider_that_does_not_answer_is_a_failure() -> None:
 
 
 @pytest.mark.parametrize("status", [404, 405])
-async def test_an_address_of_ones_own_that_lists_no_models_does_not_refuse_the_key(status: int) -> None:
+async def test_custom_url_without_model_list_does_not_reject_key(status: int) -> None:
     pool = HttpPool(environ={})
     try:
         with FakeWeb({"/v1/models": (status, "no such thing")}) as web:
@@ -87,7 +87,7 @@ async def test_an_address_of_ones_own_that_lists_no_models_does_not_refuse_the_k
         await probe((status, "no such thing"))
 
 
-async def test_a_key_refused_at_one_address_may_be_good_at_the_providers_other_one() -> None:
+async def test_key_rejected_at_one_url_may_work_at_the_other() -> None:
     """A key of the Moonshot platform is refused by Kimi's coding address."""
     pool = HttpPool(environ={})
     try:

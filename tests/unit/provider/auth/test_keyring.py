@@ -69,7 +69,7 @@ def test_the_secret_is_in_the_ring_and_the_rest_in_the_file(ring: Ring) -> None:
     assert ring.run(FOUND) == "s3-key apikey keyring work"
 
 
-def test_a_login_keeps_its_expiry_in_the_file_and_its_tokens_in_the_ring(ring: Ring) -> None:
+def test_login_expiry_is_in_file_and_tokens_in_keyring(ring: Ring) -> None:
     ring.run(LOGIN)
     assert ring.file["openai"]["oauth"] == {
         "access_token": "",
@@ -89,7 +89,7 @@ def test_a_renewed_login_changes_its_item_in_one_step(ring: Ring) -> None:
     assert ring.run("t = store.entry('openai').oauth; print(t.access_token, t.refresh_token)") == "s3-b s3-r2"
 
 
-def test_another_key_and_logging_out_leave_nothing_behind(ring: Ring) -> None:
+def test_replaced_key_and_logout_leave_no_item(ring: Ring) -> None:
     ring.run("store.set_api_key('openai', 'one'); store.set_api_key('openai', 'two')")
     assert [json.loads(value) for value in ring.items.values()] == [{"api_key": "two"}]
     ring.run("store.clear('openai')")
@@ -101,7 +101,7 @@ def test_two_homes_do_not_share_an_item(ring: Ring) -> None:
     assert ring.run("print(store.entry('openai').api_key)") == "one"
 
 
-def test_what_is_in_the_ring_is_found_when_the_setting_is_the_file_again(ring: Ring) -> None:
+def test_keyring_item_is_found_after_setting_is_file(ring: Ring) -> None:
     ring.run("store.set_api_key('openai', 's3-key')")
     assert ring.run("store.keyring = False\n" + FOUND).startswith("s3-key apikey keyring")
     ring.run("store.keyring = False; store.set_api_key('openai', 's3-new')")
@@ -128,20 +128,20 @@ def test_a_locked_ring_is_one_clear_error_and_changes_nothing(ring: Ring, action
     assert ring.file == before
 
 
-def test_an_item_that_cannot_be_dropped_is_told(ring: Ring) -> None:
+def test_item_that_cannot_be_deleted_is_reported(ring: Ring) -> None:
     ring.run("store.set_api_key('openai', 's3-key')")
     ring.lock()
     assert "is still in the system's keyring: " in ring.run("store.clear('openai'); print(*store.notices)")
     assert ring.file["openai"] == {}
 
 
-def test_an_item_somebody_deleted_says_to_log_in_again(ring: Ring) -> None:
+def test_deleted_item_asks_for_login(ring: Ring) -> None:
     ring.run("store.set_api_key('openai', 's3-key')")
     ring.place.unlink()
     assert "has no item" in ring.run(TRIED.format("store.entry('openai')"))
 
 
-def test_an_item_somebody_changed_is_not_shown(ring: Ring) -> None:
+def test_changed_item_is_not_shown(ring: Ring) -> None:
     ring.run("store.set_api_key('openai', 's3-key')")
     ring.place.write_text(json.dumps(dict.fromkeys(ring.items, "s3-other")))
     told = ring.run(TRIED.format("store.entry('openai')"))
@@ -156,11 +156,11 @@ def test_a_machine_without_a_ring_names_the_setting(ring: Ring) -> None:
     assert not (ring.home / "auth.json").exists()
 
 
-def test_without_the_package_the_error_names_the_extra(ring: Ring) -> None:
+def test_missing_package_error_names_the_extra(ring: Ring) -> None:
     code = "sys.modules['keyring'] = None" + TRIED.format("store.set_api_key('openai', 'k')")
     assert "`zot-agent[keyring]`" in ring.run(code)
 
 
-def test_every_secret_in_the_ring_is_known_to_those_who_hide_them(ring: Ring) -> None:
+def test_keyring_secrets_are_redacted(ring: Ring) -> None:
     ring.run("store.set_api_key('openai', 's3-key'); store.set_api_key('openai', 's3-two', 'work')")
     assert sorted(ring.run("print(*store.secrets())").split()) == ["s3-key", "s3-two"]

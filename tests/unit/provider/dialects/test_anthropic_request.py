@@ -1,4 +1,4 @@
-"""What zot sends to the Messages API."""
+"""Requests to the Messages API."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_login_is_a_bearer_token_and_no_key() -> None:
     assert headers["anthropic-beta"] == "oauth-2025-04-20"
 
 
-def test_zot_says_that_it_is_zot() -> None:
+def test_headers_identify_zot() -> None:
     """engine-020: exactly these headers, none of another product."""
     headers = headers_of(DIALECT, OAUTH)
     assert headers["user-agent"] == f"zot/{__version__}"
@@ -98,7 +98,7 @@ def test_the_system_prompt_is_one_block_with_a_marker() -> None:
     assert sent(system="Be brief.")["system"] == [{"type": "text", "text": "Be brief.", "cache_control": MARKER}]
 
 
-def test_without_a_prompt_there_is_no_system_key() -> None:
+def test_empty_prompt_sends_no_system_key() -> None:
     """engine-023: an empty prompt sends no `system` key at all."""
     assert "system" not in sent()
 
@@ -115,7 +115,7 @@ def test_the_last_block_of_the_last_user_message_has_a_marker() -> None:
     assert messages[-1]["content"][-1]["cache_control"] == MARKER
 
 
-def test_a_second_marker_stands_where_the_first_stood_in_the_request_before() -> None:
+def test_second_cache_marker_is_at_previous_position() -> None:
     """engine-026: the provider looks back 20 blocks from a marker, and one step may add more than that."""
     conversation = (user("hi"), *tool_round(), user("meanwhile"))
     messages = sent(*conversation)["messages"]
@@ -125,7 +125,7 @@ def test_a_second_marker_stands_where_the_first_stood_in_the_request_before() ->
     assert marked == [len(asked_before) - 1, len(messages) - 1]
 
 
-def test_the_marker_stays_on_user_content_when_the_assistant_spoke_last() -> None:
+def test_cache_marker_stays_on_user_content() -> None:
     messages = sent(user("hi", "there"), assistant("yes"))["messages"]
     assert [part.get("cache_control") for part in messages[0]["content"]] == [None, MARKER]
     assert "cache_control" not in messages[1]["content"][0]
@@ -156,13 +156,13 @@ def test_a_tool_without_description_has_no_description() -> None:
     }
 
 
-def test_results_are_a_user_message_of_their_own() -> None:
+def test_results_are_a_separate_user_message() -> None:
     """engine-028: tool results are sent as a `user` message of their own, not merged with the user's next message."""
     messages = sent(*tool_round(), user("and?"))["messages"]
     assert [message["role"] for message in messages] == ["user", "assistant", "user", "user"]
 
 
-def test_earlier_messages_are_the_same_in_the_next_turn_but_for_the_marker() -> None:
+def test_earlier_messages_are_unchanged_except_marker() -> None:
     """engine-029: the messages of one turn are repeated unchanged in the next, except for the cache marker that moved
     on.
     """
@@ -173,19 +173,19 @@ def test_earlier_messages_are_the_same_in_the_next_turn_but_for_the_marker() -> 
     assert after[: len(before)] == before
 
 
-def test_empty_and_blank_texts_are_left_out() -> None:
+def test_empty_and_blank_texts_are_omitted() -> None:
     """engine-030: text blocks that are empty or only white space are omitted."""
     assert content("", "a", " \n") == [{"type": "text", "text": "a"}]
 
 
 @pytest.mark.parametrize("arguments", ["", "{", "[1]", '"x"', "null", "[" * 5000])
-def test_arguments_that_are_no_object_are_sent_as_an_empty_one(arguments: str) -> None:
+def test_arguments_that_are_not_an_object_are_sent_empty(arguments: str) -> None:
     """engine-031: a tool call whose arguments are not a JSON object is sent with `input: {}`."""
     messages = sent(user("a"), assistant(ToolCallBlock("c1", "bash", arguments)), results(result("c1")))["messages"]
     assert messages[1]["content"][0] == {"type": "tool_use", "id": "c1", "name": "bash", "input": {}}
 
 
-def test_arguments_go_back_as_they_came() -> None:
+def test_arguments_are_sent_back_unchanged() -> None:
     call = ToolCallBlock("c1", "bash", '{"b": 1.50,  "a": 2}')
     body = DIALECT.request(Request(model=MODEL, messages=(assistant(call), results(result("c1")))), ENDPOINT).body
     assert b'"input":{"b": 1.50,  "a": 2}' in body
@@ -219,14 +219,14 @@ def test_is_error_is_there_only_when_true() -> None:
 
 @pytest.mark.parametrize("endpoint", [ENDPOINT, OAUTH], ids=["key", "login"])
 def test_tool_names_are_not_changed(endpoint: Endpoint) -> None:
-    """engine-035, engine-036: tools keep the names they were registered with, for a login as for a key."""
+    """engine-035, engine-036: tools have their registered names, for a login as for a key."""
     body = sent(*tool_round(), tools=TOOLS, endpoint=endpoint)
     assert [tool["name"] for tool in body["tools"]] == ["bash", "write"]
     assert body["messages"][1]["content"][0]["name"] == "bash"
 
 
-def test_max_tokens_is_the_models_own_limit_unless_asked() -> None:
-    """engine-037: `max_tokens` is the model's maximum output unless the request asks for less."""
+def test_max_tokens_is_model_limit_unless_requested() -> None:
+    """engine-037: `max_tokens` is the model's maximum output unless the request sets less."""
     assert sent()["max_tokens"] == 64000
     assert sent(max_tokens=100)["max_tokens"] == 100
 
@@ -263,20 +263,20 @@ def test_max_tokens_grows_when_the_budget_would_eat_it() -> None:
     assert sent(model=THINKER, reasoning="medium", max_tokens=8193)["max_tokens"] == 8193
 
 
-def test_a_model_that_cannot_think_is_not_asked_to() -> None:
+def test_thinking_is_sent_only_to_reasoning_models() -> None:
     """engine-040: `thinking` is sent only to a reasoning model, and only with a level other than off."""
     assert "thinking" not in sent(reasoning="high")
     assert "thinking" not in sent(model=THINKER)
     assert "thinking" not in sent(model=THINKER, reasoning="off")
 
 
-def test_a_model_with_words_for_its_levels_budgets_for_itself() -> None:
+def test_model_with_named_levels_gets_no_budget() -> None:
     adaptive = msgspec.structs.replace(THINKER, reasoning_levels={"low": "low", "high": "high"})
     body = sent(model=adaptive, reasoning="max")
     assert (body["thinking"], body["output_config"]) == ({"type": "adaptive"}, {"effort": "high"})
 
 
-def test_the_temperature_is_sent_only_when_set_and_never_with_thinking() -> None:
+def test_temperature_is_sent_only_if_set_and_without_thinking() -> None:
     assert "temperature" not in sent()
     assert sent(temperature=0.0)["temperature"] == 0.0
     assert "temperature" not in sent(model=THINKER, reasoning="low", temperature=0.5)
@@ -289,7 +289,7 @@ def thought(**fields: Any) -> ReasoningBlock:
     return msgspec.structs.replace(THOUGHT, **fields)
 
 
-def test_thinking_goes_back_before_the_call_it_led_to() -> None:
+def test_thinking_is_sent_back_before_its_call() -> None:
     """engine-051: signed and redacted thinking is replayed in front of the tool call that followed it."""
     redacted = thought(kind="redacted_thinking", summary="", encrypted_content="blob")
     turn = assistant(thought(), redacted, ToolCallBlock("c1", "bash"))
@@ -309,7 +309,7 @@ def test_thinking_of_another_model_is_dropped(foreign: ReasoningBlock) -> None:
     assert content == [{"type": "text", "text": "said"}]
 
 
-def test_a_message_of_foreign_reasoning_alone_is_left_out() -> None:
+def test_message_with_only_foreign_reasoning_is_dropped() -> None:
     """engine-052: an assistant message that holds only another provider's reasoning is dropped, not sent empty."""
     messages = sent(user("a"), assistant(thought(provider="kimi")), user("b"))["messages"]
     assert [message["role"] for message in messages] == ["user", "user"]
@@ -321,7 +321,7 @@ def test_orphan_results_never_appear() -> None:
     assert [message["content"][0]["text"] for message in messages] == ["a", "b"]
 
 
-def test_a_model_without_eyes_is_told_of_the_image() -> None:
+def test_image_for_text_model_is_replaced_by_text() -> None:
     blind = msgspec.structs.replace(MODEL, input=("text",))
     part = sent(user(ImageBlock("image/png", b"x")), model=blind)["messages"][0]["content"][0]
     assert part["text"] == "[image omitted: m-1 accepts no images]"

@@ -1,4 +1,4 @@
-"""What zot makes of a Messages stream."""
+"""Decoding a Messages stream."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_usage_carries_its_cost() -> None:
         ("tool_use", "tool_use"),
     ],
 )
-def test_why_it_stopped(reason: str, stop: str) -> None:
+def test_stop_reason_is_mapped(reason: str, stop: str) -> None:
     """engine-044: each `stop_reason` of the wire maps to ours: `max_tokens` to length, `stop_sequence` to end, and so
     on.
     """
@@ -104,7 +104,7 @@ def test_why_it_stopped(reason: str, stop: str) -> None:
 
 
 def test_a_refusal_is_an_error_with_its_explanation() -> None:
-    """engine-258: the words it said stay."""
+    """engine-258: its text is preserved."""
     refusal = {"stop_reason": "refusal", "stop_details": {"explanation": "too risky"}}
     end = finished(fed(decoder_of(DIALECT), said("I"), {"type": "message_delta", "delta": refusal}, STOP))
     assert end.stop == "error"
@@ -137,7 +137,7 @@ def test_an_error_in_another_vendors_shape_is_still_an_error() -> None:
 
 
 def test_text_and_calls_keep_their_order() -> None:
-    """engine-046: interleaved text and tool calls keep the order in which they first appeared."""
+    """engine-046: interleaved text and tool calls preserve the order in which they first appeared."""
     payloads = [opened(0, "text"), said("a"), *tool(1, "c1", '{"x":', "1}"), opened(2, "text"), said("b", 2)]
     end = finished(fed(decoder_of(DIALECT), *payloads, ending("tool_use"), STOP))
     assert end.message.content == (TextBlock("a"), ToolCallBlock("c1", "bash", '{"x":1}'), TextBlock("b"))
@@ -149,7 +149,7 @@ def test_blocks_that_grow_at_the_same_time_stay_apart() -> None:
     assert end.message.content == (TextBlock("ac"), TextBlock("b"))
 
 
-def test_a_call_is_told_as_it_arrives() -> None:
+def test_call_is_emitted_as_it_arrives() -> None:
     assert fed(decoder_of(DIALECT), *tool(0, "c1", "", '{"x":', "1}")) == [
         ToolStarted("c1", "bash"),
         ToolArgs("c1", '{"x":'),
@@ -164,12 +164,12 @@ def test_a_call_without_arguments_has_an_empty_object() -> None:
     assert end.message.content == (ToolCallBlock("c1", "bash", "{}"),)
 
 
-def test_arguments_that_come_whole_are_told_before_the_end() -> None:
+def test_whole_arguments_are_emitted_before_the_end() -> None:
     events = fed(decoder_of(DIALECT), opened(0, "tool_use", id="c1", name="bash", input={"x": 1}), closed(0))
     assert events == [ToolStarted("c1", "bash"), ToolArgs("c1", '{"x":1}'), ToolEnded("c1")]
 
 
-def test_arguments_that_are_not_json_stay_as_they_came() -> None:
+def test_arguments_that_are_not_json_stay_unchanged() -> None:
     end = finished(fed(decoder_of(DIALECT), *tool(0, "c1", '{"x": oops}'), ending("tool_use"), STOP))
     (call,) = end.message.tool_calls()
     assert (call.arguments, call.value) == ('{"x": oops}', None)
@@ -185,7 +185,7 @@ async def test_a_401_is_raised_before_any_event() -> None:
         await client.aclose()
 
 
-def test_an_abort_keeps_what_had_arrived() -> None:
+def test_abort_keeps_partial_message() -> None:
     """engine-049: cancelling in mid-stream gives stop `aborted` and the part of the message that had arrived."""
     decoder = decoder_of(DIALECT)
     fed(decoder, START, said("half"))
@@ -200,7 +200,7 @@ def test_an_abort_for_a_reason_is_an_error() -> None:
     assert (end.stop, end.error) == ("error", reason)
 
 
-def test_a_stream_cut_before_message_stop_is_no_clean_end() -> None:
+def test_stream_cut_before_message_stop_is_an_error() -> None:
     """engine-050: a stream that ends before message_stop is reported as an error, even when a stop reason had come."""
     decoder = decoder_of(DIALECT)
     fed(decoder, START, *tool(0, "c1", "{}"), ending("tool_use"))
@@ -210,7 +210,7 @@ def test_a_stream_cut_before_message_stop_is_no_clean_end() -> None:
     assert end.error.retryable
 
 
-def test_thinking_is_kept_with_signature_and_maker() -> None:
+def test_thinking_is_stored_with_signature_and_model() -> None:
     """engine-051, the half that stores."""
     payloads = [
         opened(0, "thinking", thinking="", signature=""),
@@ -240,7 +240,7 @@ def test_a_thought_that_follows_another_begins_a_paragraph() -> None:
     assert "".join(event.text for event in said if isinstance(event, ThinkingDelta)) == "a\n\nbc"
 
 
-def test_blocks_nobody_asked_for_are_read_over() -> None:
+def test_unknown_blocks_are_skipped() -> None:
     payloads = [
         opened(0, "server_tool_use", id="s1", name="web_search", input={}),
         delta(0, "input_json_delta", partial_json='{"q":1}'),
@@ -254,13 +254,13 @@ def test_blocks_nobody_asked_for_are_read_over() -> None:
 
 
 @pytest.mark.parametrize("garbage", [b"", b"{", b"[1]", b'"x"', b"\xff", b'{"type":5}', b"[" * 5000, b'{"index":"x"}'])
-def test_garbage_is_skipped_and_the_stream_goes_on(garbage: bytes) -> None:
+def test_garbage_is_skipped_and_stream_continues(garbage: bytes) -> None:
     """engine-007, the half of the decoder"""
     end = finished(fed(decoder_of(DIALECT), said("a"), garbage, said("b"), ending(), STOP))
     assert (end.stop, end.message.text()) == ("end", "ab")
 
 
-def test_content_is_what_was_returned_not_what_was_opened() -> None:
+def test_content_is_the_returned_block_not_the_opened_one() -> None:
     decoder = decoder_of(DIALECT)
     fed(decoder, START, opened(0, "text", text=""), said(""))
     assert not decoder.has_content

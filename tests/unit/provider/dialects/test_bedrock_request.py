@@ -1,4 +1,4 @@
-"""What zot sends to Bedrock."""
+"""Requests to Bedrock."""
 
 from __future__ import annotations
 
@@ -121,14 +121,14 @@ def test_only_models_that_cache_get_cache_points(model: Model, marked: bool) -> 
     assert (POINT in body["toolConfig"]["tools"]) == (marked and "nova" not in model.id)
 
 
-def test_marks_stand_at_the_newest_content_and_where_the_last_request_had_its_newest() -> None:
-    """With those of the system prompt and of the tools these are the four a request may have."""
+def test_cache_marks_are_at_newest_and_previous_newest_content() -> None:
+    """With those of the system prompt and the tools these are the four a request may have."""
     turns = [*tool_round(), *tool_round()[1:], *tool_round()[1:]]
     marked = [POINT in message["content"] for message in messages(*turns, model=CLAUDE)]
     assert marked == [False, False, False, False, True, False, True]
 
 
-def test_what_was_sent_is_sent_again_unchanged() -> None:
+def test_earlier_content_is_sent_unchanged() -> None:
     dialect = BedrockDialect()
     first = dialect.request(Request(model=CLAUDE, messages=tool_round()[:1]), ENDPOINT).body
     longer = dialect.request(Request(model=CLAUDE, messages=(*tool_round(), user("more"))), ENDPOINT).body
@@ -143,7 +143,7 @@ def test_user_and_assistant_take_turns() -> None:
     assert said[-1]["content"][-1] == {"text": "and now?"}
 
 
-def test_blank_text_and_empty_messages_are_left_out() -> None:
+def test_blank_text_and_empty_messages_are_omitted() -> None:
     said = messages(user("a"), assistant(" \n"), user("b"), assistant("c", ""))
     assert said == [
         {"role": "user", "content": [{"text": "a"}, {"text": "b"}]},
@@ -151,7 +151,7 @@ def test_blank_text_and_empty_messages_are_left_out() -> None:
     ]
 
 
-def test_tools_are_declared_when_the_past_holds_calls() -> None:
+def test_tools_are_declared_if_history_has_calls() -> None:
     body = body_of(BedrockDialect(), Request(model=CLAUDE, messages=(*tool_round(), user("sum up"))))
     assert body["toolConfig"]["tools"][0]["toolSpec"]["name"] == "bash"
     assert "toolConfig" not in body_of(BedrockDialect(), Request(model=CLAUDE, messages=(user("hi"),)))
@@ -210,7 +210,7 @@ def test_thoughts_go_back_to_their_maker_with_their_seal() -> None:
         (Model(id="amazon.nova-pro-v1:0", provider="acme"), None),
     ],
 )
-def test_each_family_is_asked_to_think_in_its_own_words(model: Model, fields: Any) -> None:
+def test_each_family_has_its_own_thinking_parameter(model: Model, fields: Any) -> None:
     request = Request(model=model, messages=(user("hi"),), reasoning="medium", temperature=1.0, max_tokens=100)
     body = body_of(BedrockDialect(), request)
     assert body.get("additionalModelRequestFields") == fields

@@ -1,4 +1,4 @@
-"""What zot makes of a ConverseStream."""
+"""Decoding a ConverseStream."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_short_answer_with_its_usage() -> None:
     assert usage_of(events).usage == Usage(10, 2, 5, 3)
 
 
-def test_a_call_is_told_as_it_arrives() -> None:
+def test_call_is_emitted_as_it_arrives() -> None:
     events = fed(decoder_of(DIALECT), *tool(0, "c1", "", '{"x":', "1}"), stopped("tool_use"), END[1])
     assert events[:4] == [ToolStarted("c1", "bash"), ToolArgs("c1", '{"x":'), ToolArgs("c1", "1}"), ToolEnded("c1")]
     assert finished(events).stop == "tool_use"
@@ -78,7 +78,7 @@ def test_text_and_calls_keep_their_order() -> None:
     assert end.stop == "tool_use"
 
 
-def test_thinking_is_kept_with_its_seal() -> None:
+def test_thinking_is_stored_with_signature() -> None:
     decoder = decoder_of(DIALECT)
     thoughts = [delta(0, reasoningContent={"text": piece}) for piece in ("hm ", "so")]
     seal = delta(0, reasoningContent={"signature": "sig"})
@@ -104,7 +104,7 @@ def test_thinking_is_kept_with_its_seal() -> None:
         ("tool_use", "tool_use"),
     ],
 )
-def test_why_it_stopped(reason: str, stop: str) -> None:
+def test_stop_reason_is_mapped(reason: str, stop: str) -> None:
     assert finished(fed(decoder_of(DIALECT), said("x"), stopped(reason), END[1])).stop == stop
 
 
@@ -151,7 +151,7 @@ def test_an_exception_without_a_readable_payload_is_one_still() -> None:
     assert isinstance(end.error, RateLimited)
 
 
-def test_a_stream_cut_before_its_end_is_no_clean_end() -> None:
+def test_stream_cut_before_its_end_is_an_error() -> None:
     decoder = decoder_of(DIALECT)
     fed(decoder, *tool(0, "c1", "{}"))
     end = finished(decoder.end_of_input())
@@ -166,7 +166,7 @@ def test_a_stream_cut_between_its_end_and_its_usage_is_complete() -> None:
 
 @pytest.mark.parametrize("garbage", [b"", b"{", b"[1]", b'"x"', b"\xff", b'{"contentBlockIndex":"x"}', b"[" * 5000])
 @pytest.mark.parametrize("name", ["contentBlockDelta", "metadata", "messageStop", "something", ""])
-def test_garbage_is_skipped_and_the_stream_goes_on(name: str, garbage: bytes) -> None:
+def test_garbage_is_skipped_and_stream_continues(name: str, garbage: bytes) -> None:
     events = fed(decoder_of(DIALECT), said("a"), (name, garbage), said("b"), *END)
     assert (finished(events).stop, finished(events).message.text()) == ("end", "ab")
 

@@ -24,7 +24,7 @@ LISTS = {"gemini": "http://host/v1beta/models", "bedrock": "http://host/foundati
 
 
 @pytest.mark.parametrize("api", DIALECTS)
-def test_each_dialect_lists_models_and_probes_a_key_with_the_key_in_a_header(api: str) -> None:
+def test_dialect_lists_models_and_probes_key_in_a_header(api: str) -> None:
     dialect = dialect_for(api)
     for request in (dialect.list_request(ENDPOINT, ""), dialect.probe_request(ENDPOINT)):
         assert (request.method, request.body) == ("GET", b"")
@@ -34,7 +34,7 @@ def test_each_dialect_lists_models_and_probes_a_key_with_the_key_in_a_header(api
 
 
 @pytest.mark.parametrize("api", DIALECTS)
-def test_a_page_that_is_no_model_list_is_an_empty_last_one(api: str) -> None:
+def test_invalid_model_list_page_is_an_empty_last_one(api: str) -> None:
     dialect = dialect_for(api)
     for page in ({}, {"data": "x", "has_more": True, "last_id": 7}, {"data": [7, {}, {"id": "\x1b[2J"}]}):
         assert dialect.listed(page) == ([], "")
@@ -81,7 +81,7 @@ def test_amazon_s_two_model_lists() -> None:
 
 
 @pytest.mark.parametrize("api", DIALECTS)
-def test_choosing_a_dialect_imports_no_other_and_nothing_that_lists_or_probes(api: str) -> None:
+def test_dialect_import_loads_no_other_dialect_or_discovery(api: str) -> None:
     program = f"import sys; from zot.provider.dialects import dialect_for; dialect_for({api!r}); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())

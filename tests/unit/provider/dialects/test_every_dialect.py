@@ -1,4 +1,4 @@
-"""What holds in every dialect: where a stream may be cut, what is repaired, and what another model gets to see."""
+"""Common rules of every dialect: cut streams, repairs, and history of another model."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def wire_of(api: str) -> bytes:
 
 
 def read(api: str, *pieces: bytes) -> list[StreamEvent]:
-    """What the dialect makes of bytes that arrive in these pieces and then end."""
+    """Events of the dialect for bytes in these pieces and an end."""
     dialect = dialect_for(api)
     request = Request(model=model_of(api), messages=(user("hi"),))
     decoder, frames = dialect.decoder(request, Endpoint(provider=api, base_url="")), dialect.frames()
@@ -72,14 +72,14 @@ def sent(api: str, *messages: Message, model: Model | None = None) -> str:
 
 
 @every_dialect
-def test_bytes_one_at_a_time_say_the_same(api: str) -> None:
+def test_single_byte_chunks_give_the_same_events(api: str) -> None:
     wire = wire_of(api)
     at_once, singly = read(api, wire), read(api, *(wire[i : i + 1] for i in range(len(wire))))
     assert at_once[:-1] == singly[:-1]
 
 
 @every_dialect
-def test_a_stream_cut_at_any_byte_ends_once_and_never_cleanly_before_its_end(api: str) -> None:
+def test_stream_cut_at_any_byte_ends_once_and_not_cleanly(api: str) -> None:
     """engine-050, for every dialect and every byte."""
     wire = wire_of(api)
     complete = wire.index(COMPLETE[api]) if api in COMPLETE else len(wire) - 4
@@ -108,8 +108,8 @@ def test_calls_and_results_are_paired_before_they_go_out(api: str) -> None:
 
 @every_dialect_with_ids
 @pytest.mark.parametrize("maker", DIALECTS)
-def test_a_conversation_goes_on_with_another_model(api: str, maker: str) -> None:
-    """A switch in the middle: the calls and their results stay, the maker's seals are nobody else's."""
+def test_conversation_continues_with_another_model(api: str, maker: str) -> None:
+    """The calls and their results stay; signatures are sent only to their own model."""
     body = sent(api, user("hi"), answer(maker), results(result("id-one", "1"), result("id-two", "2")), user("go on"))
     assert body.count('"id-one"') == body.count('"id-two"') == 2
     sealed = api == maker and api != "openai"  # chat completions have no seals
@@ -124,7 +124,7 @@ def test_seals_stay_with_the_model_that_made_them(api: str) -> None:
 
 
 @every_dialect
-def test_an_answer_of_nothing_but_another_s_thoughts_leaves_no_empty_message(api: str) -> None:
+def test_answer_with_only_foreign_thoughts_leaves_no_message(api: str) -> None:
     thought = ReasoningBlock("r", "hm", "S3AL", "thinking", "elsewhere", "m")
     body = sent(api, user("hi"), assistant(thought), user("well?"))
     assert '"content":[]' not in body and '"parts":[]' not in body and "S3AL" not in body

@@ -1,4 +1,4 @@
-"""What zot sends to Gemini."""
+"""Requests to Gemini."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_address_and_key() -> None:
     assert "authorization" not in headers_of(DIALECT)
 
 
-def test_vertex_takes_a_bearer_at_an_address_that_has_its_version_in_the_middle() -> None:
+def test_vertex_uses_bearer_and_version_inside_url() -> None:
     base = "https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google"
     endpoint = Endpoint(provider="vertex", base_url=base, api_key="ya29", key_header="authorization")
     sent = DIALECT.request(Request(model=OLD, messages=(user("hi"),)), endpoint)
@@ -102,7 +102,7 @@ def test_the_whole_body() -> None:
         (NEW, "off", None),
     ],
 )
-def test_levels_are_words_for_new_models_and_tokens_for_earlier_ones(model: Model, level: Any, config: Any) -> None:
+def test_levels_are_words_for_new_models_tokens_for_old(model: Model, level: Any, config: Any) -> None:
     body = body_of(GeminiDialect(), Request(model=model, messages=(user("hi"),), reasoning=level))
     assert body["generationConfig"].get("thinkingConfig") == config
 
@@ -120,14 +120,14 @@ def test_a_failed_call_answers_with_an_error() -> None:
     assert said[2]["parts"][0]["functionResponse"]["response"] == {"error": "no"}
 
 
-def test_results_in_several_messages_are_one_turn_with_the_name_of_each_call() -> None:
+def test_results_in_several_messages_are_one_turn_with_names() -> None:
     calls = assistant(ToolCallBlock("a", "read", "{}"), ToolCallBlock("b", "bash", "{}"))
     said = contents(user("hi"), calls, results(result("a", "1")), results(result("b", "2")), user("go on"))
     assert [content["role"] for content in said] == ["user", "model", "user", "user"]
     assert [part["functionResponse"]["name"] for part in said[2]["parts"]] == ["read", "bash"]
 
 
-def test_images_stand_inside_results_for_new_models_and_behind_them_for_earlier_ones() -> None:
+def test_images_are_inside_results_for_new_models_only() -> None:
     turns = user("hi"), assistant(ToolCallBlock("c", "read", "{}")), results(result("c", "seen", PNG))
     inline = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
     assert contents(*turns)[2]["parts"][0]["functionResponse"]["parts"] == [inline]
@@ -138,7 +138,7 @@ def test_images_stand_inside_results_for_new_models_and_behind_them_for_earlier_
 
 
 def test_signatures_go_back_to_the_part_they_came_with() -> None:
-    """The half that sends; what it sends is what a stream made of it."""
+    """The sending half: the request contains what the stream produced."""
     decoder = decoder_of(DIALECT, NEW)
     streamed: list[dict[str, Any]] = [
         {"text": "plan", "thought": True},
@@ -172,7 +172,7 @@ def test_several_signatures_in_one_text_keep_their_places() -> None:
     assert contents(user("hi"), message)[1]["parts"] == streamed
 
 
-def test_a_signed_thought_goes_back_and_an_unsigned_one_does_not() -> None:
+def test_only_signed_thoughts_are_sent_back() -> None:
     decoder = decoder_of(DIALECT, NEW)
     parts = [{"text": "hm", "thought": True, "thoughtSignature": "T"}, {"text": "so", "thought": True}, {"text": "ok"}]
     fed(decoder, {"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]})
@@ -180,7 +180,7 @@ def test_a_signed_thought_goes_back_and_an_unsigned_one_does_not() -> None:
     assert contents(user("hi"), message)[1]["parts"] == [parts[0], parts[2]]
 
 
-def test_signatures_of_another_model_stay_behind_and_its_calls_are_marked() -> None:
+def test_foreign_signatures_are_dropped_and_calls_marked() -> None:
     seal = ReasoningBlock("call", "", "SECRET", "thinking", "acme", "gemini-9-other")
     turns = user("hi"), assistant(ToolCallBlock("c", "bash", "{}"), seal), results(result("c", "ok"))
     call = {"functionCall": {"id": "c", "name": "bash", "args": {}}}
@@ -189,13 +189,13 @@ def test_signatures_of_another_model_stay_behind_and_its_calls_are_marked() -> N
 
 
 @pytest.mark.parametrize("place", ["", "text", "text:x-y", "text:99-3", "text:5-99", "call", "nonsense", "text:-1-2"])
-def test_a_place_that_cannot_be_is_no_reason_to_lose_the_text(place: str) -> None:
+def test_invalid_position_does_not_lose_the_text(place: str) -> None:
     seal = ReasoningBlock(place, "", "S", "thinking", "acme", NEW.id)
     parts = contents(user("hi"), assistant("hello", seal))[1]["parts"]
     assert "".join(part["text"] for part in parts) == "hello"
 
 
-def test_an_answer_of_nothing_but_thoughts_is_no_turn() -> None:
+def test_answer_with_only_thoughts_is_not_a_turn() -> None:
     thought = ReasoningBlock("", "hm", "", "thinking", "acme", NEW.id)
     assert [content["role"] for content in contents(user("hi"), assistant(thought), user("well?"))] == ["user", "user"]
 
@@ -218,7 +218,7 @@ def test_a_tool_without_arguments_has_no_parameters(schema: dict[str, Any]) -> N
     assert parameters(schema) is None
 
 
-def test_words_gemini_refuses_are_left_out() -> None:
+def test_schema_keywords_gemini_rejects_are_omitted() -> None:
     assert parameters(
         {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -254,7 +254,7 @@ def test_words_gemini_refuses_are_left_out() -> None:
         ({"$ref": "https://elsewhere/x"}, {"type": "string"}),
     ],
 )
-def test_words_with_a_counterpart_are_translated(schema: Any, sent: Any) -> None:
+def test_schema_keywords_with_a_counterpart_are_translated(schema: Any, sent: Any) -> None:
     assert one(schema) == sent
 
 

@@ -1,4 +1,4 @@
-"""What zot makes of a Gemini stream."""
+"""Decoding a Gemini stream."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_calls_without_ids_get_the_same_ones_each_time() -> None:
     assert ids() == ids() == ["call_1_0", "call_1_1", "call_1_2"]
 
 
-def test_thoughts_are_told_and_signatures_kept() -> None:
+def test_thoughts_are_emitted_and_signatures_stored() -> None:
     decoder = decoder_of(DIALECT)
     events = fed(
         decoder,
@@ -125,13 +125,13 @@ def test_endings_that_are_failures(finish: str, kind: type[ProviderError], retry
     assert finish in str(end.error)
 
 
-def test_the_words_before_a_filter_stay() -> None:
+def test_text_before_a_filter_stays() -> None:
     end = finished(ended(decoder_of(DIALECT), chunk({"text": "I "}), chunk(finish="SAFETY")))
     assert (end.stop, end.message.text()) == ("error", "I ")
 
 
 @pytest.mark.parametrize(("finish", "stop"), [("STOP", "end"), ("MAX_TOKENS", "length")])
-def test_why_it_stopped(finish: str, stop: str) -> None:
+def test_stop_reason_is_mapped(finish: str, stop: str) -> None:
     assert finished(ended(decoder_of(DIALECT), chunk({"text": "x"}, finish=finish))).stop == stop
 
 
@@ -166,12 +166,12 @@ def test_an_error_inside_the_stream(code: int, status: str, kind: type[ProviderE
     assert fed(decoder, chunk({"text": "more"}, finish="STOP")) == decoder.end_of_input() == []
 
 
-def test_a_stream_cut_before_its_finish_reason_is_no_clean_end() -> None:
+def test_stream_cut_before_finish_reason_is_an_error() -> None:
     end = finished(ended(decoder_of(DIALECT), chunk(call("bash", {}))))
     assert end.stop == "error" and isinstance(end.error, TransportFailed) and end.error.retryable
 
 
-def test_an_abort_keeps_what_had_arrived() -> None:
+def test_abort_keeps_partial_message() -> None:
     decoder = decoder_of(DIALECT)
     fed(decoder, chunk({"text": "half"}))
     end = finished(decoder.abort(None))
@@ -181,12 +181,12 @@ def test_an_abort_keeps_what_had_arrived() -> None:
 @pytest.mark.parametrize(
     "garbage", [b"", b"{", b"[1]", b'"x"', b"\xff", b'{"candidates":5}', b"[" * 5000, b"[DONE]", b'{"candidates":[]}']
 )
-def test_garbage_is_skipped_and_the_stream_goes_on(garbage: bytes) -> None:
+def test_garbage_is_skipped_and_stream_continues(garbage: bytes) -> None:
     events = ended(decoder_of(DIALECT), chunk({"text": "a"}), garbage, chunk({"text": "b"}, finish="STOP"))
     assert (finished(events).stop, finished(events).message.text()) == ("end", "ab")
 
 
-def test_parts_nobody_asked_for_and_further_candidates_are_read_over() -> None:
+def test_unknown_parts_and_other_candidates_are_skipped() -> None:
     extra = {"candidates": [*chunk({"text": "a"})["candidates"], *chunk({"text": "NO"})["candidates"]]}
     code = chunk({"executableCode": {"code": "x"}}, {"inlineData": {"data": "aa"}}, finish="STOP")
     assert finished(ended(decoder_of(DIALECT), extra, code)).message.text() == "a"

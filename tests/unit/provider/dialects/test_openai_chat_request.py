@@ -1,4 +1,4 @@
-"""What zot sends to chat-completions servers."""
+"""Requests to chat-completions servers."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def test_the_version_is_added_unless_the_base_has_one(base: str, url: str) -> No
     assert DIALECT.request(Request(model=MODEL), msgspec.structs.replace(ENDPOINT, base_url=base)).url == url
 
 
-def test_streams_with_usage_are_asked_for() -> None:
-    """engine-060: the body asks for a stream and for usage in its last chunk."""
+def test_request_asks_for_stream_with_usage() -> None:
+    """engine-060: the body requests a stream and usage in its last chunk."""
     body = sent()
     assert (body["stream"], body["stream_options"]) == (True, {"include_usage": True})
 
@@ -71,7 +71,7 @@ def test_a_model_of_unknown_size_gets_no_limit() -> None:
     assert not {"max_tokens", "max_completion_tokens"} & set(body)
 
 
-def test_an_id_nobody_knows_is_sent_with_its_row() -> None:
+def test_unknown_model_id_is_sent_with_its_row() -> None:
     """engine-075, the half of the dialect"""
     body = sent(model=Model(id="my/own:7b", provider="ollama", context_window=32768, max_output=8192, source="ollama"))
     assert (body["model"], body["max_tokens"]) == ("my/own:7b", 8192)
@@ -118,8 +118,8 @@ def test_a_user_image_is_a_data_url() -> None:
     ]
 
 
-def test_each_result_is_a_message_of_its_own() -> None:
-    """engine-066: every tool result becomes a `tool` message of its own."""
+def test_each_result_is_a_separate_message() -> None:
+    """engine-066: every tool result becomes a separate `tool` message."""
     calls = assistant(ToolCallBlock("c1", "bash"), ToolCallBlock("c2", "bash"))
     messages = sent(user("hi"), calls, results(result("c1", "one", "more"), result("c2")))["messages"]
     assert messages[2:] == [
@@ -128,7 +128,7 @@ def test_each_result_is_a_message_of_its_own() -> None:
     ]
 
 
-def test_an_error_result_says_so() -> None:
+def test_error_result_is_marked() -> None:
     """engine-067: the text of a failed tool result ends in ` [error]`."""
     messages = sent(*tool_round()[:2], results(result("c1", "no such file", is_error=True)))["messages"]
     assert messages[2]["content"] == "no such file [error]"
@@ -153,7 +153,7 @@ def test_an_assistant_message_of_reasoning_alone_is_skipped() -> None:
     assert [message["content"] for message in messages] == ["a", "b"]
 
 
-def test_reasoning_goes_back_with_tool_calls_only() -> None:
+def test_reasoning_is_sent_back_with_tool_calls_only() -> None:
     """engine-069: to the same provider, whichever of its models."""
     call, done = ToolCallBlock("c1", "bash"), results(result("c1", "x"))
     assert sent(user("a"), assistant(reasoned(), call), done)["messages"][1]["reasoning_content"] == "hm"
@@ -168,8 +168,8 @@ def test_reasoning_of_others_stays_here(foreign: ReasoningBlock) -> None:
     assert "reasoning_content" not in messages[1]
 
 
-def test_the_key_is_a_bearer_token_and_zot_says_that_it_is_zot() -> None:
-    """engine-078: exactly these headers, for kimi as for everybody."""
+def test_key_is_a_bearer_token_and_headers_identify_zot() -> None:
+    """engine-078: exactly these headers, for kimi as for all others."""
     assert headers_of(DIALECT, msgspec.structs.replace(ENDPOINT, provider="kimi")) == {
         "content-type": "application/json",
         "accept": "text/event-stream",

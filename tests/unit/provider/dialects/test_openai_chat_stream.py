@@ -1,4 +1,4 @@
-"""What zot makes of a chat-completions stream."""
+"""Decoding a chat-completions stream."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_call_in_pieces_is_one_call() -> None:
 
 
 def test_parallel_calls_stay_apart() -> None:
-    """engine-073: two parallel tool calls whose deltas arrive interleaved are kept apart by their index."""
+    """engine-073: two parallel tool calls with interleaved deltas are separated by their index."""
     end = finished(
         fed(
             decoder_of(DIALECT),
@@ -108,7 +108,7 @@ def test_parallel_calls_without_index_stay_apart() -> None:
     assert [(c.id, c.arguments) for c in end.message.tool_calls()] == [("c1", '{"n":1}'), ("c2", '{"n":2}')]
 
 
-def test_parallel_calls_that_all_say_index_0_stay_apart() -> None:
+def test_parallel_calls_with_equal_index_stay_separate() -> None:
     pieces = called(call(0, "c1", "a", "{}")), called(call(0, "c2", "a", "{}"))
     end = finished(fed(decoder_of(DIALECT), *pieces, chunk("tool_calls"), DONE))
     assert [c.id for c in end.message.tool_calls()] == ["c1", "c2"]
@@ -147,7 +147,7 @@ def test_an_error_in_the_stream_ends_it(error: Any, kind: type[ProviderError], t
 @pytest.mark.parametrize(
     ("reason", "stop"), [("stop", "end"), ("length", "length"), ("function_call", "tool_use"), ("odd", "end")]
 )
-def test_why_it_stopped(reason: str, stop: str) -> None:
+def test_stop_reason_is_mapped(reason: str, stop: str) -> None:
     assert finished(fed(decoder_of(DIALECT), chunk(content="x"), chunk(reason), DONE)).stop == stop
 
 
@@ -162,7 +162,7 @@ def test_calls_behind_a_stop_are_there_to_be_run() -> None:
     assert finished(events).stop == "tool_use"
 
 
-def test_a_call_without_id_gets_one_that_a_replay_gives_again() -> None:
+def test_call_without_id_gets_a_reproducible_one() -> None:
     def run() -> Any:
         return fed(decoder_of(DIALECT), called(call(0, None, "a", '{"n":1}')), chunk("tool_calls"), DONE)
 
@@ -171,13 +171,13 @@ def test_a_call_without_id_gets_one_that_a_replay_gives_again() -> None:
 
 
 @pytest.mark.parametrize("arguments", ["", "{oops", "[1]"])
-def test_final_arguments_that_are_no_object_become_an_empty_one(arguments: str) -> None:
+def test_final_arguments_that_are_not_an_object_become_empty(arguments: str) -> None:
     end = finished(fed(decoder_of(DIALECT), called(call(0, "c1", "a", arguments)), chunk("tool_calls"), DONE))
     assert end.message.content == (ToolCallBlock("c1", "a", "{}"),)
 
 
 def test_a_call_cut_at_the_limit_keeps_its_broken_arguments() -> None:
-    """So that nobody takes it for a call without arguments."""
+    """It must not look like a call without arguments."""
     events = fed(decoder_of(DIALECT), called(call(0, "c1", "a", '{"n"')), chunk("length"), DONE)
     assert ToolEnded("c1") not in events
     assert finished(events).stop == "length"
@@ -191,7 +191,7 @@ def test_arguments_that_come_as_an_object_are_text_for_us() -> None:
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
-def test_reasoning_is_told_as_it_comes_and_stands_last(field: str) -> None:
+def test_reasoning_is_streamed_and_stored_last(field: str) -> None:
     decoder = decoder_of(DIALECT)
     assert fed(decoder, chunk(**{field: "h"}), chunk(**{field: "m"})) == [ThinkingDelta("h"), ThinkingDelta("m")]
     assert not decoder.has_content
@@ -200,7 +200,7 @@ def test_reasoning_is_told_as_it_comes_and_stands_last(field: str) -> None:
 
 
 def test_a_refusal_reaches_the_user() -> None:
-    """engine-258: text in `delta.refusal` is shown and kept like any other text."""
+    """engine-258: text in `delta.refusal` is shown and stored like any other text."""
     events = fed(decoder_of(DIALECT), chunk(refusal="I can"), chunk(refusal="not."), chunk("stop"), DONE)
     assert events[:2] == [TextDelta("I can"), TextDelta("not.")]
     assert finished(events).message.text() == "I cannot."
@@ -211,7 +211,7 @@ def test_content_in_parts_is_text() -> None:
     assert fed(decoder_of(DIALECT), chunk(content=parts)) == [TextDelta("x")]
 
 
-def test_a_connection_that_ends_behind_the_finish_reason_is_a_clean_end() -> None:
+def test_connection_closed_after_finish_reason_is_a_clean_end() -> None:
     decoder = decoder_of(DIALECT)
     fed(decoder, chunk(content="x"), chunk("stop"))
     assert finished(decoder.end_of_input()).stop == "end"
@@ -233,6 +233,6 @@ def test_nothing_follows_the_end() -> None:
 
 
 @pytest.mark.parametrize("garbage", [b"", b"{", b"[1]", b"\xff", b'{"choices":5}'])
-def test_garbage_is_skipped_and_the_stream_goes_on(garbage: bytes) -> None:
+def test_garbage_is_skipped_and_stream_continues(garbage: bytes) -> None:
     end = finished(fed(decoder_of(DIALECT), chunk(content="a"), garbage, chunk(content="b"), chunk("stop"), DONE))
     assert (end.stop, end.message.text()) == ("end", "ab")

@@ -1,4 +1,4 @@
-"""What zot sends to the Responses API, with a key and with a subscription."""
+"""Requests to the Responses API, with a key and with a subscription."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def sent(*messages: Message, endpoint: Endpoint = CODEX, **fields: Any) -> dict[
     return body_of(DIALECT, request, endpoint)
 
 
-def test_a_subscription_is_posted_to_its_address_as_it_stands() -> None:
+def test_subscription_is_posted_to_its_exact_url() -> None:
     """engine-081: a subscription posts to the codex URL exactly, with its account id, beta and originator headers."""
     assert DIALECT.request(Request(model=MODEL), CODEX).url == "http://host/codex/responses"
     assert headers_of(DIALECT, CODEX) == {
@@ -56,14 +56,14 @@ def test_a_key_is_posted_to_v1_responses() -> None:
     assert not {"chatgpt-account-id", "originator", "openai-beta"} & set(headers_of(DIALECT))
 
 
-def test_nothing_is_stored_and_reasoning_comes_sealed() -> None:
-    """engine-082: the body says `store: false`, allows parallel calls and asks for encrypted reasoning content."""
+def test_nothing_is_stored_and_reasoning_is_encrypted() -> None:
+    """engine-082: the body has `store: false`, allows parallel calls and requests encrypted reasoning content."""
     body = sent()
     assert (body["store"], body["stream"], body["parallel_tool_calls"]) == (False, True, True)
     assert body["include"] == ["reasoning.encrypted_content"]
 
 
-def test_a_model_that_cannot_reason_is_not_asked_for_seals() -> None:
+def test_non_reasoning_model_gets_no_reasoning_request() -> None:
     assert "include" not in sent(endpoint=ENDPOINT)
     assert "include" in sent(endpoint=ENDPOINT, model=THINKER)
 
@@ -93,7 +93,7 @@ def sealed(**fields: Any) -> ReasoningBlock:
     return msgspec.structs.replace(block, **fields)
 
 
-def test_reasoning_goes_back_with_a_summary_even_if_empty() -> None:
+def test_reasoning_is_sent_back_with_a_summary_even_if_empty() -> None:
     """engine-085: a reasoning item is replayed with a `summary` list even if that list is empty."""
     items = sent(user("a"), assistant(sealed(), sealed(summary="hm"), ToolCallBlock("c1", "bash")))["input"]
     assert items[1] == {"type": "reasoning", "id": "rs_1", "encrypted_content": "seal", "summary": []}
@@ -136,7 +136,7 @@ def test_an_empty_schema_becomes_an_object_schema() -> None:
     assert body["tool_choice"] == "auto"
 
 
-def test_tools_are_in_order_of_name_and_absent_when_there_are_none() -> None:
+def test_tools_are_sorted_by_name_and_absent_if_empty() -> None:
     assert [tool["name"] for tool in sent(tools=TOOLS)["tools"]] == ["bash", "write"]
     assert not {"tools", "tool_choice"} & set(sent())
 
@@ -172,7 +172,7 @@ def test_user_content_is_text_and_images() -> None:
     ]
 
 
-def test_an_error_result_says_so() -> None:
+def test_error_result_is_marked() -> None:
     items = sent(*tool_round()[:2], results(result("c1", "no", "way", is_error=True)))["input"]
     assert items[2]["output"] == "[error] no\nway"
 

@@ -1,4 +1,4 @@
-"""What zot makes of a Responses stream."""
+"""Decoding a Responses stream."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_short_answer() -> None:
     assert (end.stop, end.error, end.message.content) == ("end", None, (TextBlock("hi"),))
 
 
-def test_a_call_is_told_as_it_arrives_and_stops_the_answer() -> None:
+def test_call_is_emitted_as_it_arrives_and_sets_stop_reason() -> None:
     """engine-088: a function call is emitted as tool start, arguments and end, in that order, and stops with
     `tool_use`.
     """
@@ -67,17 +67,17 @@ def test_a_call_is_told_as_it_arrives_and_stops_the_answer() -> None:
     assert (end.stop, end.message.content) == ("tool_use", (ToolCallBlock("c1", "bash", '{"x":1}'),))
 
 
-def test_arguments_without_deltas_come_from_the_whole_item() -> None:
+def test_arguments_without_deltas_are_read_from_the_item() -> None:
     events = fed(decoder_of(DIALECT), CALLED)
     assert events == [ToolStarted("c1", "bash"), ToolArgs("c1", '{"x":1}'), ToolEnded("c1")]
 
 
-def test_text_without_deltas_comes_from_the_whole_item() -> None:
+def test_text_without_deltas_is_read_from_the_item() -> None:
     item = done(0, "message", content=[{"type": "output_text", "text": "hi"}])
     assert fed(decoder_of(DIALECT), added(0, "message"), item) == [TextDelta("hi")]
 
 
-def test_a_summary_told_twice_is_kept_once() -> None:
+def test_summary_received_twice_is_stored_once() -> None:
     """engine-089: a summary that arrives both in deltas and whole is shown once."""
     events = fed(
         decoder_of(DIALECT),
@@ -96,7 +96,7 @@ def test_a_summary_told_twice_is_kept_once() -> None:
     assert events[:-2] == [ThinkingDelta(text) for text in ("", "first", "\n\n", "second")]
 
 
-def test_a_summary_without_deltas_comes_from_the_whole_item() -> None:
+def test_summary_without_deltas_is_read_from_the_item() -> None:
     whole = done(0, "reasoning", id="rs_1", summary=[{"text": "a"}, {"text": "b"}])
     events = fed(decoder_of(DIALECT), added(0, "reasoning"), whole, ended())
     (block,) = finished(events).message.content
@@ -104,13 +104,13 @@ def test_a_summary_without_deltas_comes_from_the_whole_item() -> None:
     assert block == ReasoningBlock("rs_1", "a\n\nb", "", "reasoning", "acme", "m-1")
 
 
-def test_the_thoughts_of_an_open_model_are_told_and_do_not_go_back() -> None:
+def test_open_model_thoughts_are_emitted_but_not_sent_back() -> None:
     events = fed(decoder_of(DIALECT), added(0, "reasoning", id="rs_1"), piece("reasoning_text", "hm"), ended())
     assert events[:-2] == [ThinkingDelta(""), ThinkingDelta("hm")]
     assert finished(events).message.content == (ReasoningBlock("rs_1", "", "", "reasoning", "acme", "m-1"),)
 
 
-def test_reasoning_stands_before_the_call_it_led_to() -> None:
+def test_reasoning_is_before_its_call() -> None:
     decoder = decoder_of(DIALECT)
     fed(decoder, added(0, "reasoning", id="rs_1"), {**CALL, "output_index": 1}, {**CALLED, "output_index": 1})
     content = finished(fed(decoder, ended())).message.content
@@ -118,7 +118,7 @@ def test_reasoning_stands_before_the_call_it_led_to() -> None:
 
 
 @pytest.mark.parametrize("event", ["response.incomplete", "response.completed"])
-def test_an_answer_cut_at_its_limit_is_no_clean_end(event: str) -> None:
+def test_answer_cut_at_its_limit_has_stop_length(event: str) -> None:
     """engine-090: `response.incomplete` at the output limit is reported as `length`, not as a clean end."""
     cut = ended(
         event,
@@ -158,7 +158,7 @@ def test_failures_in_the_stream_end_it(payload: dict[str, Any], text: str, kind:
     assert isinstance(end.error, kind)
 
 
-def test_with_a_key_a_failure_bears_the_providers_name() -> None:
+def test_failure_with_a_key_has_the_provider_name() -> None:
     end = finished(fed(decoder_of(DIALECT), ended("response.failed", error={"message": "boom"})))
     assert str(end.error) == "acme: boom"
 
@@ -177,19 +177,19 @@ def test_cached_tokens_are_taken_out_of_the_input() -> None:
 
 
 def test_a_refusal_reaches_the_user() -> None:
-    """engine-258: refusal deltas are shown and kept like any other text."""
+    """engine-258: refusal deltas are shown and stored like any other text."""
     events = fed(decoder_of(DIALECT), added(0, "message"), piece("refusal", "I cannot."), ended())
     assert events[0] == TextDelta("I cannot.")
     assert finished(events).message.text() == "I cannot."
 
 
-def test_a_refusal_without_deltas_comes_from_the_whole_item() -> None:
+def test_refusal_without_deltas_is_read_from_the_item() -> None:
     """engine-258: a refusal that comes without deltas is read from the finished item."""
     item = done(0, "message", content=[{"type": "refusal", "refusal": "No."}])
     assert fed(decoder_of(DIALECT), added(0, "message"), item) == [TextDelta("No.")]
 
 
-def test_items_nobody_asked_for_are_read_over() -> None:
+def test_unknown_items_are_skipped() -> None:
     payloads = [
         {"type": "response.created", "response": {"status": "in_progress"}},
         added(0, "web_search_call", id="ws"),
@@ -204,7 +204,7 @@ def test_items_nobody_asked_for_are_read_over() -> None:
     assert finished(fed(decoder, ended())).message.content == ()
 
 
-def test_a_cut_stream_is_no_clean_end() -> None:
+def test_cut_stream_is_an_error() -> None:
     """engine-050 for this dialect"""
     decoder = decoder_of(DIALECT)
     fed(decoder, CALL, CALLED)
@@ -214,6 +214,6 @@ def test_a_cut_stream_is_no_clean_end() -> None:
 
 
 @pytest.mark.parametrize("garbage", [b"", b"[DONE]", b"{", b"[1]", b"\xff", b'{"delta":{"an":"object"}}'])
-def test_garbage_is_skipped_and_the_stream_goes_on(garbage: bytes) -> None:
+def test_garbage_is_skipped_and_stream_continues(garbage: bytes) -> None:
     payloads = [added(0, "message"), piece("output_text", "a"), garbage, piece("output_text", "b"), ended()]
     assert finished(fed(decoder_of(DIALECT), *payloads)).message.text() == "ab"

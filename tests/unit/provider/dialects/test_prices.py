@@ -1,4 +1,4 @@
-"""What a call costs, by dialect: usage as the vendors' streams report it, and the price each kind of token has.
+"""The cost of a call by dialect: usage as the vendors' streams report it, and the price of each kind of token.
 
 The bodies of ``usage`` are those the vendors document and send; prices are in USD per million tokens.
 """
@@ -169,7 +169,7 @@ def test_each_kind_of_token_has_its_price(api: str, model: Model, stream: list[A
     assert told.cost_usd == pytest.approx(cost, rel=1e-12)
 
 
-def test_cached_tokens_without_a_price_cost_what_plain_ones_do() -> None:
+def test_cached_tokens_without_price_cost_as_input() -> None:
     """Where a user gives a model two prices only, a limit must not take cached tokens for a present."""
     model = Model(id="m", provider="p", price_input=2, price_output=8)
     assert model.priced(Usage(0, 0, 500_000, 500_000)).cost_usd == 2

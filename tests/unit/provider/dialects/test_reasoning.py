@@ -29,7 +29,7 @@ def test_a_level_a_model_lacks_becomes_the_nearest(level: str, effort: str) -> N
     assert reasoning_setting(msgspec.convert({"model": THINKER, "reasoning": level}, Request), LEVELS) == effort
 
 
-def test_of_two_equally_near_levels_the_lower_is_taken() -> None:
+def test_lower_of_two_equally_near_levels_is_used() -> None:
     assert nearest_level("medium", {"low": "l", "high": "h"}) == "low"
 
 
@@ -41,7 +41,7 @@ def test_a_model_may_name_its_own_levels() -> None:
     assert words == ["none", "minimal", "ultra", "ultra"]
 
 
-def test_a_model_with_nothing_but_off_is_not_asked() -> None:
+def test_model_with_only_off_gets_no_reasoning_parameter() -> None:
     assert nearest_level("high", {"off": "none"}) == ""
 
 

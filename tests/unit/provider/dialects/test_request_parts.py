@@ -1,4 +1,4 @@
-"""What is remembered between requests changes nothing but the work: the bytes are those of a request made anew."""
+"""Request caching: the bytes equal those of a request encoded from scratch."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def conversation() -> list[Message]:
 
 
 @pytest.mark.parametrize("make", [AnthropicDialect, OpenAIChatDialect, GeminiDialect, BedrockDialect])
-def test_a_growing_transcript_is_sent_as_if_each_request_were_the_first(make: Callable[[], Dialect]) -> None:
+def test_growing_transcript_equals_fresh_encoding(make: Callable[[], Dialect]) -> None:
     long_lived, messages = make(), conversation()
     for length in range(1, len(messages) + 1):
         request = Request(model=MODEL, system="s", messages=tuple(messages[:length]))
@@ -57,8 +57,8 @@ def test_a_growing_transcript_is_sent_as_if_each_request_were_the_first(make: Ca
 
 
 @pytest.mark.parametrize("make", [AnthropicDialect, OpenAIChatDialect, GeminiDialect, BedrockDialect])
-def test_another_model_or_a_compaction_is_sent_as_if_it_were_the_first(make: Callable[[], Dialect]) -> None:
-    """Reasoning goes back to the model that made it, pictures to one that sees, whoever was asked before."""
+def test_model_change_or_compaction_equals_fresh_encoding(make: Callable[[], Dialect]) -> None:
+    """Reasoning is sent to its own model only, images to models that support them."""
     long_lived, messages = make(), conversation()
     blind = msgspec.structs.replace(THINKER, input=("text",))
     whole, tail = tuple(messages), (user("a summary"), *messages[-2:])
@@ -67,7 +67,7 @@ def test_another_model_or_a_compaction_is_sent_as_if_it_were_the_first(make: Cal
         assert long_lived.request(request, ENDPOINT).body == make().request(request, ENDPOINT).body
 
 
-def test_a_message_is_encoded_once_and_forgotten_when_it_leaves_the_transcript() -> None:
+def test_message_is_encoded_once_and_evicted_with_transcript() -> None:
     made: list[str] = []
 
     def wire(message: Message) -> list[dict[str, Any]]:
@@ -95,7 +95,7 @@ def test_a_message_is_encoded_once_and_forgotten_when_it_leaves_the_transcript()
         ("http://host?x=1", "http://host/v1/chat/completions?x=1"),
     ],
 )
-def test_where_a_path_goes(base: str, url: str) -> None:
+def test_path_is_joined_to_the_base_url(base: str, url: str) -> None:
     assert address(base, "chat/completions") == url
 
 
@@ -103,8 +103,8 @@ def test_a_query_of_the_base_and_one_of_the_path_are_joined() -> None:
     assert address("http://host?x=1", "models?limit=5") == "http://host/v1/models?x=1&limit=5"
 
 
-def test_a_key_goes_where_the_endpoint_wants_it() -> None:
-    """Azure's header for a key, and a bearer for what is a token."""
+def test_key_is_sent_in_the_endpoint_header() -> None:
+    """Azure's header for a key, and a bearer header for a token."""
     azure = Endpoint(provider="azure", base_url="http://host", api_key="k", key_header="api-key")
     assert headers_of(OpenAIChatDialect(), azure)["api-key"] == "k"
     assert "authorization" not in headers_of(OpenAIChatDialect(), azure)
@@ -133,7 +133,7 @@ def stub(id: str) -> ToolResultBlock:
     return ToolResultBlock(id, (TextBlock(MISSING_RESULT),), is_error=True)
 
 
-def test_a_valid_transcript_comes_back_as_the_same_objects() -> None:
+def test_valid_transcript_is_returned_as_the_same_objects() -> None:
     messages = (*tool_round(), assistant("done"), user("more"))
     fixed = repaired(messages)
     assert len(fixed) == len(messages)
@@ -156,12 +156,12 @@ def test_a_message_left_without_blocks_is_dropped() -> None:
     assert repaired((user("a"), results(result("gone", "x")), user(), assistant())) == (user("a"),)
 
 
-def test_a_call_without_result_gets_a_stub_in_the_message_that_is_there() -> None:
+def test_call_without_result_gets_stub_in_existing_message() -> None:
     fixed = repaired((calls("c1", "c2", "c3"), results(result("c2", "ok"))))
     assert fixed[1].content == (result("c2", "ok"), stub("c1"), stub("c3"))
 
 
-def test_a_call_without_any_results_gets_a_new_message_with_its_time() -> None:
+def test_call_without_any_results_gets_new_message_with_time() -> None:
     first = Message("assistant", (ToolCallBlock("c1", "bash"),), "then")
     fixed = repaired((user("a"), first, user("b")))
     assert fixed[2] == Message("tool", (stub("c1"),), "then")
@@ -172,7 +172,7 @@ def test_a_call_at_the_very_end_gets_a_stub() -> None:
     assert repaired((calls("c1"),))[1].content == (stub("c1"),)
 
 
-def test_a_result_too_far_from_its_call_does_not_count() -> None:
+def test_result_too_far_from_its_call_is_ignored() -> None:
     fixed = repaired((calls("c1"), user("steer"), results(result("c1", "late"))))
     assert [message.role for message in fixed] == ["assistant", "tool", "user"]
     assert fixed[1].content == (stub("c1"),)
@@ -216,8 +216,8 @@ _PIECES = st.sampled_from(
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.lists(_PIECES, max_size=5)), max_size=8))
-def test_what_was_in_order_before_changes_nothing(changes: list[tuple[int, list[Message]]]) -> None:
-    """Requests that follow each other grow, lose their end or begin anew; each is repaired as if it were the first."""
+def test_repair_is_independent_of_earlier_requests(changes: list[tuple[int, list[Message]]]) -> None:
+    """Requests grow, lose their end or start over; each is repaired as if it were the first."""
     repair, messages = TranscriptRepair(), list[Message]()
     for dropped, added in changes:
         messages = [*messages[: max(len(messages) - dropped, 0)], *added]

@@ -26,7 +26,7 @@ STREAM = b"".join(
 )
 
 
-def test_what_amazon_s_own_reader_reads_is_what_we_read() -> None:
+def test_event_stream_reader_equals_amazon_reader() -> None:
     theirs = EventStreamBuffer()
     theirs.add_data(STREAM)
     read: list[tuple[str, bytes]] = []
@@ -40,7 +40,7 @@ def test_what_amazon_s_own_reader_reads_is_what_we_read() -> None:
     assert len(read) == 33
 
 
-def test_it_does_not_matter_how_the_network_cut_it() -> None:
+def test_events_are_equal_for_any_chunking() -> None:
     whole = EventStreamParser().feed(STREAM)
     chance = random.Random(7)
     for _ in range(20):
@@ -98,7 +98,7 @@ def _prelude(total: int, headers: int) -> bytes:
         (0xFFFFFFFF, 10, "larger than"),
     ],
 )
-def test_lengths_that_cannot_be_are_refused_before_anything_is_waited_for(total: int, headers: int, words: str) -> None:
+def test_impossible_lengths_are_rejected_before_waiting(total: int, headers: int, words: str) -> None:
     with pytest.raises(TransportFailed, match=words) as caught:
         EventStreamParser().feed(_prelude(total, headers))
     assert not caught.value.retryable
@@ -112,7 +112,7 @@ def test_headers_that_end_in_the_middle_are_refused(head: bytes) -> None:
 
 
 @pytest.mark.parametrize("page", [b"<html>Sign in</html>", b"data: {}\n\n" * 3, b"\0" * 100])
-def test_something_else_is_no_event_stream(page: bytes) -> None:
+def test_other_bytes_are_not_an_event_stream(page: bytes) -> None:
     with pytest.raises(TransportFailed, match=r"not an event stream|invalid message size"):
         EventStreamParser().feed(page)
 
@@ -122,7 +122,7 @@ def test_half_a_message_is_nothing() -> None:
     assert parser.feed(STREAM[:20]) == parser.close() == []
 
 
-def test_a_stream_without_an_end_is_left() -> None:
+def test_endless_stream_is_closed() -> None:
     parser, message = EventStreamParser(), event_frame("x", {"text": "a" * 2**20})
     tracemalloc.start()
     with pytest.raises(TransportFailed, match="256 MiB"):

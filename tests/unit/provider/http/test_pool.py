@@ -1,4 +1,4 @@
-"""The HTTP client against real sockets: bodies, keep-alive, limits, TLS, and what a fault is called."""
+"""The HTTP client with real sockets: bodies, keep-alive, limits, TLS and fault names."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def test_a_large_body_arrives_whole(pool: HttpPool) -> None:
 
 
 @pytest.mark.parametrize("value", ["a\r\nx-evil: 1", "a\n", "a\rb", "a\0b"])
-async def test_a_line_break_in_a_header_is_refused_without_showing_the_value(pool: HttpPool, value: str) -> None:
+async def test_line_break_in_header_is_rejected_without_the_value(pool: HttpPool, value: str) -> None:
     with pytest.raises(BadRequest, match="'authorization' contains a line break") as caught:
         await pool.dispatch(post("http://127.0.0.1:1", ("authorization", f"Bearer secret{value}")))
     assert "secret" not in str(caught.value)
@@ -97,7 +97,7 @@ async def test_a_header_name_must_be_a_token(pool: HttpPool, name: str) -> None:
         "http://me:\udcff@a/",
     ],
 )
-async def test_an_address_that_is_none_is_refused(pool: HttpPool, url: str) -> None:
+async def test_invalid_url_is_rejected(pool: HttpPool, url: str) -> None:
     with pytest.raises(BadRequest):
         await pool.dispatch(post(url))
 
@@ -195,7 +195,7 @@ async def test_a_body_cut_short_is_a_retryable_fault_not_an_end(pool: HttpPool, 
         b"HTTP/1.1 100 Continue\r\n\r\n" * 200 + OK + b"content-length: 0\r\n\r\n",
     ],
 )
-async def test_what_is_not_http_is_a_protocol_error(pool: HttpPool, answer: bytes) -> None:
+async def test_non_http_answer_is_a_protocol_error(pool: HttpPool, answer: bytes) -> None:
     with pytest.raises(TransportFailed, match="protocol error"):
         await body_of(pool, answer)
 
@@ -223,7 +223,7 @@ def test_property_chunks_cut_anywhere_give_the_same_body(payloads: list[bytes], 
 
 
 def test_chunk_headers_of_any_size_are_not_remembered() -> None:
-    """The attack: a thousand headers of 16 KB each, all different, were kept for good: 60 MB of them."""
+    """Attack: a thousand different headers of 16 KB each must not stay in memory."""
     tracemalloc.start()
     try:
         body = ChunkedBody()
@@ -235,7 +235,7 @@ def test_chunk_headers_of_any_size_are_not_remembered() -> None:
     assert kept < 2 << 20
 
 
-async def test_a_connection_is_kept_for_the_next_request(pool: HttpPool) -> None:
+async def test_connection_is_reused_for_next_request(pool: HttpPool) -> None:
     async with FakeHttpServer([SHORT] * 3) as server:
         for _ in range(3):
             assert await (await pool.dispatch(post(server.url))).read(10) == b"ok"
@@ -255,7 +255,7 @@ async def test_a_connection_the_server_will_close_is_not_kept(pool: HttpPool, an
 
 @pytest.mark.parametrize("length", [b"2", b"12", b"0"])
 async def test_a_body_with_two_ends_is_the_last_on_its_connection(pool: HttpPool, length: bytes) -> None:
-    """The attack: chunks and a length that disagree, so that the rest is taken for the next answer."""
+    """Attack: chunks and a length that disagree, so that the rest looks like the next answer."""
     smuggled = OK + b"content-length: " + length + b"\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
     async with FakeHttpServer([smuggled, SHORT]) as server:
         for _ in range(2):
@@ -277,7 +277,7 @@ async def test_unasked_bytes_after_a_body_cost_the_connection(pool: HttpPool) ->
         assert server.connections == 2
 
 
-async def test_a_kept_connection_that_died_is_replaced_and_the_request_sent_anew(pool: HttpPool) -> None:
+async def test_dead_pooled_connection_is_replaced_and_request_resent(pool: HttpPool) -> None:
     """The server answers once on each connection and closes when the second request comes."""
     seen: list[bytes] = []
 
@@ -304,7 +304,7 @@ async def test_a_fresh_connection_that_dies_is_an_error(pool: HttpPool) -> None:
     assert caught.value.retryable
 
 
-async def test_a_released_stream_gives_its_connection_back_when_its_end_arrives(pool: HttpPool) -> None:
+async def test_released_stream_returns_connection_at_its_end(pool: HttpPool) -> None:
     go_on = asyncio.Event()
 
     async def slow_end(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -358,7 +358,7 @@ async def test_closing_the_pool_ends_a_read_in_progress(pool: HttpPool) -> None:
 
 
 async def test_connection_refused_is_named_and_retryable(pool: HttpPool) -> None:
-    """engine-015: a refused connection raises a fault that says so and may be retried."""
+    """engine-015: a refused connection raises a named fault and may be retried."""
     async with FakeHttpServer() as server:
         pass
     for host in ("127.0.0.1", "localhost"):
@@ -439,7 +439,7 @@ async def _shout(writer: asyncio.StreamWriter) -> None:
     await writer.drain()
 
 
-async def test_a_variable_naming_no_certificates_is_an_error_that_says_so() -> None:
+async def test_certificate_variable_without_certificates_is_an_error() -> None:
     pool = HttpPool(environ={"SSL_CERT_FILE": "/nowhere/ca.pem"})
     with pytest.raises(BadRequest, match=r"SSL_CERT_FILE=/nowhere/ca\.pem: no usable certificates"):
         async with FakeHttpServer(tls=True) as server:

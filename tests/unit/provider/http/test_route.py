@@ -1,4 +1,4 @@
-"""Which proxy is used for which address, and what travels through it."""
+"""Proxy selection by URL, and the traffic through a proxy."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_lower_case_wins_and_switches_off_when_empty() -> None:
     assert chosen("https://a.example", https_proxy="", HTTPS_PROXY=PROXY) == ""
 
 
-def test_under_cgi_the_upper_case_http_proxy_is_a_visitor_s_and_ignored() -> None:
+def test_cgi_ignores_upper_case_http_proxy() -> None:
     assert chosen("http://a.example", HTTP_PROXY=PROXY, REQUEST_METHOD="GET") == ""
 
 
@@ -89,7 +89,7 @@ def test_no_proxy_does_not_match(url: str, no_proxy: str) -> None:
     assert chosen(url, HTTPS_PROXY=PROXY, NO_PROXY=no_proxy) == "proxy.example:3128"
 
 
-def test_a_password_is_decoded_into_the_authorization() -> None:
+def test_proxy_password_is_decoded_into_authorization() -> None:
     proxy = proxy_for(parse_url("https://a.example"), {"HTTPS_PROXY": "http://me:p%40ss@proxy.example:1"})
     assert proxy is not None
     assert proxy.authorization == "Basic bWU6cEBzcw=="
@@ -102,7 +102,7 @@ def test_a_socks_proxy_is_refused_by_name_without_its_password() -> None:
     assert "secret" not in str(caught.value)
 
 
-async def test_http_goes_through_the_proxy_in_absolute_form_with_its_credentials() -> None:
+async def test_http_uses_proxy_in_absolute_form_with_credentials() -> None:
     async with FakeProxy() as proxy:
         pool = HttpPool(environ={"HTTP_PROXY": f"http://u:p@127.0.0.1:{proxy.port}"})
         response = await pool.dispatch(HttpRequest("POST", "http://model.test:81/v1?x=1", [], b"{}"))
@@ -113,7 +113,7 @@ async def test_http_goes_through_the_proxy_in_absolute_form_with_its_credentials
     assert b"proxy-authorization: Basic dTpw\r\n" in head
 
 
-async def test_https_goes_through_a_tunnel_and_keeps_it_for_the_next_request() -> None:
+async def test_https_uses_a_tunnel_and_reuses_it() -> None:
     answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
     async with FakeHttpServer([answer, answer], tls=True) as server, FakeProxy(server.port) as proxy:
         environ = {"HTTPS_PROXY": f"http://u:p@127.0.0.1:{proxy.port}", "SSL_CERT_FILE": str(CERTIFICATE)}

@@ -29,7 +29,7 @@ def test_two_data_lines_join_with_a_newline() -> None:
     assert parse(b"data: one\ndata: two\n\n") == [SseEvent("", b"one\ntwo")]
 
 
-def test_data_lines_after_an_event_line_join_too() -> None:
+def test_data_lines_after_event_line_are_joined() -> None:
     """engine-002: the same holds when an `event:` line comes first."""
     assert parse(b"event: x\ndata: one\ndata: two\n\n") == [SseEvent("x", b"one\ntwo")]
 
@@ -46,7 +46,7 @@ def test_a_comment_inside_an_event_is_dropped() -> None:
 
 
 @pytest.mark.parametrize("tail", [b"", b"\n"])
-def test_an_event_without_its_blank_line_comes_at_the_end_of_input(tail: bytes) -> None:
+def test_event_without_blank_line_is_delivered_at_end_of_input(tail: bytes) -> None:
     """engine-004: an event that no blank line follows is delivered when the input ends."""
     parser = SseParser()
     assert parser.feed(b"event: last\ndata: words" + tail) == []
@@ -54,7 +54,7 @@ def test_an_event_without_its_blank_line_comes_at_the_end_of_input(tail: bytes) 
 
 
 @pytest.mark.parametrize("end", [b"\r\n", b"\r", b"\n"])
-def test_every_line_end_of_the_standard_parses_alike(end: bytes) -> None:
+def test_every_line_end_gives_the_same_events(end: bytes) -> None:
     """engine-005: `LF`, `CRLF` and `CR` line ends yield the same events."""
     text = b"event: a\ndata: 1\n\n: c\n\ndata: 2\ndata: 3\n\n"
     assert parse(text.replace(b"\n", end)) == [SseEvent("a", b"1"), SseEvent("", b"2\n3")]
@@ -80,7 +80,7 @@ def test_other_fields_are_ignored() -> None:
     assert parse(b"id: 7\nretry: 10\nunknown\ndata: x\n\n") == [SseEvent("", b"x")]
 
 
-def test_an_event_without_data_is_delivered_and_empty_data_alone_is_not() -> None:
+def test_event_without_data_is_delivered_and_empty_data_is_not() -> None:
     assert parse(b"event: ping\n\ndata:\n\ndata: \n\n\n\n") == [SseEvent("ping", b"")]
 
 
@@ -105,7 +105,7 @@ def test_an_endless_event_of_short_lines_is_a_protocol_error() -> None:
 
 @pytest.mark.parametrize("line", [b"data:\n", b"data\n", b"data: \r\n"])
 def test_an_event_of_endless_empty_lines_is_a_protocol_error(line: bytes) -> None:
-    """The attack: lines without bytes never reach a limit of bytes."""
+    """Attack: lines without bytes never reach a limit of bytes."""
     parser = SseParser()
     with pytest.raises(TransportFailed, match="more than 100,000 lines"):
         for _ in range(200):

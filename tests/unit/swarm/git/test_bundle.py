@@ -1,4 +1,4 @@
-"""A worker's tree goes to a node and comes back: commits as commits, what was not committed as not committed."""
+"""A worker's tree goes to a node and returns with its commits and its uncommitted changes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def brought_back(tree: WorktreeRecord, there: NodeTree) -> None:
     assert await bundle.apply_received(tree, "w")
 
 
-async def test_commits_and_what_was_not_committed_come_back_as_they_were(repository: Path, tmp_path: Path) -> None:
+async def test_commits_and_uncommitted_changes_round_trip(repository: Path, tmp_path: Path) -> None:
     tree = await tree_of(repository, tmp_path)
     there = await sent(tree, tmp_path / "node")
     assert git(there.path, "status", "--porcelain") == ""
@@ -89,7 +89,7 @@ async def test_a_second_attempt_begins_where_the_first_was_seen_last(repository:
     assert git(Path(tree.path), "status", "--porcelain") == ""
 
 
-async def test_nothing_that_a_worker_wrote_into_its_git_directory_is_run(repository: Path, tmp_path: Path) -> None:
+async def test_hostile_git_directory_of_worker_is_not_executed(repository: Path, tmp_path: Path) -> None:
     tree = await tree_of(repository, tmp_path)
     there = await sent(tree, tmp_path / "node")
     trap = tmp_path / "sprung"
@@ -107,7 +107,7 @@ async def test_nothing_that_a_worker_wrote_into_its_git_directory_is_run(reposit
     assert not trap.exists()
 
 
-async def test_a_broken_git_directory_costs_the_commits_and_not_the_files(repository: Path, tmp_path: Path) -> None:
+async def test_broken_git_directory_loses_commits_not_files(repository: Path, tmp_path: Path) -> None:
     tree = await tree_of(repository, tmp_path)
     there = await sent(tree, tmp_path / "node")
     (there.path / "kept.txt").write_text("changed\n")
@@ -148,7 +148,7 @@ async def test_a_shallow_clone_travels_as_far_as_its_history_goes(repository: Pa
     assert git(second.path, "log", "--format=%s") == "on the node\nnumber 4\nnumber 3"
 
 
-async def test_what_was_packed_when_the_clone_was_shallow_is_packed_anew(repository: Path, tmp_path: Path) -> None:
+async def test_bundle_of_formerly_shallow_clone_is_rebuilt(repository: Path, tmp_path: Path) -> None:
     clone = _with_history(repository, tmp_path, "--depth=2")
     tree = await tree_of(clone, tmp_path)
     before = await bundle.seen_from(tree)
@@ -159,9 +159,7 @@ async def test_what_was_packed_when_the_clone_was_shallow_is_packed_anew(reposit
     assert git(there.path, "log", "--format=%s") == "number 4\nnumber 3\nnumber 2\nfirst"
 
 
-async def test_a_clone_that_fetches_files_when_it_needs_them_says_how_it_can_travel(
-    repository: Path, tmp_path: Path
-) -> None:
+async def test_partial_clone_error_explains_how_to_bundle(repository: Path, tmp_path: Path) -> None:
     clone = _with_history(repository, tmp_path, "--filter=blob:none")
     tree = await tree_of(clone, tmp_path)
     with pytest.raises(GitFailed, match=r"^[^\n]*git fetch --refetch --no-filter[^\n]*$"):

@@ -44,7 +44,7 @@ def repo(tmp_path: Path) -> Path:
 
 
 def users(repo: Path) -> dict[str, object]:
-    """What nobody may touch: the user's files and index, and where the branch is."""
+    """State that must not change: the user's files, index and branch."""
     names = ("mine.txt", "staged.txt", "new of mine.txt", ".git/index", ".git/HEAD", ".git/refs/heads/main")
     return {name: ((repo / name).read_bytes(), (repo / name).stat().st_mode) for name in names}
 
@@ -85,7 +85,7 @@ async def test_changes_of_both_sides_in_one_file_are_put_together(repo: Path, tm
     assert (repo / "a.txt").read_text() == both
 
 
-async def test_a_conflict_leaves_everything_as_it_was_and_shows_both_sides(repo: Path, tmp_path: Path) -> None:
+async def test_conflict_leaves_target_unchanged_and_shows_both_sides(repo: Path, tmp_path: Path) -> None:
     """iface-263: `merge` with conflicts leaves the target untouched and exits 3."""
     tree = await worker(repo, tmp_path / "agents")
     put(Path(tree.path, "a.txt"), LINES.replace("line 3\n", "line three\n"))
@@ -140,7 +140,7 @@ async def test_a_file_with_uncommitted_changes_is_never_written(
     assert list((tmp_path / "elsewhere").iterdir() if what == "a link in the way" else ()) == []
 
 
-async def test_uncommitted_changes_that_the_worker_began_with_are_no_obstacle(repo: Path, tmp_path: Path) -> None:
+async def test_uncommitted_changes_present_at_start_do_not_block_merge(repo: Path, tmp_path: Path) -> None:
     put(repo / "a.txt", LINES.replace("line 18\n", "line eighteen\n"))
     tree = await worker(repo, tmp_path / "agents", include_dirty=True)
     put(Path(tree.path, "a.txt"), LINES.replace("line 18\n", "line eighteen\n").replace("line 3\n", "line three\n"))
@@ -158,9 +158,7 @@ async def test_uncommitted_changes_that_the_worker_began_with_are_no_obstacle(re
     assert (repo / "a.txt").read_text() == "went on\n"
 
 
-async def test_no_ff_makes_a_merge_commit_of_the_user_and_keeps_what_is_not_committed(
-    repo: Path, tmp_path: Path
-) -> None:
+async def test_no_ff_merges_as_user_and_preserves_uncommitted_changes(repo: Path, tmp_path: Path) -> None:
     tree = await worker(repo, tmp_path / "agents")
     put(Path(tree.path, "a.txt"), LINES.replace("line 3\n", "line three\n"))
     git(Path(tree.path), "commit", "-qam", "its own commit")
@@ -177,7 +175,7 @@ async def test_no_ff_makes_a_merge_commit_of_the_user_and_keeps_what_is_not_comm
     assert git(repo, "fsck", "--no-dangling") == ""
 
 
-async def test_another_branch_gets_a_commit_and_no_file_changes(repo: Path, tmp_path: Path) -> None:
+async def test_other_branch_gets_a_commit_without_file_changes(repo: Path, tmp_path: Path) -> None:
     git(repo, "branch", "next")
     tree = await worker(repo, tmp_path / "agents")
     put(Path(tree.path, "a.txt"), "by the worker\n")
@@ -228,9 +226,10 @@ async def test_a_check_that_hangs_is_ended_with_all_it_started(repo: Path, tmp_p
     assert outcomes(report) == ["check failed"] and report.rows[0].said == "begun\n(stopped after 0 s)"
 
 
-async def test_ten_workers_on_the_same_files_merge_into_what_passes_or_are_reported(tmp_path: Path) -> None:
-    """Ten workers that edit overlapping files: those that fit together are merged into a tree whose tests pass, the
-    others are told with their conflict, and the user's uncommitted change survives byte for byte."""
+async def test_ten_workers_on_same_files_are_merged_or_reported(tmp_path: Path) -> None:
+    """Ten workers edit overlapping files: compatible ones are merged into a tree whose tests pass, the others are
+    reported with their conflict, and the user's uncommitted change survives byte for byte.
+    """
     code = "".join(f"def f{number}():\n    return {number}\n\n\n" for number in range(1, 11))
     test = "import code_\nfor n in range(1, 11):\n    assert getattr(code_, f'f{n}')() in (n, n * 10), n\n"
     repo = repository(tmp_path / "repo", {"code_.py": code, "test.py": test, "notes.txt": "notes\n"})
@@ -275,7 +274,7 @@ async def test_several_with_no_ff_are_a_chain_of_merges(repo: Path, tmp_path: Pa
     assert git(repo, "status", "--porcelain") == status
 
 
-async def test_one_useless_tree_does_not_hold_up_the_others(repo: Path, tmp_path: Path) -> None:
+async def test_unusable_tree_does_not_delay_the_others(repo: Path, tmp_path: Path) -> None:
     first, second = await worker(repo, tmp_path / "agents", "x"), await worker(repo, tmp_path / "agents", "y")
     os.mkfifo(Path(first.path, ".gitattributes"))
     put(Path(second.path, "a.txt"), "by the second\n")
@@ -283,7 +282,7 @@ async def test_one_useless_tree_does_not_hold_up_the_others(repo: Path, tmp_path
     assert outcomes(report) == ["refused", "merged"] and "pipe" in report.rows[0].said
 
 
-async def test_a_conflict_given_back_and_mended_merges(repo: Path, tmp_path: Path) -> None:
+async def test_returned_conflict_merges_after_its_fix(repo: Path, tmp_path: Path) -> None:
     tree = await worker(repo, tmp_path / "agents")
     put(Path(tree.path, "a.txt"), LINES.replace("line 3\n", "line three\n"))
     put(repo / "a.txt", LINES.replace("line 3\n", "the third line\n"))
@@ -352,9 +351,7 @@ async def test_a_merge_killed_in_the_middle_is_finished_by_the_next(
         assert git(repo, "status", "--porcelain").splitlines()[:2] == [" M mine.txt", "MM staged.txt"]
 
 
-async def test_what_cannot_be_written_is_taken_back(
-    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_failed_write_is_rolled_back(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = await worker(repo, tmp_path / "agents")
     for name in ("a.txt", "b.txt", "c/d.txt"):
         put(Path(tree.path, name), f"{name} by the worker\n")
@@ -375,7 +372,7 @@ async def test_what_cannot_be_written_is_taken_back(
     assert outcomes(await merge([source(tree)])) == ["merged"]
 
 
-async def test_a_file_changed_in_the_very_last_moment_is_not_overwritten(
+async def test_file_changed_at_last_moment_is_not_overwritten(
     repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree = await worker(repo, tmp_path / "agents")
@@ -393,7 +390,7 @@ async def test_a_file_changed_in_the_very_last_moment_is_not_overwritten(
     assert (repo / "b.txt").read_text() == "saved by an editor just now\n" and (repo / "a.txt").read_text() == LINES
 
 
-async def test_two_merges_at_once_are_one_too_many(repo: Path, tmp_path: Path) -> None:
+async def test_second_concurrent_merge_is_rejected(repo: Path, tmp_path: Path) -> None:
     tree = await worker(repo, tmp_path / "agents")
     put(Path(tree.path, "a.txt"), "by the worker\n")
 
@@ -414,7 +411,7 @@ async def test_git_at_work_in_the_repository_is_waited_for(repo: Path, tmp_path:
         await merge([source(tree)])
 
 
-async def test_line_ends_of_a_working_tree_stay_what_the_repository_wants(tmp_path: Path) -> None:
+async def test_line_endings_follow_repository_configuration(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo", {"a.bat": "one\ntwo\n", ".gitattributes": "*.bat text eol=crlf\n"})
     (repo / "a.bat").unlink()
     git(repo, "checkout", "-q", "a.bat")

@@ -23,7 +23,7 @@ async def leftovers(tree: WorktreeRecord, message: str = "the task") -> str:
         return await commit_all(work, tree, message)
 
 
-async def test_a_tree_has_the_files_of_head_and_a_branch_of_its_own(tmp_path: Path) -> None:
+async def test_worktree_has_files_of_head_and_its_own_branch(tmp_path: Path) -> None:
     """iface-258: A worktree worker changes no file of the origin working tree."""
     repo = repository(tmp_path / "repo")
     put(repo / "a.txt", "changed by hand\n")
@@ -50,7 +50,7 @@ async def test_a_tree_has_the_files_of_head_and_a_branch_of_its_own(tmp_path: Pa
     assert git(repo, "status", "--porcelain") == " M a.txt\n?? new.txt"
 
 
-async def test_uncommitted_changes_go_along_when_asked_for(tmp_path: Path) -> None:
+async def test_uncommitted_changes_are_copied_on_request(tmp_path: Path) -> None:
     repo = repository(
         tmp_path / "repo", {"a.txt": "a\n", "gone.txt": "x\n", "staged.txt": "x\n", ".gitignore": "*.o\n"}
     )
@@ -94,7 +94,7 @@ async def test_the_diff_has_committed_uncommitted_and_new_files(tmp_path: Path) 
     assert sorted(path.name for path in (repo / ".git/objects").rglob("*")) == objects  # looking leaves nothing
 
 
-async def test_what_is_left_is_committed_with_the_task_as_message(tmp_path: Path) -> None:
+async def test_remaining_changes_are_committed_with_task_as_message(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo")
     tree = await worker(repo, tmp_path / "agents")
     put(Path(tree.path, "a.txt"), "mine\n")
@@ -122,7 +122,7 @@ async def test_a_change_that_keeps_size_and_time_is_seen(tmp_path: Path, within:
     assert (await diffstat(tree)).files == 1
 
 
-async def test_where_there_is_no_repository_a_line_says_what_to_do(tmp_path: Path) -> None:
+async def test_missing_repository_is_one_line_with_a_fix(tmp_path: Path) -> None:
     with pytest.raises(GitFailed, match=r"is not in a git repository; make one with `git init`, or .* --shared"):
         await create(tmp_path, tmp_path / "agents/x-1", "x", "x-1")
     git(tmp_path, "init", "-q", "--bare", "bare")
@@ -139,7 +139,7 @@ async def test_a_repository_without_a_commit_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "agents/x-1/tree").exists()
 
 
-async def test_a_detached_head_works_and_is_told(tmp_path: Path) -> None:
+async def test_detached_head_works_and_is_reported(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo")
     git(repo, "checkout", "-q", "--detach")
     found = await made(repo, tmp_path / "agents")
@@ -147,7 +147,7 @@ async def test_a_detached_head_works_and_is_told(tmp_path: Path) -> None:
     assert found.notes == ("HEAD is detached: merging needs --into BRANCH",)
 
 
-async def test_submodules_and_pointers_are_told_and_left_alone(tmp_path: Path) -> None:
+async def test_submodules_and_lfs_pointers_are_reported_and_unchanged(tmp_path: Path) -> None:
     inner = repository(tmp_path / "inner")
     repo = repository(tmp_path / "repo", {"a.txt": "a\n", ".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs\n"})
     git(repo, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "sub")
@@ -172,7 +172,7 @@ async def test_submodules_and_pointers_are_told_and_left_alone(tmp_path: Path) -
     assert await left_behind(found.tree) == ("changes in submodules are excluded: sub",)
 
 
-async def test_repositories_inside_are_told_but_not_those_of_workers(tmp_path: Path) -> None:
+async def test_nested_repositories_are_reported_except_worktrees(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo", {"a.txt": "a\n", ".gitignore": "ignored/\n"})
     for name in ("vendor/x", "tools", "ignored/y"):
         repository(repo / name)
@@ -191,7 +191,7 @@ async def test_a_worker_of_a_directory_below_works_there(tmp_path: Path) -> None
     assert found.cwd == Path(found.tree.path)
 
 
-async def test_a_taken_branch_name_gets_a_number_and_a_branch_called_zot_is_avoided(tmp_path: Path) -> None:
+async def test_existing_branch_name_gets_a_number(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo")
     git(repo, "branch", "zot/w-1")
     assert (await worker(repo, tmp_path / "agents")).branch == "zot/w-1-2"
@@ -271,7 +271,7 @@ async def test_a_branch_the_user_has_checked_out_stays(tmp_path: Path) -> None:
     assert git(repo, "rev-parse", "HEAD")
 
 
-async def test_a_repository_that_is_gone_is_no_reason_to_keep_a_tree(tmp_path: Path) -> None:
+async def test_tree_of_missing_repository_is_removed(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo")
     tree = await worker(repo, tmp_path / "agents")
     repo.rename(tmp_path / "elsewhere")

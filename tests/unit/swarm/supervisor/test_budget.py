@@ -1,4 +1,4 @@
-"""The budget: a budget holds before a call is made, and one rate limit slows everybody. On a clock of our own."""
+"""The budget applies before each call, and one rate limit slows all workers; with a fake clock."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from zot.swarm.worker_records import WorkerLimits
 
 
 class Asker:
-    """Asks for calls and remembers the answers: "" is yes."""
+    """Requests calls and records the answers: "" is yes."""
 
     def __init__(self, journal: Path) -> None:
         self.budget = SharedBudget(journal, 0.0)
@@ -42,7 +42,7 @@ def asker(tmp_path: Path) -> Asker:
     return Asker(tmp_path / "budgets.jsonl")
 
 
-def test_what_is_granted_counts_before_it_is_spent(asker: Asker) -> None:
+def test_grant_counts_before_it_is_spent(asker: Asker) -> None:
     asker.budget.open(BudgetLimits(swarm="s", max_cost=1.0), 0)
     asker.request_call("a/1", 0.6)
     asker.request_call("b/1", 0.3)
@@ -56,7 +56,7 @@ def test_what_is_granted_counts_before_it_is_spent(asker: Asker) -> None:
     assert "cost limit of the swarm s of $1 is reached ($1.1000 spent)" in asker.answers["d/1"]
 
 
-def test_a_model_without_a_price_spends_nothing_of_a_budget_in_dollars(asker: Asker) -> None:
+def test_model_without_price_spends_no_dollars(asker: Asker) -> None:
     asker.budget.open(BudgetLimits(swarm="s", max_cost=1.0), 0)
     asker.budget.open(BudgetLimits(swarm="steps", max_steps=1), 0)
     asker.request_call("a/1", 0.0, unpriced="far/m")
@@ -93,7 +93,7 @@ def test_calls_and_time_of_a_swarm_are_limited(asker: Asker) -> None:
     assert asker.answers["c/1"] == "" and "reached its time limit of 10 s" in asker.answers["d/1"]
 
 
-def test_one_rate_limit_slows_all(asker: Asker) -> None:
+def test_rate_limit_slows_all_workers(asker: Asker) -> None:
     for id in ("a/1", "b/1", "c/1", "d/1"):
         asker.request_call(id)
     asker.budget.settle("a/1", 0, "rate_limited", 20, 100)
@@ -112,7 +112,7 @@ def test_one_rate_limit_slows_all(asker: Asker) -> None:
     assert asker.answers["g/1"] == ""
 
 
-def test_a_provider_nobody_knows_yet_is_not_asked_by_everybody_at_once(asker: Asker) -> None:
+def test_unknown_provider_is_ramped_up_gradually(asker: Asker) -> None:
     """A swarm of hundreds begins as one of the usual size would; answers make room for more."""
     for number in range(200):
         asker.request_call(f"w{number}/1")
@@ -122,7 +122,7 @@ def test_a_provider_nobody_knows_yet_is_not_asked_by_everybody_at_once(asker: As
     assert len(asker.answers) == FIRST_ASKING + 20  # in place of each that was answered, and one more
 
 
-def test_a_worker_that_is_gone_has_spent_what_it_was_granted(asker: Asker) -> None:
+def test_missing_worker_has_spent_its_grant(asker: Asker) -> None:
     asker.budget.open(BudgetLimits(swarm="s", max_cost=1.0), 0)
     asker.request_call("a/1", 0.9)
     asker.request_call("b/1", 0.3)
@@ -154,7 +154,7 @@ def test_a_budget_that_cannot_be_kept_permits_nothing(asker: Asker, tmp_path: Pa
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.floats(0.01, 0.5), st.floats(0.0, 0.9)), min_size=1, max_size=40),
 )
-def test_a_swarm_overspends_by_no_more_than_one_call_of_each_worker(calls: list[tuple[int, float, float]]) -> None:
+def test_swarm_overspends_at_most_one_call_per_worker(calls: list[tuple[int, float, float]]) -> None:
     with TemporaryDirectory() as directory:
         asker = Asker(Path(directory) / "budgets.jsonl")
         asker.budget.open(BudgetLimits(swarm="s", max_cost=1.0), 0)
@@ -176,7 +176,7 @@ def test_a_swarm_overspends_by_no_more_than_one_call_of_each_worker(calls: list[
         assert asker.budget.spent("s")[0] <= 1.0 + 4 * max(more for _, _, more in calls) + 1e-9
 
 
-def test_a_thousand_who_wait_are_not_looked_at_one_by_one(asker: Asker) -> None:
+def test_thousand_waiting_workers_are_not_scanned(asker: Asker) -> None:
     asker.request_call("first/1")
     asker.budget.settle("first/1", 0.0, "rate_limited", 60.0, 0.0)
     looked = 0
@@ -197,7 +197,7 @@ def test_a_thousand_who_wait_are_not_looked_at_one_by_one(asker: Asker) -> None:
     assert [id for id, answer in asker.answers.items() if not answer] == ["first/1", "w1/1"]  # one at a time at first
 
 
-def test_what_was_granted_while_nobody_was_there_is_booked_once(asker: Asker, tmp_path: Path) -> None:
+def test_grants_without_driver_are_recorded_once(asker: Asker, tmp_path: Path) -> None:
     asker.budget.open(BudgetLimits(swarm="s", max_cost=1.0), 0)
     asker.request_call("a/1", 0.2)
     again = Asker(tmp_path / "budgets.jsonl")  # the supervisor was killed
@@ -222,7 +222,7 @@ def lines(path: Path) -> int:
     st.lists(st.tuples(st.integers(0, 3), st.floats(0.01, 0.2), st.sampled_from("gswx")), max_size=60),
     st.integers(1, 12),
 )
-def test_the_sum_of_a_journal_says_what_the_journal_said(steps: list[tuple[int, float, str]], most: int) -> None:
+def test_journal_summary_equals_journal(steps: list[tuple[int, float, str]], most: int) -> None:
     """Granted, settled, gone or begun again in any order: with a short journal everything is as with a long one."""
     with TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
         found: list[list[object]] = []
@@ -273,7 +273,7 @@ def test_a_journal_does_not_grow_without_end(tmp_path: Path, monkeypatch: pytest
     assert [budget.swarm for budget in later.budgets()] == ["s3"] and later.spent("s3") == (100.0, 100)
 
 
-def test_a_full_disk_leaves_the_journal_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_leaves_the_journal_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget, "MOST_LINES", 3)
     path = tmp_path / "budgets.jsonl"
     asker = Asker(path)
@@ -308,8 +308,8 @@ for number in range(10**9):
 
 
 @pytest.mark.parametrize("least", (9, 60))
-def test_killed_at_any_moment_nothing_granted_is_forgotten(tmp_path: Path, least: int) -> None:
-    """Each call is 1 dollar, told with an x when it is granted; the journal is replaced every other moment."""
+def test_kill_at_any_point_preserves_every_grant(tmp_path: Path, least: int) -> None:
+    """Each call costs 1 dollar and writes an x when granted; the journal is replaced frequently."""
     path = tmp_path / "budgets.jsonl"
     child = subprocess.Popen([sys.executable, "-c", KILLED, str(path)], stdout=subprocess.PIPE)
     assert child.stdout is not None

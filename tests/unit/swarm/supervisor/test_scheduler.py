@@ -1,4 +1,4 @@
-"""Who may run: so many at once, one writer in a directory, first come first served."""
+"""The scheduler: worker limit, one writer per directory, first come first served."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from zot.swarm.supervisor.scheduler import RunRequest, Scheduler
 
 
-def test_so_many_and_then_in_order() -> None:
+def test_workers_start_up_to_the_limit_then_in_order() -> None:
     scheduler = Scheduler(2)
     for id in "abcd":
         scheduler.enqueue(RunRequest(id))
@@ -17,7 +17,7 @@ def test_so_many_and_then_in_order() -> None:
     assert scheduler.next_runnable() == ["c"]
 
 
-def test_one_writer_in_a_directory_and_readers_pass_it() -> None:
+def test_directory_has_one_writer_and_any_readers() -> None:
     scheduler = Scheduler(4)
     for wish in (
         RunRequest("a", writes="/x"),
@@ -32,7 +32,7 @@ def test_one_writer_in_a_directory_and_readers_pass_it() -> None:
     assert scheduler.next_runnable() == ["b"]  # not the one who came later
 
 
-def test_a_swarm_with_a_number_of_its_own_is_counted_by_it() -> None:
+def test_swarm_with_its_own_limit_is_counted_separately() -> None:
     scheduler = Scheduler(1)
     scheduler.most_of["s"] = 3
     for id in ("s1", "s2", "s3", "s4"):
@@ -43,7 +43,7 @@ def test_a_swarm_with_a_number_of_its_own_is_counted_by_it() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from(["", "/x", "/y"]), st.booleans()), max_size=60))
-def test_never_too_many_and_never_two_writers(steps: list[tuple[int, str, bool]]) -> None:
+def test_limit_and_single_writer_are_never_violated(steps: list[tuple[int, str, bool]]) -> None:
     scheduler = Scheduler(3)
     for number, writes, leaves in steps:
         if leaves:

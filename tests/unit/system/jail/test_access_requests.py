@@ -1,4 +1,4 @@
-"""What a jailed command wanted is read from its own words, believed only where it holds, and nothing more is given."""
+"""Access requests of a jailed command: parsed from its stderr, verified, and granted exactly."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ COMPLAINTS = [
 
 
 @pytest.mark.parametrize(("said", "command", "wanted"), COMPLAINTS, ids=[row[0][:40] for row in COMPLAINTS])
-def test_a_complaint_names_what_was_wanted(place: Path, said: str, command: str, wanted: str) -> None:
+def test_denial_message_names_the_path(place: Path, said: str, command: str, wanted: str) -> None:
     at = str(place)
     found = requests_from_output(f"before\n{said.replace('{}', at)}\nafter", command.replace("{}", at), around(place))
     assert [str(wish) for wish in found] == [wanted.replace("{}", at)]
@@ -92,13 +92,13 @@ NOTHING = [
 
 
 @pytest.mark.parametrize("said", NOTHING)
-def test_what_is_not_there_or_never_given_is_not_offered(place: Path, said: str) -> None:
+def test_missing_or_protected_path_is_not_offered(place: Path, said: str) -> None:
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(place / "out" / "socket"))
         assert requests_from_output(said.replace("{}", str(place)), "", around(place)) == []
 
 
-def test_a_link_is_followed_to_what_it_means(place: Path) -> None:
+def test_link_is_resolved_to_its_target(place: Path) -> None:
     (place / "project" / "link").symlink_to(place / "out" / "file")
     found = requests_from_output("cat: link: No such file or directory", "", around(place))
     assert [wish.path for wish in found] == [str(place / "out" / "file")]
@@ -116,7 +116,7 @@ def test_a_server_on_this_machine_is_a_wish_for_the_network(place: Path) -> None
         assert requests_from_output(said, "", around(place, network=True)) == []
 
 
-def test_exactly_what_is_shown_is_added(place: Path) -> None:
+def test_only_shown_paths_are_added(place: Path) -> None:
     policy = around(place).policy
     file, directory = str(place / "out" / "file"), str(place / "out" / "sub")
     wider = with_access(

@@ -8,20 +8,20 @@ from pathlib import Path
 from zot.system.jail.system_paths import chosen_programs, interpreters, program_folders, system_without_programs
 
 
-def test_of_the_systems_directories_of_programs_only_the_named_ones_are_there() -> None:
+def test_only_named_programs_are_in_system_directories() -> None:
     chosen = chosen_programs(["/bin/cat"], "/nowhere")
     names = {os.path.basename(path) for path in chosen.files} | {os.path.basename(link) for link, _ in chosen.links}
     assert {"cat", "sh"} <= names and "ls" not in names and "git" not in names
     assert chosen.places == ()
 
 
-def test_the_rest_of_the_system_has_no_directory_of_programs_in_it() -> None:
+def test_rest_of_system_has_no_program_directory() -> None:
     left = system_without_programs()
     assert "/usr/lib" in left and "/usr" not in left
     assert not any(folder == path or folder.startswith(f"{path}/") for folder in program_folders() for path in left)
 
 
-def test_a_program_elsewhere_comes_with_its_installation_and_not_with_its_neighbours(tmp_path: Path) -> None:
+def test_program_elsewhere_includes_installation_not_neighbours(tmp_path: Path) -> None:
     for name in ("opt/bin/tool", "opt/lib/part", "secrets/bin/tool", "secrets/key", "plain/tool", "plain/key"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
@@ -31,7 +31,7 @@ def test_a_program_elsewhere_comes_with_its_installation_and_not_with_its_neighb
     assert found == {"link", "opt/bin", "opt", "secrets/bin", "plain/tool"}
 
 
-def test_the_first_line_of_a_script_names_who_runs_it(tmp_path: Path) -> None:
+def test_shebang_names_the_interpreter(tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("#!/usr/bin/env -S node --flag\n")
     assert interpreters(str(script)) == ["/usr/bin/env", "-S", "node", "--flag"]

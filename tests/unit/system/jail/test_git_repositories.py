@@ -1,4 +1,4 @@
-"""Repositories of a project: those that were there are left alone, those a command made are judged."""
+"""Repositories in a project: existing ones stay unchanged, those created by a command are checked."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_harmless_repository_stays(tmp_path: Path) -> None:
     assert looked.end() == [] and (tmp_path / "a" / "b" / ".git").is_dir()
 
 
-def test_one_made_after_another_was_removed_is_new(tmp_path: Path) -> None:
+def test_repository_created_after_a_removal_is_new(tmp_path: Path) -> None:
     """A file system may give it the number of the one that is gone."""
     git("init", tmp_path)
     looked = RepositoryScanner([str(tmp_path)])
@@ -48,7 +48,7 @@ def test_one_made_after_another_was_removed_is_new(tmp_path: Path) -> None:
     "key",
     ["core.fsmonitor", "core.hooksPath", "core.sshCommand", "filter.x.clean", "include.path", "alias.x", "core.pager"],
 )
-def test_one_that_names_a_program_is_set_aside(tmp_path: Path, key: str) -> None:
+def test_repository_naming_a_program_is_set_aside(tmp_path: Path, key: str) -> None:
     looked = RepositoryScanner([str(tmp_path)])
     looked.begin()
     git("init", tmp_path / "n")
@@ -74,7 +74,7 @@ def test_a_configuration_that_is_written_oddly_is_not_trusted(tmp_path: Path, li
     assert len(looked.end()) == 1 and not (tmp_path / "n" / ".git").exists()
 
 
-def test_what_was_there_is_the_users_and_a_change_is_told_once(tmp_path: Path) -> None:
+def test_existing_repository_is_unchanged_and_reported_once(tmp_path: Path) -> None:
     git("init", tmp_path / "n")
     git("-C", tmp_path / "n", "config", "core.hooksPath", "mine")
     looked = RepositoryScanner([str(tmp_path)])
@@ -89,7 +89,7 @@ def test_what_was_there_is_the_users_and_a_change_is_told_once(tmp_path: Path) -
     assert looked.end() == []
 
 
-def test_too_much_to_look_at_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_scan_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(git_repositories, "LONGEST_LOOK_S", -1.0)
     looked = RepositoryScanner([str(tmp_path)])
     assert looked.begin() == [] and looked.gave_up
@@ -129,7 +129,7 @@ def test_auto_executed_files_in_subdirectories_are_moved_aside(tmp_path: Path) -
     assert ["was changed" in line for line in looked.end()] == [True]
 
 
-def test_those_further_down_are_held_too_and_nothing_stays(tmp_path: Path) -> None:
+def test_nested_repositories_are_held_and_nothing_remains(tmp_path: Path) -> None:
     project = tmp_path / "project"
     git("init", project)
     git("init", project / "old")
@@ -150,7 +150,7 @@ def test_those_further_down_are_held_too_and_nothing_stays(tmp_path: Path) -> No
     ]
 
 
-def test_what_a_killed_one_left_further_down_is_swept(tmp_path: Path) -> None:
+def test_nested_leftovers_of_killed_run_are_removed(tmp_path: Path) -> None:
     git("init", tmp_path / "project" / "old")
     policy = policy_for(tmp_path / "project", home=str(tmp_path / "home"))
     protected_paths.cover(policy, RepositoryScanner([policy.root]).begin())

@@ -60,7 +60,7 @@ def write(files: JailedFiles, path: Path) -> None:
 
 
 def test_paths_inside_are_opened_and_outside_are_not(files: JailedFiles, tmp_path: Path) -> None:
-    """engine-225: the jail refuses outside paths and `..`, and allows those inside."""
+    """engine-225: the jail denies outside paths and `..`, and allows inside paths."""
     project = tmp_path / "b"
     assert read(files, project / "a" / "file") == "inside"
     assert read(files, project / "a" / "deep" / ".." / "file") == "inside"
@@ -90,7 +90,7 @@ def test_a_link_to_nothing_does_not_make_something_outside(files: JailedFiles, t
     assert not (tmp_path / "not-there-yet").exists()
 
 
-def test_a_name_that_begins_alike_is_outside(files: JailedFiles, tmp_path: Path) -> None:
+def test_name_with_same_prefix_is_outside(files: JailedFiles, tmp_path: Path) -> None:
     """engine-227: `/a/bc` is not inside `/a/b`."""
     with pytest.raises(OutsideRoots):
         read(files, tmp_path / "bc" / "secret")
@@ -100,7 +100,7 @@ def test_a_name_that_begins_alike_is_outside(files: JailedFiles, tmp_path: Path)
     "name",
     [".zot/x", ".claude/settings.json", ".mcp.json", ".git", ".git/hooks/pre-commit", ".git/config", ".vscode/x"],
 )
-def test_what_others_would_run_is_not_written(files: JailedFiles, tmp_path: Path, name: str) -> None:
+def test_files_others_execute_are_not_written(files: JailedFiles, tmp_path: Path, name: str) -> None:
     with pytest.raises(Protected, match="read-only in a jail"):
         write(files, tmp_path / "b" / name)
 

@@ -1,4 +1,4 @@
-"""A command at the full level leaves nothing running, which the kernel knows without a look at every process."""
+"""A command at the full jail level leaves no process; the kernel ensures this without scanning processes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _wait_until_empty(directory: Path) -> None:
         time.sleep(0.05)
 
 
-def test_what_stays_is_over_when_the_command_is_left(
+def test_remaining_processes_end_with_the_command(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jail = Jail(policy_for(project, home=str(tmp_path)), detect_support(find_program), str(tmp_path))
@@ -56,7 +56,7 @@ def test_what_stays_is_over_when_the_command_is_left(
         jail.close()
 
 
-def test_the_names_are_given_back_a_moment_after_the_last_of_a_row(project: Path, tmp_path: Path) -> None:
+def test_names_are_released_after_last_command_of_a_series(project: Path, tmp_path: Path) -> None:
     jail = Jail(policy_for(project, home=str(tmp_path)), detect_support(find_program), str(tmp_path))
 
     async def row() -> None:

@@ -38,7 +38,7 @@ with tempfile.TemporaryDirectory() as project, tempfile.TemporaryDirectory() as 
 """
 
 
-def test_what_else_a_user_runs_does_not_count() -> None:
+def test_other_processes_of_user_do_not_count() -> None:
     """engine-229: sixty threads of the user's own are above the limit of 25, and a command gets its 25 all the same."""
     ran = subprocess.run(
         [sys.executable, "-c", BUSY_USER, str(NOBODY_ELSE)], cwd=ROOT, capture_output=True, text=True, timeout=60

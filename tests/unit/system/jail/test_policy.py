@@ -1,4 +1,4 @@
-"""What a policy gives away: never more than anybody meant."""
+"""Jail policies grant no more than configured."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zot.system.jail.system_paths import toolchains
 
 
 @pytest.mark.parametrize("which", ["home", "above", "root"])
-def test_a_directory_that_holds_the_home_is_no_project(tmp_path: Path, which: str) -> None:
+def test_directory_containing_home_is_not_a_project(tmp_path: Path, which: str) -> None:
     home = tmp_path / "users" / "me"
     home.mkdir(parents=True)
     path = {"home": home, "above": home.parent, "root": Path("/")}[which]
@@ -25,7 +25,7 @@ def test_a_directory_that_holds_the_home_is_no_project(tmp_path: Path, which: st
         policy_for(tmp_path / "project", write=[path], home=str(home))
 
 
-def test_a_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_missing_directory_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="not-there is not a directory"):
         policy_for(tmp_path, read=[tmp_path / "not-there"], home="/nowhere")
 
@@ -37,7 +37,7 @@ def test_the_environment_is_an_allow_list() -> None:
     assert jailed_environment(given, ["MY_*"])["MY_OWN"] == "s"
 
 
-def test_a_proxy_with_a_password_stays_out() -> None:
+def test_proxy_with_password_is_excluded() -> None:
     proxies = {"HTTP_PROXY": "http://me:pw@proxy:1", "https_proxy": "http://proxy:1"}
     assert jailed_environment(proxies) == {"https_proxy": "http://proxy:1"}
     assert jailed_environment(proxies, ["HTTP_PROXY"]) == proxies
@@ -60,7 +60,7 @@ def test_a_home_on_the_path_is_not_opened(tmp_path: Path, entry: str) -> None:
     assert toolchains(f"/usr/bin:{home}{entry}", str(home)) == []
 
 
-def test_what_stands_beside_a_program_is_not_always_an_installation(tmp_path: Path) -> None:
+def test_sibling_of_a_program_is_not_always_its_installation(tmp_path: Path) -> None:
     home = tmp_path / "me"
     for path in (".docker/bin", ".docker/lib", ".fly/bin", ".pyenv/bin", ".config/x/bin"):
         (home / path).mkdir(parents=True)
@@ -79,7 +79,7 @@ def test_a_machine_without_either_refuses(tmp_path: Path, monkeypatch: pytest.Mo
         Jail(policy_for(tmp_path, home="/nowhere"), machine)
 
 
-def test_a_bubblewrap_that_does_not_work_is_told_with_its_own_words(tmp_path: Path) -> None:
+def test_failing_bubblewrap_is_reported_with_its_stderr(tmp_path: Path) -> None:
     broken = tmp_path / "bwrap"
     broken.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
     broken.chmod(0o755)

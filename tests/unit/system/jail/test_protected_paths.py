@@ -20,7 +20,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path / "project"
 
 
-def test_names_are_held_and_given_back(project: Path, tmp_path: Path) -> None:
+def test_names_are_reserved_and_released(project: Path, tmp_path: Path) -> None:
     (project / ".mcp.json").write_text("{}")
     with hold_protected_paths(policy_for(project, home=str(tmp_path))) as covers:
         assert str(project / ".zot") in covers.empty
@@ -45,7 +45,7 @@ def test_two_jails_in_one_project_do_not_disturb_each_other(project: Path, tmp_p
     assert os.listdir(project) == []
 
 
-def test_what_a_killed_one_left_is_swept(project: Path, tmp_path: Path) -> None:
+def test_leftovers_of_killed_run_are_removed(project: Path, tmp_path: Path) -> None:
     code = (
         "import sys, time\nfrom zot.system.jail.protected_paths import hold_protected_paths\n"
         "from zot.system.jail.policy import policy_for\n"
@@ -80,7 +80,7 @@ def test_a_link_in_a_protected_place_is_refused(project: Path, tmp_path: Path, n
     assert sorted(os.listdir(project)) == [name]
 
 
-def test_a_worktree_has_its_repository_and_a_false_pointer_has_nothing(project: Path, tmp_path: Path) -> None:
+def test_worktree_includes_repository_and_false_pointer_does_not(project: Path, tmp_path: Path) -> None:
     main = tmp_path / "main"
     run = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C"]
     subprocess.run(["git", "init", "-q", main], check=True)

@@ -1,4 +1,4 @@
-"""macOS's profile, on its text: what it says and in which order. Nobody has run it on a Mac."""
+"""The text of macOS's Seatbelt profile and its order; not run on a Mac."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ POLICY = Policy(root="/Users/me/project", read=("/opt/data",), write=("/Users/me
 
 
 def rules(text: str) -> list[Any]:
-    """The profile read as what it is: lists in parentheses."""
+    """The profile parsed as lists in parentheses."""
     stack: list[list[Any]] = [[]]
     for word in re.findall(r'"(?:[^"\\]|\\.)*"|[()]|[^\s()"]+', text):
         if word == "(":
@@ -35,7 +35,7 @@ def rules(text: str) -> list[Any]:
 
 
 def verdict(found: list[Any], operation: str, path: str) -> str:
-    """What the sandbox would decide: the last rule that fits."""
+    """The sandbox's decision: the last matching rule."""
     answer = "deny"
     for rule in found[2:]:
         operations = [word for word in rule[1:] if isinstance(word, str)]
@@ -82,11 +82,11 @@ def test_everything_is_denied_first() -> None:
         ("file-write-data", "/Users/me/project/.zot/extensions/x", "deny"),
     ],
 )
-def test_what_is_allowed_is_what_the_policy_names(operation: str, path: str, wanted: str) -> None:
+def test_profile_allows_only_policy_paths(operation: str, path: str, wanted: str) -> None:
     assert verdict(rules(seatbelt.profile(POLICY, (), ())), operation, path) == wanted
 
 
-def test_a_repository_that_is_there_is_protected(tmp_path: Path) -> None:
+def test_existing_repository_is_protected(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     found = rules(seatbelt.profile(Policy(root=str(tmp_path)), (), ()))
     for name in ("hooks/pre-commit", "config", "config.worktree"):
@@ -95,7 +95,7 @@ def test_a_repository_that_is_there_is_protected(tmp_path: Path) -> None:
     assert verdict(found, "file-write-create", f"{tmp_path}/.git/index.lock") == "allow"
 
 
-def test_the_network_is_one_word_more() -> None:
+def test_network_is_one_extra_rule() -> None:
     closed, opened = (set(seatbelt.profile(policy, (), ()).splitlines()) for policy in (POLICY, _with_network()))
     assert closed < opened and "(allow network*)" in opened - closed
     assert not any("network*" in line for line in closed)
@@ -113,7 +113,7 @@ def test_a_path_cannot_end_its_string() -> None:
         seatbelt.profile(Policy(root="/Users/me/a\nb"), (), ())
 
 
-def test_a_mac_must_prove_that_it_holds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_mac_jail_must_pass_its_probe(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     assert detect_support(lambda name: None).why.startswith("/usr/bin/sandbox-exec does not run")
     for code, level in ((0, "reduced"), (1, ""), (3, ""), (4, "")):
@@ -155,7 +155,7 @@ def test_windows_is_refused_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> 
     assert machine.level == "" and "WSL 2" in machine.why
 
 
-def test_some_programs_and_what_is_kept_are_said_too() -> None:
+def test_programs_and_preserved_paths_are_in_profile() -> None:
     own = Policy(
         root="/data", write=("/own",), plain=("/data", "/own"), kept=("/own/main.py",), programs=("/usr/bin/git",)
     )

@@ -40,7 +40,7 @@ asyncio.run(main())
 """
 
 
-def test_a_child_whose_parents_end_while_it_is_looked_for_is_found() -> None:
+def test_child_of_exiting_parents_is_found() -> None:
     command = [sys.executable, "-c", SLIPPING, str(TRIES)]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert (ran.stdout, ran.stderr) == ("0\n", "")

@@ -1,4 +1,4 @@
-"""What permissions mean, in data and in words: what is more than before, and what is not."""
+"""Declared permissions: comparison with the granted ones and their texts."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ def permissions(**fields: Any) -> Permissions:
         ({"intercept": ["tool_call"]}, {"intercept": True}, ["may deny and rewrite: all events"]),
     ],
 )
-def test_only_what_is_more_is_told(old: dict[str, Any], new: dict[str, Any], more: list[str]) -> None:
+def test_only_additional_permissions_are_reported(old: dict[str, Any], new: dict[str, Any], more: list[str]) -> None:
     assert added_permissions(permissions(**old), permissions(**new)) == more
 
 
-def test_everything_is_more_than_anything_and_nothing_is_more_than_everything() -> None:
+def test_all_exceeds_any_permission_and_nothing_exceeds_all() -> None:
     assert added_permissions(OF_PROJECTS, None) == ["unconfined: it runs with all your rights"]
     assert added_permissions(None, permissions(net=True)) == []
 
 
-def test_the_words_of_what_a_project_gets() -> None:
+def test_permission_texts_for_project() -> None:
     assert describe_permissions(OF_PROJECTS) == [
         "reads its own directory, the project",
         "changes its data directory, its own directory",
@@ -60,14 +60,14 @@ def test_the_words_of_what_a_project_gets() -> None:
     ]
 
 
-def test_both_spellings_of_paths_count_and_a_misspelt_key_is_told() -> None:
+def test_both_path_spellings_count_and_misspelt_key_is_reported() -> None:
     found, slips = read_permissions({"fs": {"read": ["a"]}, "fs.read": ["b"], "nett": True, "x-mine": 1, "net": None})
     assert found == Permissions(read=("a", "b"))
     assert slips == ('"nett" is not a key of permissions; did you mean "net"?',)
 
 
 @pytest.mark.parametrize("value", [["x"] * 101, [""], ["a\0b"], ["a\nb"], [1], ["~other/x"], ["a/../b"]])
-def test_paths_nobody_can_mean_are_refused(value: list[Any]) -> None:
+def test_invalid_paths_are_rejected(value: list[Any]) -> None:
     with pytest.raises(ExtensionError, match=r"permissions\.fs\.read"):
         read_permissions({"fs": {"read": value}})
 

@@ -14,7 +14,7 @@ from zot.features.extensions.loader.guard_registry import remember
 from zot.features.trust import project_key
 
 
-def test_load_order_is_explicit_then_project_then_global_each_by_directory(places: Places) -> None:
+def test_load_order_is_explicit_project_global_by_directory(places: Places) -> None:
     second, first = places.explicit("z"), places.explicit("a")
     places.own("m")
     places.own("b")
@@ -39,13 +39,13 @@ def test_a_broken_extension_concerns_only_itself(places: Places) -> None:
     assert [(problem.directory.name, problem.guard) for problem in found.problems] == [("a", False)]
 
 
-def test_nothing_installed_is_no_error(places: Places) -> None:
+def test_nothing_installed_is_not_an_error(places: Places) -> None:
     found = places.discover()
     assert (found.entries, found.problems, found.notes, found.quiet) == ([], [], [], [])
 
 
-def test_a_disabled_one_is_skipped_quietly_when_discovered_and_with_a_line_when_named(places: Places) -> None:
-    """ext-014: a disabled extension is skipped quietly, unless `--ext` names it: then one line says so."""
+def test_disabled_is_silent_if_discovered_reported_if_named(places: Places) -> None:
+    """ext-014: a disabled extension is skipped silently; one named by `--ext` prints one line."""
     named = places.explicit("x", enabled=False)
     places.own("y", enabled=False)
     found = places.discover(named)
@@ -56,7 +56,7 @@ def test_a_disabled_one_is_skipped_quietly_when_discovered_and_with_a_line_when_
     assert "y is disabled" in found.quiet[0]
 
 
-def test_a_trusted_project_copy_hides_the_global_one_by_directory_name(places: Places) -> None:
+def test_trusted_project_copy_shadows_global_by_directory(places: Places) -> None:
     """ext-022: a trusted project extension hides a global one whose directory has the same name."""
     places.own("x", name="theirs")
     places.project("x", name="ours")
@@ -79,7 +79,7 @@ def test_a_global_guard_wins_over_a_project_entry_of_its_name(places: Places) ->
     assert any("your own extension has the same name" in note for note in places.discover().notes)
 
 
-def test_a_broken_global_guard_is_not_hidden_either_and_fails_closed(places: Places) -> None:
+def test_broken_global_guard_is_not_shadowed_and_fails_closed(places: Places) -> None:
     directory = places.own("x")
     (directory / "extension.json").write_text('{"name":"x","guard":true,')
     places.project("x")
@@ -87,7 +87,7 @@ def test_a_broken_global_guard_is_not_hidden_either_and_fails_closed(places: Pla
     assert [(problem.directory, problem.guard) for problem in found.problems] == [(directory, True)]
 
 
-def test_a_known_guard_that_lost_its_manifest_is_not_hidden_and_fails_closed(places: Places) -> None:
+def test_known_guard_without_manifest_fails_closed(places: Places) -> None:
     directory = places.own("x", guard=True)
     assert (places.discover().new_guards, places.discover().former_guards) == (["x"], [])
     remember(places.home, learned=["x"])
@@ -99,7 +99,7 @@ def test_a_known_guard_that_lost_its_manifest_is_not_hidden_and_fails_closed(pla
     assert found.former_guards == []
 
 
-def test_a_known_guard_in_a_directory_that_cannot_be_listed_is_found(places: Places) -> None:
+def test_known_guard_in_unlistable_directory_is_found(places: Places) -> None:
     directory = places.own("x", guard=True)
     remember(places.home, learned=["x", "y"])
     (places.home / "guards.json").chmod(0o644)
@@ -115,8 +115,8 @@ def test_a_known_guard_in_a_directory_that_cannot_be_listed_is_found(places: Pla
     ]
 
 
-def test_a_directory_that_cannot_be_listed_may_hold_a_guard_nobody_knows_yet(places: Places) -> None:
-    """Beside what is remembered: the guard was put there since, and it was passed over in silence."""
+def test_unlistable_directory_may_contain_unknown_guard(places: Places) -> None:
+    """A guard installed since the last run is not in the registry."""
     directory = places.own("x", guard=True)
     directory.parent.chmod(0)
     with plain_user(places.home):
@@ -130,7 +130,7 @@ def test_a_directory_that_cannot_be_listed_may_hold_a_guard_nobody_knows_yet(pla
     )
 
 
-def test_a_project_directory_that_cannot_be_listed_is_told_and_refuses_nothing(places: Places) -> None:
+def test_unlistable_project_directory_is_reported_denies_nothing(places: Places) -> None:
     """A clone must not be able to stop the work by the mode of a directory; guards that were trusted are missed."""
     directory = places.project("n", trusted=False).parent
     directory.chmod(0)
@@ -140,7 +140,7 @@ def test_a_project_directory_that_cannot_be_listed_is_told_and_refuses_nothing(p
     assert not problem.guard and "cannot list" in problem.message
 
 
-def test_a_manifest_nobody_may_read_might_be_a_guards(places: Places) -> None:
+def test_unreadable_manifest_counts_as_possible_guard(places: Places) -> None:
     directory = places.own("x", guard=True)
     (directory / "extension.json").chmod(0)
     with plain_user(directory):
@@ -148,7 +148,7 @@ def test_a_manifest_nobody_may_read_might_be_a_guards(places: Places) -> None:
     assert problem.guard and "cannot read" in problem.reason
 
 
-def test_a_manifest_nobody_may_read_fails_closed_when_it_was_a_guard(places: Places) -> None:
+def test_unreadable_manifest_of_known_guard_fails_closed(places: Places) -> None:
     directory = places.own("x", guard=True)
     remember(places.home, learned=["x"])
     (places.home / "guards.json").chmod(0o644)
@@ -158,14 +158,14 @@ def test_a_manifest_nobody_may_read_fails_closed_when_it_was_a_guard(places: Pla
     assert problem.guard and "cannot read" in problem.reason
 
 
-def test_a_project_guard_damaged_under_trust_project_fails_closed(places: Places) -> None:
+def test_damaged_project_guard_with_trust_project_fails_closed(places: Places) -> None:
     directory = places.project("watch", guard=True)
     (directory / "extension.json").write_text("")
     [problem] = places.discover(trust_project=True).problems
     assert problem.guard
 
 
-def test_an_untrusted_project_entry_does_not_run_and_hides_nothing(places: Places) -> None:
+def test_untrusted_project_entry_neither_runs_nor_shadows(places: Places) -> None:
     """ext-022: an untrusted project extension does not run, hides nothing, and is named in one note."""
     places.own("x")
     places.project("x", trusted=False)
@@ -182,7 +182,7 @@ def test_trust_project_runs_it_for_once(places: Places) -> None:
     assert places.names() == []
 
 
-def test_a_disabled_trusted_project_copy_still_hides_the_global_one_unless_that_is_a_guard(places: Places) -> None:
+def test_disabled_trusted_copy_shadows_global_except_guard(places: Places) -> None:
     """ext-023: a disabled trusted copy still hides the global extension, but not a global guard."""
     places.own("x")
     places.project("x", enabled=False)
@@ -197,7 +197,7 @@ def test_a_disabled_global_guard_protects_nothing(places: Places) -> None:
     assert places.names() == [("project", "x")]
 
 
-def test_an_explicit_path_wins_over_installed_ones_of_the_same_name(places: Places) -> None:
+def test_explicit_path_beats_installed_of_same_name(places: Places) -> None:
     """ext-024: `--ext` wins over installed extensions of the same manifest name."""
     mine = places.explicit("dev", name="x")
     places.project("x")
@@ -215,9 +215,7 @@ def test_without_a_scan_only_explicit_paths_load(places: Places) -> None:
     assert places.names(scan=False) == []
 
 
-def test_a_relative_explicit_path_belongs_to_the_process_directory(
-    places: Places, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_relative_explicit_path_uses_process_directory(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     """ext-026: `--ext .` means the directory the process was started in."""
     mine = places.explicit("mine")
     monkeypatch.chdir(mine)
@@ -233,7 +231,7 @@ def test_an_explicit_path_without_a_manifest_is_an_error(places: Places, present
     assert problem.reason == ("no extension.json" if present else "no such directory")
 
 
-def test_a_directory_without_a_manifest_is_ignored_and_hides_nothing(places: Places) -> None:
+def test_directory_without_manifest_is_ignored(places: Places) -> None:
     """ext-105: a directory without extension.json is ignored and hides nothing."""
     (places.cwd / ".zot" / "extensions" / "x").mkdir(parents=True)
     places.own("x")
@@ -242,7 +240,7 @@ def test_a_directory_without_a_manifest_is_ignored_and_hides_nothing(places: Pla
     assert (found.problems, found.notes) == ([], [])
 
 
-def test_links_to_directories_load_and_dangling_ones_and_files_are_skipped(places: Places) -> None:
+def test_directory_links_load_dangling_links_and_files_do_not(places: Places) -> None:
     """ext-106: a link to an extension's directory loads; dangling links and plain files are skipped."""
     target = places.explicit("real")
     parent = places.home / "extensions"
@@ -255,7 +253,7 @@ def test_links_to_directories_load_and_dangling_ones_and_files_are_skipped(place
     assert found.problems == []
 
 
-def test_what_an_install_builds_is_not_an_extension(places: Places) -> None:
+def test_install_temporary_directory_is_not_an_extension(places: Places) -> None:
     extension(places.home / "extensions" / ".installing-1234", name="half")
     assert places.names() == []
 
@@ -270,7 +268,7 @@ def test_bundles_without_a_process_need_no_trust(places: Places) -> None:
     assert places.names() == [("project", "skills"), ("project", "theme")]
 
 
-def test_what_needed_no_trust_hides_only_what_runs_nothing(places: Places) -> None:
+def test_untrusted_bundle_shadows_only_passive_extensions(places: Places) -> None:
     """A cloned repository must not switch off a user's extension with an empty bundle."""
     places.own("redactor")
     places.project("redactor", trusted=False, exec=None, skills=["s"], name="harmless")
@@ -279,7 +277,7 @@ def test_what_needed_no_trust_hides_only_what_runs_nothing(places: Places) -> No
     assert places.names() == [("project", "ours"), ("project", "harmless"), ("global", "redactor")]
 
 
-def test_what_needed_no_trust_does_not_take_the_name_of_something_that_runs(places: Places) -> None:
+def test_untrusted_bundle_cannot_take_name_of_a_process(places: Places) -> None:
     places.own("mine", name="redactor")
     places.project("p", trusted=False, exec=None, skills=["s"], name="redactor")
     assert places.names() == [("global", "redactor")]
@@ -307,7 +305,7 @@ def test_discovery_writes_nothing(places: Places) -> None:
     assert sorted(os.listdir(places.home)) == before
 
 
-def test_a_changed_guard_of_the_project_fails_closed_instead_of_vanishing(places: Places) -> None:
+def test_changed_project_guard_fails_closed(places: Places) -> None:
     """The model could edit the guard's own files: that must not switch it off."""
     directory = places.project("watch", guard=True)
     (directory / "extension.json").write_text('{"name":"watch","exec":"true"}')
@@ -357,7 +355,7 @@ DISGUISES: dict[str, Callable[[Path], Any]] = {
 def test_a_trusted_guard_that_does_not_run_as_trusted_is_missing(
     places: Places, disguise: str, trust_project: bool
 ) -> None:
-    """Whatever is done to its files: tool calls are refused until a person decides."""
+    """Any change of its files denies tool calls until the user decides."""
     directory = places.project("watch", guard=True)
     DISGUISES[disguise](directory)
     [problem] = [problem for problem in places.discover(trust_project=trust_project).problems if problem.guard]
@@ -366,13 +364,13 @@ def test_a_trusted_guard_that_does_not_run_as_trusted_is_missing(
     assert not [problem for problem in places.discover().problems if problem.guard]
 
 
-def test_a_changed_guard_that_still_is_one_runs_when_all_is_trusted_for_once(places: Places) -> None:
+def test_changed_guard_runs_with_trust_project(places: Places) -> None:
     directory = places.project("watch", guard=True)
     (directory / "main.py").write_text("edited")
     assert places.names(trust_project=True) == [("project", "watch")]
 
 
-def test_a_trusted_guard_that_was_disabled_with_the_verb_is_not_missed(places: Places) -> None:
+def test_trusted_guard_disabled_by_verb_is_not_missed(places: Places) -> None:
     directory = places.project("watch", guard=True, enabled=False)
     assert places.discover().problems == []
     shutil.rmtree(directory)
@@ -380,7 +378,7 @@ def test_a_trusted_guard_that_was_disabled_with_the_verb_is_not_missed(places: P
 
 
 def test_a_guard_by_hello_alone_is_presumed_to_be_one(places: Places) -> None:
-    """What its hello said is in no manifest; what was learned then stays."""
+    """Its hello is in no manifest; the registry remembers it."""
     own, named, project = places.own("a"), places.explicit("b"), places.project("c")
     remember(places.home, learned=["a"], paths=[project_key(named)])
     places.trust.record_guard(project, True)
@@ -391,7 +389,7 @@ def test_a_guard_by_hello_alone_is_presumed_to_be_one(places: Places) -> None:
 
 
 @pytest.mark.parametrize("edit", [{"guard": False}, {"enabled": False, "guard": True}])
-def test_a_guard_that_says_that_it_is_none_is_believed_with_a_line(places: Places, edit: dict[str, bool]) -> None:
+def test_manifest_that_drops_guard_is_accepted_with_a_notice(places: Places, edit: dict[str, bool]) -> None:
     places.own("x", **edit)
     remember(places.home, learned=["x"])
     found = places.discover()
@@ -401,14 +399,14 @@ def test_a_guard_that_says_that_it_is_none_is_believed_with_a_line(places: Place
 
 
 @pytest.mark.parametrize("fields", [{"guard": True}, {}])
-def test_an_own_guard_that_runs_nothing_is_missing(places: Places, fields: dict[str, bool]) -> None:
+def test_user_guard_without_a_process_is_missing(places: Places, fields: dict[str, bool]) -> None:
     places.own("x", exec=None, skills=["s"], **fields)
     remember(places.home, learned=["x"])
     [problem] = places.discover().problems
     assert problem.guard and "without a process" in problem.reason
 
 
-def test_a_bundle_of_a_cloned_project_that_calls_itself_a_guard_blocks_nothing(places: Places) -> None:
+def test_untrusted_bundle_declaring_guard_blocks_nothing(places: Places) -> None:
     places.project("x", trusted=False, exec=None, skills=["s"], guard=True)
     assert places.discover().problems == []
 
@@ -428,7 +426,7 @@ def test_nothing_takes_the_name_of_a_guard(places: Places, known: bool) -> None:
     assert len([note for note in found.notes if "skipped " in note]) == 4 and found.problems == []
 
 
-def test_a_trusted_guard_keeps_its_name_against_all_that_are_none(places: Places) -> None:
+def test_trusted_guard_name_cannot_be_taken(places: Places) -> None:
     places.project("x", name="watch", guard=True)
     places.own("y", name="watch")
     named = places.explicit("dev", name="watch", exec=None, skills=["s"])
@@ -436,7 +434,7 @@ def test_a_trusted_guard_keeps_its_name_against_all_that_are_none(places: Places
 
 
 def test_two_guards_of_one_name_refuse(places: Places) -> None:
-    """Only one of them could run, and nobody said which; the other one would be missing."""
+    """Only one of them could run; the other guard would be missing."""
     places.own("x", name="watch", guard=True)
     named = places.explicit("dev", name="watch", guard=True)
     [problem] = places.discover(named).problems
@@ -444,14 +442,14 @@ def test_two_guards_of_one_name_refuse(places: Places) -> None:
     assert places.discover().problems == []
 
 
-def test_a_broken_untrusted_guard_in_a_project_cannot_block_everything(places: Places) -> None:
+def test_broken_untrusted_project_guard_cannot_block(places: Places) -> None:
     directory = places.project("x", trusted=False)
     (directory / "extension.json").write_text('{"guard": true,')
     [problem] = places.discover().problems
     assert not problem.guard
 
 
-def test_the_same_directory_reached_twice_loads_once_without_a_fuss(places: Places) -> None:
+def test_same_directory_reached_twice_loads_once(places: Places) -> None:
     mine = places.explicit("mine")
     (places.home / "extensions").mkdir()
     (places.home / "extensions" / "mine").symlink_to(mine)

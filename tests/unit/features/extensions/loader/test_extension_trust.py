@@ -24,7 +24,7 @@ def trusted(places: Places) -> Path:
     return directory
 
 
-def test_nothing_is_trusted_before_somebody_said_so(places: Places) -> None:
+def test_nothing_is_trusted_by_default(places: Places) -> None:
     directory = places.project("x", trusted=False)
     assert not places.trust.is_trusted(directory)
     assert places.trust.changed(directory) == []
@@ -39,8 +39,7 @@ def test_trust_is_seen_by_the_next_process_and_stored_privately(places: Places, 
 
 
 def test_running_it_does_not_end_the_trust(places: Places, trusted: Path) -> None:
-    """ext-138: bytecode may appear, and what git keeps; an extension's own data does not appear here, but in the copy
-    that runs."""
+    """ext-138: bytecode and git's files may appear; an extension's data is in the running copy."""
     (trusted / "__pycache__").mkdir()
     (trusted / "__pycache__" / "main.cpython-313.pyc").write_bytes(b"\0")
     (trusted / ".git").mkdir()
@@ -90,8 +89,8 @@ def test_a_new_file_that_could_run_ends_the_trust(
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "data/x.json", "plain", "GNUmakefile", "__pycache__/main.sh"])
-def test_any_other_new_file_ends_it_too(places: Places, trusted: Path, name: str) -> None:
-    """ext-150: nobody can say of a file that nothing will ever run it: ``make`` prefers a GNUmakefile."""
+def test_any_new_file_ends_trust(places: Places, trusted: Path, name: str) -> None:
+    """ext-150: any new file may be executed later: ``make`` prefers a GNUmakefile."""
     (trusted / name).parent.mkdir(exist_ok=True)
     (trusted / name).write_text("data")
     assert places.trust.changed(trusted) == [f"{name} is new"]
@@ -109,8 +108,8 @@ def test_code_reached_through_a_link_inside_the_project_counts(places: Places) -
     assert places.trust.changed(directory) == ["lib/code.py changed"]
 
 
-def test_a_link_out_of_the_project_to_a_file_counts_by_place_and_content(places: Places, tmp_path: Path) -> None:
-    """An interpreter, say: it is kept as a link, and what it leads to must stay the same."""
+def test_link_to_outside_file_counts_by_path_and_content(places: Places, tmp_path: Path) -> None:
+    """For example an interpreter: it stays a link, and its target must not change."""
     program, other = tmp_path / "program", tmp_path / "other"
     program.write_text("1")
     other.write_text("1")
@@ -127,7 +126,7 @@ def test_a_link_out_of_the_project_to_a_file_counts_by_place_and_content(places:
 
 
 @pytest.mark.parametrize("target", ["/usr", "/dev/zero"])
-def test_a_link_out_of_the_project_to_anything_else_cannot_be_trusted(places: Places, target: str) -> None:
+def test_link_to_outside_directory_cannot_be_trusted(places: Places, target: str) -> None:
     directory = places.project("x", trusted=False)
     (directory / "elsewhere").symlink_to(target)
     with pytest.raises(ExtensionError, match=f"elsewhere is a link to {target}"):
@@ -135,14 +134,14 @@ def test_a_link_out_of_the_project_to_anything_else_cannot_be_trusted(places: Pl
     assert untrusted_extensions(places.cwd, places.trust) == []
 
 
-def test_a_tree_that_goes_too_deep_is_refused(places: Places) -> None:
+def test_too_deep_tree_is_rejected(places: Places) -> None:
     directory = places.project("x", trusted=False)
     (directory / Path(*("d" * 150))).mkdir(parents=True)
     with pytest.raises(ExtensionError, match="nested deeper than 100"):
         places.trust.trust(directory)
 
 
-def test_a_tree_that_is_too_large_is_refused(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_tree_is_rejected(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(content, "MAX_BYTES", 1 << 20)
     directory = places.project("x", trusted=False)
     (directory / "large").write_bytes(b"0" * (2 << 20))
@@ -150,7 +149,7 @@ def test_a_tree_that_is_too_large_is_refused(places: Places, monkeypatch: pytest
         places.trust.trust(directory)
 
 
-def test_what_the_manifest_runs_counts_even_where_nothing_else_is_looked_at(places: Places) -> None:
+def test_manifest_exec_counts_even_in_ignored_directory(places: Places) -> None:
     directory = places.project("x", trusted=False, args=["__pycache__/main.py"])
     (directory / "__pycache__").mkdir()
     (directory / "__pycache__" / "main.py").write_text("1")
@@ -159,7 +158,7 @@ def test_what_the_manifest_runs_counts_even_where_nothing_else_is_looked_at(plac
     assert places.trust.changed(directory) == ["__pycache__/main.py changed"]
 
 
-def test_more_files_than_anybody_can_trust_are_refused(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_files_are_rejected(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(content, "MAX_FILES", 2)
     directory = places.project("x", trusted=False)
     (directory / "third").touch()
@@ -180,7 +179,7 @@ def test_more_files_than_anybody_can_trust_are_refused(places: Places, monkeypat
     ],
 )
 def test_a_command_that_leads_into_the_project_cannot_be_trusted(places: Places, command: list[str]) -> None:
-    """What lies there is not copied, and could be changed at any time."""
+    """Its files are not copied, and could be changed at any time."""
     exec_, *args = [word.format(project=places.cwd) for word in command]
     directory = places.project("x", trusted=False, exec=exec_, args=args)
     with pytest.raises(ExtensionError, match="outside its directory"):
@@ -188,14 +187,14 @@ def test_a_command_that_leads_into_the_project_cannot_be_trusted(places: Places,
     assert untrusted_extensions(places.cwd, places.trust) == []
 
 
-def test_a_program_whose_interpreter_lies_in_the_project_cannot_be_trusted(places: Places) -> None:
+def test_interpreter_inside_project_cannot_be_trusted(places: Places) -> None:
     directory = places.project("x", trusted=False, exec="./run", args=[])
     (directory / "run").write_text(f"#!{places.cwd}/.venv/bin/python\n")
     with pytest.raises(ExtensionError, match="outside its directory"):
         places.trust.trust(directory)
 
 
-def test_what_runs_is_a_copy_that_nothing_in_the_project_can_change(places: Places, trusted: Path) -> None:
+def test_trusted_extension_runs_from_immutable_copy(places: Places, trusted: Path) -> None:
     copy = places.trust.trusted_path(trusted)
     assert copy.is_relative_to(places.home) and copy.name == "x"
     assert stat.S_IMODE(copy.stat().st_mode) == 0o700
@@ -221,7 +220,7 @@ def test_a_damaged_copy_is_made_again(places: Places, trusted: Path, damage: str
     assert (again / "main.py").read_text() == "print('hello')\n"
 
 
-def test_only_the_newest_copy_is_kept_and_none_after_untrust(places: Places, trusted: Path) -> None:
+def test_only_newest_copy_remains_and_none_after_untrust(places: Places, trusted: Path) -> None:
     old = places.trust.trusted_path(trusted)
     (trusted / "main.py").write_text("edited")
     places.trust.trust(trusted)
@@ -231,8 +230,8 @@ def test_only_the_newest_copy_is_kept_and_none_after_untrust(places: Places, tru
     assert not new.exists() and list((places.home / "trusted").iterdir()) == []
 
 
-def test_what_is_trusted_is_what_was_shown(places: Places) -> None:
-    """Files that are swapped while the question is open are not what the answer was about."""
+def test_trust_applies_to_content_shown(places: Places) -> None:
+    """Files swapped while the question is open are not covered by the answer."""
     directory = places.project("x", trusted=False)
     [asked] = untrusted_extensions(places.cwd, places.trust)
     (directory / "main.py").write_text("evil")
@@ -244,8 +243,8 @@ def test_what_is_trusted_is_what_was_shown(places: Places) -> None:
     assert places.trust.is_trusted(directory)
 
 
-def test_a_file_swapped_while_a_later_one_is_read_is_not_what_runs(places: Places, monkeypatch: Any) -> None:
-    """The bytes that are hashed are the bytes that are kept."""
+def test_file_swapped_during_read_does_not_run(places: Places, monkeypatch: Any) -> None:
+    """The hashed bytes are the copied bytes."""
     directory = places.project("x", trusted=False)
     (directory / "z.bin").write_bytes(b"0" * 3_000_000)
     read = os.read
@@ -262,8 +261,8 @@ def test_a_file_swapped_while_a_later_one_is_read_is_not_what_runs(places: Place
     assert (places.trust.trusted_path(directory) / "main.py").read_text() == "print('hello')\n"
 
 
-def test_a_link_to_the_extension_counts_by_what_it_leads_to(places: Places, tmp_path: Path) -> None:
-    """The copy is of what lay there; a link turned elsewhere, or a changed target, is not what was trusted."""
+def test_link_to_extension_counts_by_its_target(places: Places, tmp_path: Path) -> None:
+    """The copy contains the target; a changed link or target is not trusted."""
     first, second = extension(places.cwd / "tools" / "x"), extension(tmp_path / "two", name="two")
     (places.cwd / ".zot" / "extensions").mkdir(parents=True)
     link = places.cwd / ".zot" / "extensions" / "x"
@@ -280,7 +279,7 @@ def test_a_link_to_the_extension_counts_by_what_it_leads_to(places: Places, tmp_
     assert not places.trust.is_trusted(link)
 
 
-def test_a_directory_whose_name_is_no_text_can_be_trusted(places: Places) -> None:
+def test_directory_with_undecodable_name_can_be_trusted(places: Places) -> None:
     project = Path(os.fsdecode(os.fsencode(places.cwd) + b"\xff"))
     directory = extension(project / ".zot" / "extensions" / "x")
     places.trust.trust(directory)
@@ -288,7 +287,7 @@ def test_a_directory_whose_name_is_no_text_can_be_trusted(places: Places) -> Non
     assert places.trust.untrust(directory)
 
 
-def test_a_file_whose_name_is_no_text_cannot(places: Places) -> None:
+def test_file_with_undecodable_name_cannot_be_trusted(places: Places) -> None:
     directory = places.project("x", trusted=False)
     (directory / os.fsdecode(b"\xff.py")).touch()
     with pytest.raises(ExtensionError, match="not UTF-8"):
@@ -301,8 +300,8 @@ def test_untrust_forgets(places: Places, trusted: Path) -> None:
     assert not places.trust.untrust(trusted)
 
 
-def test_while_editing_accepts_every_edit_in_this_run_only(places: Places, trusted: Path) -> None:
-    """ext-139: nothing is stored, and the next run asks."""
+def test_while_editing_accepts_edits_in_this_run_only(places: Places, trusted: Path) -> None:
+    """ext-139: nothing is stored, and the next run needs trust again."""
     store = places.trust
     before = store.path.read_bytes()
     (trusted / "main.py").write_text("edited")
@@ -314,8 +313,8 @@ def test_while_editing_accepts_every_edit_in_this_run_only(places: Places, trust
     assert not ExtensionTrust(places.home).is_trusted(trusted)
 
 
-def test_the_question_names_every_undecided_entry_once_with_its_files(places: Places, trusted: Path) -> None:
-    """ext-139: what a screen asks about."""
+def test_question_lists_each_undecided_entry_once_with_files(places: Places, trusted: Path) -> None:
+    """ext-139: the content of the trust dialog."""
     (trusted / "main.py").write_text("edited")
     places.project("new", trusted=False, guard=True)
     places.project("off", trusted=False, enabled=False)
@@ -334,7 +333,7 @@ def test_a_directory_without_a_manifest_cannot_be_trusted(places: Places, tmp_pa
         places.trust.trust(tmp_path)
 
 
-def test_a_broken_trust_file_is_told_with_its_name_and_a_fix(places: Places, trusted: Path) -> None:
+def test_broken_trust_file_error_names_file_and_fix(places: Places, trusted: Path) -> None:
     places.trust.path.write_text("{")
     with pytest.raises(ConfigError, match=r"trust\.json.*delete it"):
         places.trust.is_trusted(trusted)

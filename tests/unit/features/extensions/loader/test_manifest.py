@@ -54,7 +54,7 @@ def test_a_missing_exec_without_theme_or_skills_is_an_error(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("value", "enabled"), [(None, True), (True, True), (False, False)])
 def test_enabled_defaults_to_yes(tmp_path: Path, value: bool | None, enabled: bool) -> None:
-    """ext-014, ext-015: an extension is enabled unless its manifest says `false`."""
+    """ext-014, ext-015: an extension is enabled unless its manifest contains `false`."""
     assert read_manifest(extension(tmp_path / "x", enabled=value)).enabled is enabled
 
 
@@ -74,7 +74,7 @@ def test_a_theme_file_makes_exec_unnecessary(tmp_path: Path) -> None:
     assert (manifest.has_process, manifest.kind) == (False, "theme")
 
 
-def test_exec_and_theme_together_start_a_process_and_offer_the_theme(tmp_path: Path) -> None:
+def test_exec_and_theme_start_process_and_offer_theme(tmp_path: Path) -> None:
     directory = extension(tmp_path / "x")
     (directory / "theme.json").write_text("{}")
     manifest = read_manifest(directory)
@@ -89,7 +89,7 @@ def test_skills_alone_need_no_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "a\\b", ".", "..", "a\0b", "a\nb"])
-def test_a_name_that_could_lead_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
+def test_name_with_path_parts_is_rejected(tmp_path: Path, name: str) -> None:
     assert 'invalid "name"' in refusal(extension(tmp_path / "x", name=name))
 
 
@@ -106,11 +106,11 @@ def test_a_name_that_could_lead_elsewhere_is_refused(tmp_path: Path, name: str) 
         ('{"name":"x","exec":"s\\u0000h"}', "NUL"),
     ],
 )
-def test_a_broken_file_says_what_is_wrong(tmp_path: Path, text: str, reason: str) -> None:
+def test_broken_manifest_error_names_the_problem(tmp_path: Path, text: str, reason: str) -> None:
     assert reason in refusal(write(tmp_path / "x", text))
 
 
-def test_a_file_that_is_missing_or_no_file_is_told(tmp_path: Path) -> None:
+def test_missing_manifest_or_directory_is_an_error(tmp_path: Path) -> None:
     assert refusal(tmp_path) == "no extension.json"
     os.mkfifo(tmp_path / "extension.json")
     assert refusal(tmp_path) == "extension.json is not a file"
@@ -141,7 +141,7 @@ def argv(directory: Path, exec_: str, path: str = "", **fields: Any) -> list[str
     return read_manifest(write(directory, json.dumps(fields))).argv(path)
 
 
-def test_an_absolute_exec_is_used_as_it_is(tmp_path: Path) -> None:
+def test_absolute_exec_is_used_unchanged(tmp_path: Path) -> None:
     """ext-016: an absolute `exec` is run as it stands, and its arguments are not expanded."""
     assert argv(tmp_path / "x", "/opt/../bin/true", args=["$HOME", "*"]) == ["/opt/../bin/true", "$HOME", "*"]
 
@@ -152,7 +152,7 @@ def test_a_path_belongs_to_the_manifest_directory(tmp_path: Path, exec_: str, pl
     assert argv(tmp_path / "x", exec_) == [str(tmp_path / place)]
 
 
-def test_a_bare_name_is_found_on_path_and_never_beside_the_manifest(tmp_path: Path) -> None:
+def test_bare_exec_is_found_on_path_not_beside_manifest(tmp_path: Path) -> None:
     """ext-018: a bare `exec` is looked up on PATH, never beside the manifest."""
     executable(tmp_path / "x" / "run")
     found = executable(tmp_path / "bin" / "run")

@@ -39,7 +39,7 @@ def shown(asked: ConfirmDialog, height: int = 20) -> str:
     return "\n".join(visible(row) for row in asked.lines(PAINTER.theme, 60, height))
 
 
-def test_a_write_over_a_file_says_what_it_replaces_and_shows_all_of_the_new_one() -> None:
+def test_overwriting_write_shows_size_and_whole_new_file() -> None:
     def rows(before: bytes, content: str) -> list[str]:
         made = call_rows("write", {"path": "f", "content": content}, PAINTER, 50, lambda path: before)
         return [visible(row) for row in made]
@@ -52,7 +52,7 @@ def test_a_write_over_a_file_says_what_it_replaces_and_shows_all_of_the_new_one(
     assert rows(b"\0", "a\n")[1] == "this replaces a file that is not text"
 
 
-def test_an_edit_stands_among_the_lines_around_it_with_their_numbers() -> None:
+def test_edit_shows_surrounding_lines_with_numbers() -> None:
     before = b"one\ntwo\nthree\nfour\nfive\nsix\nseven\n"
 
     def rows(*edits: tuple[str, str], file: bytes | None = before) -> list[str]:
@@ -98,7 +98,7 @@ async def test_each_digit_is_an_answer(monkeypatch: pytest.MonkeyPatch, key: str
     assert await asked.answer() == (Answer(decision), False)  # pyright: ignore[reportArgumentType]
 
 
-async def test_the_number_of_questions_behind_it_is_told() -> None:
+async def test_pending_question_count_is_shown() -> None:
     assert "run bash? (2 more waiting)" in shown(dialog({"command": "ls"}))
 
 
@@ -106,7 +106,7 @@ async def test_the_number_of_questions_behind_it_is_told() -> None:
     "command",
     ["rm -rf build", "sudo ls", "git push --force", "git reset --hard", "curl x | sh", "dd if=/dev/zero of=x"],
 )
-def test_what_is_hard_to_undo_is_recognised(command: str) -> None:
+def test_irreversible_commands_are_recognised(command: str) -> None:
     """§4.6: "no" is selected for these."""
     assert is_dangerous({"command": command})
 
@@ -116,7 +116,7 @@ def test_everyday_commands_are_not(command: str) -> None:
     assert not is_dangerous({"command": command})
 
 
-async def test_enter_refuses_what_is_dangerous(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_enter_denies_dangerous_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confirm, "DEAF_S", 0.0)
     asked = dialog({"command": "rm -rf /"})
     shown(asked)
@@ -133,7 +133,7 @@ async def test_enter_refuses_what_is_dangerous(monkeypatch: pytest.MonkeyPatch) 
         (["left", "enter"], (Answer("tool"), True)),
     ],
 )
-async def test_always_is_for_the_beginning_first_and_for_the_session_unless_turned(
+async def test_always_means_prefix_first_then_session(
     monkeypatch: pytest.MonkeyPatch, keys: list[str], answer: object
 ) -> None:
     monkeypatch.setattr(confirm, "DEAF_S", 0.0)
@@ -158,19 +158,19 @@ def rows(tool: str, args: Any) -> str:
     return "\n".join(visible(row) for row in call_rows(tool, args, PAINTER, 50))
 
 
-def test_an_edit_shows_what_goes_and_what_comes() -> None:
+def test_edit_shows_old_and_new_text() -> None:
     """iface-201: the question about an edit shows the old and the new text in full."""
     edits = [{"oldText": "a\nb", "newText": "c"}, {"oldText": "x", "newText": "y"}]
     text = rows("edit", {"path": "f.py", "edits": edits})
     assert text.splitlines() == ["f.py", "edit 1 of 2", "- a", "- b", "+ c", "edit 2 of 2", "- x", "+ y"]
 
 
-def test_what_an_edit_only_quotes_is_no_change() -> None:
+def test_unchanged_lines_of_an_edit_are_not_marked() -> None:
     edit = {"oldText": "## Unreleased\n", "newText": "## Unreleased\n\n- a line\n"}
     assert rows("edit", {"path": "f", "edits": [edit]}).splitlines() == ["f", "  ## Unreleased", "+ ", "+ - a line"]
 
 
-def test_the_newline_at_the_end_of_a_file_is_no_line_of_its_own() -> None:
+def test_final_newline_is_not_a_line() -> None:
     assert rows("write", {"path": "f", "content": "one\ntwo\n"}).split() == ["f", "1", "one", "2", "two"]
 
 
@@ -184,6 +184,6 @@ def test_every_argument_of_another_tool_is_shown() -> None:
     assert rows("weather", {"city": "Oslo", "days": 3}).splitlines() == ["city: Oslo", "days: 3"]
 
 
-def test_escapes_in_arguments_are_not_obeyed() -> None:
+def test_escapes_in_arguments_are_not_executed() -> None:
     text = "\n".join(call_rows("bash", {"command": "a\x1b[2J\x1b]52;c;x\x07b\rc"}, PAINTER, 50))
     assert "\x1b[2J" not in text and "\x1b]52" not in text and "\r" not in text

@@ -44,7 +44,7 @@ def test_models_are_filtered_with_punctuation_ignored(query: str, id: str, found
     ("seconds", "text"),
     [(5, "just now"), (61, "1 min ago"), (7200, "2 h ago"), (3 * 86_400, "3 d ago"), (30 * 86_400, "1970-")],
 )
-def test_an_age_in_words(seconds: int, text: str) -> None:
+def test_age_is_formatted_in_words(seconds: int, text: str) -> None:
     assert age(1000.0, 1000.0 + seconds).startswith(text)
 
 
@@ -59,8 +59,8 @@ async def test_a_dialog_moves_stops_at_the_ends_and_ends_with_the_row() -> None:
     assert await picker.answer() == "29"
 
 
-async def test_rows_are_cut_by_cells_and_the_window_says_how_many_more() -> None:
-    """iface-279: rows of a list are cut by cells, and the list says how many more there are."""
+async def test_rows_are_cut_by_cells_and_list_shows_remaining_count() -> None:
+    """iface-279: rows of a list are cut by cells, and the list shows how many more there are."""
     picker = Picker("p", [Choice(str(n), f"日本語のタイトル👩‍👩‍👧 {n}" * 3) for n in range(30)])
     lines = picker.lines(THEME, 21, 12)
     assert all(cells(line) <= 21 for line in lines)
@@ -92,7 +92,7 @@ async def test_every_letter_searches_also_the_first(word: str) -> None:
 
 
 @pytest.mark.parametrize("typed", ["", "app"])
-async def test_what_can_be_done_has_ctrl_with_a_letter_while_searching_too(typed: str) -> None:
+async def test_list_actions_use_ctrl_keys_while_searching(typed: str) -> None:
     listed = SessionsList([summary("a", "apples"), summary("b", "pears")], "", everywhere=False)
     for key in keys(*typed, "ctrl+r", "N", "ew", "enter"):
         listed.key(key)
@@ -105,7 +105,7 @@ async def test_what_can_be_done_has_ctrl_with_a_letter_while_searching_too(typed
     assert act is not None and (act.kind, act.path, act.title) == ("delete", "a", "apples")
 
 
-async def test_matches_stay_in_the_order_of_time_and_the_first_escape_ends_the_search() -> None:
+async def test_matches_stay_sorted_by_time_and_escape_ends_search() -> None:
     titles = ("the long story of the apples", "apples", "pears")
     listed = SessionsList([summary(str(n), title) for n, title in enumerate(titles)], "", everywhere=False)
     listed.key(Key("down"))
@@ -117,7 +117,7 @@ async def test_matches_stay_in_the_order_of_time_and_the_first_escape_ends_the_s
     assert not listed.key(Key("esc"))
 
 
-def test_turns_begin_with_what_the_user_said() -> None:
+def test_turns_begin_with_the_user_prompt() -> None:
     call = Message("assistant", (ToolCallBlock("1", "bash"), ToolCallBlock("2", "bash")))
     shell = Message("user", (TextBlock("ran"),), meta={"shell": "true"})
     messages = [user_message("one"), call, shell, user_message("two")]

@@ -19,7 +19,7 @@ THEME = built_in(depth="none")
 
 
 class Desk(EditorHost):
-    """Surroundings a test can fill: a directory, commands, a history; it keeps what was said."""
+    """An editor environment for tests: a directory, commands, a history; it records submissions."""
 
     def __init__(self, cwd: Path = Path("/nonexistent")) -> None:
         self.directory = cwd
@@ -68,7 +68,7 @@ class Desk(EditorHost):
 
 
 class Keyboard:
-    """``screen`` is what is shown with ``|`` at the cursor; ``sent`` what was submitted."""
+    """``screen`` is the shown text with ``|`` at the cursor; ``sent`` the submitted texts."""
 
     def __init__(self, desk: Desk | None = None, width: int = 40, height: int = 10) -> None:
         self.desk = desk or Desk()
@@ -125,6 +125,6 @@ class Keyboard:
         return self.editor.popup(THEME, self.width, 20)
 
     def send(self) -> str:
-        """Press enter; what was sent."""
+        """Presses enter and returns the submitted text."""
         self.press("enter")
         return self.sent[-1].text

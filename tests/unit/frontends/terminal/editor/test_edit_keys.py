@@ -21,9 +21,7 @@ KEYS = st.one_of(
 
 
 @given(st.lists(KEYS, max_size=40), st.booleans(), st.integers(4, 30), st.integers(1, 5))
-def test_any_keys_leave_the_cursor_in_the_text_and_the_view_in_its_frame(
-    keys: list[Key], vi: bool, width: int, height: int
-) -> None:
+def test_any_keys_leave_cursor_in_text_and_view_in_frame(keys: list[Key], vi: bool, width: int, height: int) -> None:
     desk = Desk()
     desk.vi = vi
     board = Keyboard(desk, width + 3, height)
@@ -48,7 +46,7 @@ def test_undo_leads_back_to_the_empty_editor(keys: list[Key]) -> None:
     assert board.text == ""
 
 
-def test_words_are_letters_digits_underscores_and_whatever_is_not_ascii() -> None:
+def test_words_include_underscores_and_non_ascii() -> None:
     """iface-127: alt+b and alt+f move by word; `_` and non-ASCII letters belong to words."""
     board = Keyboard().type("foo_1 größe.x")
     for expected in (12, 6, 0):
@@ -59,7 +57,7 @@ def test_words_are_letters_digits_underscores_and_whatever_is_not_ascii() -> Non
         assert board.editor.buffer.cursor == Position(0, expected)
 
 
-def test_word_motion_goes_on_over_the_ends_of_lines() -> None:
+def test_word_motion_crosses_line_ends() -> None:
     """iface-127: moving by word crosses the ends of lines."""
     board = Keyboard().type("one").press("alt+enter").type("two").press("home", "alt+left")
     assert board.editor.buffer.cursor == Position(0, 0)
@@ -68,7 +66,7 @@ def test_word_motion_goes_on_over_the_ends_of_lines() -> None:
 
 
 @pytest.mark.parametrize("key", ["ctrl+w", "alt+backspace"])
-def test_the_previous_word_is_cut_and_at_the_start_of_a_line_the_lines_join(key: str) -> None:
+def test_previous_word_is_cut_and_lines_join_at_line_start(key: str) -> None:
     """iface-128: ctrl+w and alt+backspace delete the previous word, and join lines at column 0."""
     board = Keyboard().type("one two").press("alt+enter").type("three four")
     assert board.press(key).text == "one two\nthree "
@@ -77,7 +75,7 @@ def test_the_previous_word_is_cut_and_at_the_start_of_a_line_the_lines_join(key:
     assert board.press(key).text == "one "
 
 
-def test_a_line_is_cut_from_the_cursor_to_either_end_and_put_back() -> None:
+def test_line_is_cut_to_either_end_and_pasted_back() -> None:
     """iface-129: ctrl+k and ctrl+u delete to the end and to the start of the line; ctrl+y puts it back."""
     board = Keyboard().type("left right").press("alt+b", "ctrl+k")
     assert board.text == "left "
@@ -85,7 +83,7 @@ def test_a_line_is_cut_from_the_cursor_to_either_end_and_put_back() -> None:
     assert board.press("ctrl+y").text == "left right"
 
 
-def test_cuts_separated_by_another_key_are_kept_apart_and_rotated() -> None:
+def test_separate_cuts_are_stored_separately_and_rotated() -> None:
     board = Keyboard().type("a b").press("ctrl+w", "left", "right", "ctrl+w", "ctrl+y", "alt+y")
     assert board.text == "b"
 
@@ -93,7 +91,7 @@ def test_cuts_separated_by_another_key_are_kept_apart_and_rotated() -> None:
 @pytest.mark.parametrize(
     "sequence", ["\x1b[H", "\x1b[1~", "\x1b[7~", "\x1bOH", "\x01"], ids=["xterm", "vt", "rxvt", "ss3", "ctrl+a"]
 )
-def test_every_encoding_of_home_goes_to_the_start_of_the_line(sequence: str) -> None:
+def test_home_key_in_every_encoding_moves_to_line_start(sequence: str) -> None:
     """iface-130: home moves to the start of the line in every encoding a terminal sends."""
     board = Keyboard().type("text")
     board.press(*(key.name for key in KeyDecoder().feed(sequence.encode())))
@@ -103,7 +101,7 @@ def test_every_encoding_of_home_goes_to_the_start_of_the_line(sequence: str) -> 
 @pytest.mark.parametrize(
     "sequence", ["\x1b[F", "\x1b[4~", "\x1b[8~", "\x1bOF", "\x05"], ids=["xterm", "vt", "rxvt", "ss3", "ctrl+e"]
 )
-def test_every_encoding_of_end_goes_to_the_end_of_the_line(sequence: str) -> None:
+def test_end_key_in_every_encoding_moves_to_line_end(sequence: str) -> None:
     """iface-130: end moves to the end of the line in every encoding a terminal sends."""
     board = Keyboard().type("text").press("home")
     board.press(*(key.name for key in KeyDecoder().feed(sequence.encode())))
@@ -116,7 +114,7 @@ def test_backspace_takes_a_whole_character(emoji: str) -> None:
     assert Keyboard().type(f"a{emoji}").press("backspace").text == "a"
 
 
-def test_the_cursor_stands_behind_wide_characters_and_wrapped_words() -> None:
+def test_cursor_is_right_after_wide_characters_and_wraps() -> None:
     """iface-136: the cursor's column is right behind wide characters and behind wrapped words."""
     assert Keyboard().type("漢字").cursor == (0, 6)
     board = Keyboard(width=13).type("hello brave new")
@@ -124,7 +122,7 @@ def test_the_cursor_stands_behind_wide_characters_and_wrapped_words() -> None:
     assert board.cursor == (1, 11)
 
 
-def test_up_and_down_move_by_the_rows_as_they_are_shown() -> None:
+def test_up_and_down_move_by_shown_rows() -> None:
     """iface-125: up and down move by the rows shown, not by the lines of the text."""
     board = Keyboard(width=13).type("0123456789abcdefghij").press("alt+enter").type("xy").press("up")
     assert board.cursor == (1, 4)
@@ -173,12 +171,12 @@ def test_trailing_newlines_are_not_sent() -> None:
     assert Keyboard().type("hi").press("alt+enter", "alt+enter").send() == "hi"
 
 
-def test_a_cleared_text_comes_back_with_undo() -> None:
+def test_cleared_text_is_restored_by_undo() -> None:
     board = Keyboard().type("precious")
     board.editor.clear()
     assert board.press("ctrl+_").text == "precious"
 
 
-def test_text_that_could_act_on_the_terminal_is_made_harmless() -> None:
+def test_control_sequences_in_text_are_escaped() -> None:
     board = Keyboard().paste("a\x1b]0;title\x07b\x1b[31mc\x07\u202ed")
     assert board.text == "abcd"

@@ -79,7 +79,7 @@ async def test_an_image_of_the_clipboard_is_attached(
     assert [(image.mime_type, image.data) for image in board.sent[0].images] == [("image/png", PNG)]
 
 
-async def test_a_clipboard_without_an_image_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_clipboard_without_image_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path / "bin", "xclip", "echo text")
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
@@ -90,7 +90,7 @@ async def test_a_clipboard_without_an_image_says_so(tmp_path: Path, monkeypatch:
     assert isinstance(result, ZotError) and "no image" in str(result)
 
 
-async def test_without_a_program_the_message_names_one(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_program_message_names_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     monkeypatch.delenv("DISPLAY", raising=False)
     desk = Desk()

@@ -1,4 +1,4 @@
-"""``@`` and ``!@``: what is listed, what is chosen, what reaches the model."""
+"""``@`` and ``!@``: listed files, selection, and the text sent to the model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine a small directory may take longer than a key waits; what comes late has its own test."""
+    """On a busy machine a small directory may take longer than a key waits; late results have their own test."""
     monkeypatch.setattr("zot.frontends.terminal.editor.file_picker._MOMENT_S", 20.0)
 
 
@@ -30,7 +30,7 @@ def rows(board: Keyboard) -> list[str]:
     return [row.strip() for row in board.popup]
 
 
-async def test_an_at_sign_after_nothing_or_a_space_opens_and_in_an_address_does_not(tree: Path) -> None:
+async def test_at_sign_opens_at_start_or_after_space_only(tree: Path) -> None:
     """iface-148: `@` opens the picker at the start and after a space, not inside an address."""
     assert Keyboard(Desk(tree)).type("@").popup
     assert Keyboard(Desk(tree)).type("see @").popup
@@ -40,15 +40,13 @@ async def test_an_at_sign_after_nothing_or_a_space_opens_and_in_an_address_does_
     assert not Keyboard(Desk(tree)).type("@ ").popup
 
 
-async def test_directories_come_first_then_names_ignoring_case_without_what_is_ignored(tree: Path) -> None:
+async def test_directories_come_first_sorted_without_ignored_files(tree: Path) -> None:
     """iface-149: directories come first, names are sorted without regard to case, ignored files are missing."""
     assert rows(Keyboard(Desk(tree)).type("@")) == ["src/", "Zoo/", ".gitignore", "A.md", "b.txt"]
 
 
-async def test_what_takes_longer_than_a_moment_is_shown_when_it_is_known(
-    tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The attack: an ignore file that takes seconds to read held the keys for as long."""
+async def test_slow_listing_is_shown_when_ready(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attack: an ignore file that takes seconds to read must not block the keys."""
     monkeypatch.setattr("zot.frontends.terminal.editor.file_picker._MOMENT_S", 0.0)
     desk = Desk(tree)
     board = Keyboard(desk).type("@a.M")
@@ -61,7 +59,7 @@ async def test_the_filter_is_a_part_of_the_name_ignoring_case(tree: Path) -> Non
     assert rows(Keyboard(Desk(tree)).type("@a.M")) == ["A.md"]
 
 
-async def test_what_is_deeper_is_found_by_its_letters(tree: Path) -> None:
+async def test_deeper_files_are_found_by_letters(tree: Path) -> None:
     """iface-149: files in deeper folders are found by the letters of their path."""
     desk = Desk(tree)
     board = Keyboard(desk).type("@edi")
@@ -72,7 +70,7 @@ async def test_what_is_deeper_is_found_by_its_letters(tree: Path) -> None:
     assert rows(board) == ["src/deep/editor.py"]
 
 
-async def test_right_enters_a_directory_and_left_leaves_it_but_never_the_working_directory(tree: Path) -> None:
+async def test_right_enters_and_left_leaves_but_not_above_cwd(tree: Path) -> None:
     """iface-150: right enters a directory and left leaves it, but never the working directory."""
     board = Keyboard(Desk(tree)).type("@").press("right")
     assert rows(board) == ["src/", "src/deep/", "src/main.py"]
@@ -89,7 +87,7 @@ async def test_a_chosen_file_reaches_the_model_as_an_absolute_path(tree: Path) -
     assert board.send() == f"read {tree}/b.txt now"
 
 
-async def test_a_chosen_directory_reaches_the_model_as_an_absolute_path(tree: Path) -> None:
+async def test_chosen_directory_is_sent_as_absolute_path(tree: Path) -> None:
     """iface-151: a directory chosen with `@` is sent as an absolute path."""
     board = Keyboard(Desk(tree)).type("@Zo").press("enter")
     assert board.text == "[dir:Zoo/] "
@@ -97,7 +95,7 @@ async def test_a_chosen_directory_reaches_the_model_as_an_absolute_path(tree: Pa
 
 
 async def test_choosing_a_file_loses_no_paste(tree: Path) -> None:
-    """iface-152: choosing a file keeps an earlier paste that was collapsed."""
+    """iface-152: choosing a file preserves an earlier collapsed paste."""
     board = Keyboard(Desk(tree)).paste("x" * 2000).type(" @b.t").press("enter")
     assert board.send() == f"{'x' * 2000} {tree}/b.txt "
 
@@ -148,7 +146,7 @@ async def test_a_directory_is_opened_instead_of_attached(tree: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00binary", b"x" * ((1 << 20) + 1), None], ids=["bytes", "big", "gone"])
-async def test_a_file_that_cannot_be_attached_leaves_the_editor_as_it_is(tree: Path, content: bytes | None) -> None:
+async def test_file_that_cannot_be_attached_leaves_editor_unchanged(tree: Path, content: bytes | None) -> None:
     (tree / "odd").write_bytes(content or b"")
     desk = Desk(tree)
     board = Keyboard(desk).type("!@odd").press("enter").type("x")
@@ -159,7 +157,7 @@ async def test_a_file_that_cannot_be_attached_leaves_the_editor_as_it_is(tree: P
     assert str(tree / "odd") in desk.errors[0]
 
 
-async def test_more_than_sixteen_files_are_too_many(tree: Path) -> None:
+async def test_more_than_sixteen_files_are_rejected(tree: Path) -> None:
     desk = Desk(tree)
     board = Keyboard(desk)
     for number in range(17):
@@ -174,7 +172,7 @@ async def test_commands_and_shell_lines_take_no_content(tree: Path) -> None:
     assert Keyboard(Desk(tree)).type("!cat !@b.t").press("enter").send() == "!cat [content:b.txt] "
 
 
-async def test_a_file_that_a_link_brings_in_from_outside_the_project_is_not_attached(tmp_path: Path) -> None:
+async def test_linked_file_from_outside_project_is_not_attached(tmp_path: Path) -> None:
     """``notes -> ../.ssh/id_rsa`` in a clone looks like a file of the project and would have been sent."""
     (tmp_path / "id_rsa").write_text("a private key")
     (tmp_path / "clone" / "sub").mkdir(parents=True)
@@ -197,7 +195,7 @@ def home(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-async def test_what_is_outside_is_listed_one_directory_at_a_time(tree: Path, home: Path) -> None:
+async def test_outside_paths_are_listed_one_directory_at_a_time(tree: Path, home: Path) -> None:
     here = Desk(tree / "src" / "deep")
     assert rows(Keyboard(here).type("@../")) == ["../", "deep/", "main.py"]
     assert rows(Keyboard(here).type("@../../b")) == ["../../", "b.txt"]
@@ -209,20 +207,20 @@ async def test_what_is_outside_is_listed_one_directory_at_a_time(tree: Path, hom
     assert Keyboard(here).type("@/no/such/place/").popup == []
 
 
-async def test_what_is_picked_outside_is_sent_as_an_absolute_path(tree: Path, home: Path) -> None:
+async def test_outside_path_is_sent_as_absolute_path(tree: Path, home: Path) -> None:
     board = Keyboard(Desk(tree / "src")).type("read @~/no").press("enter")
     assert board.text == "read [file:~/notes.md] "
     assert board.send() == f"read {home}/notes.md "
     assert Keyboard(Desk(tree / "src")).type("@../Zo").press("enter").send() == f"{tree}/Zoo "
 
 
-async def test_the_content_of_a_file_outside_is_attached_when_it_was_named(tree: Path, home: Path) -> None:
+async def test_named_outside_file_is_attached(tree: Path, home: Path) -> None:
     board = Keyboard(Desk(tree / "src")).type("!@~/no").press("enter")
     assert board.text == "[content:notes.md] "
     assert "my notes" in board.send()
 
 
-async def test_left_and_right_walk_outside_too(tree: Path) -> None:
+async def test_left_and_right_navigate_outside_paths(tree: Path) -> None:
     board = Keyboard(Desk(tree / "src")).type("@../").press("left")
     assert board.text == "@../../"
     board = Keyboard(Desk(tree / "src")).type("@../Zo").press("right")
@@ -254,7 +252,7 @@ async def test_tab_completes_the_path_before_the_cursor(tree: Path, home: Path, 
     assert Keyboard(Desk(tree)).type(typed).press("tab").text == expected
 
 
-async def test_tab_goes_as_far_as_is_clear_and_then_offers_a_list(tree: Path) -> None:
+async def test_tab_completes_common_prefix_then_lists(tree: Path) -> None:
     for name in ("test_one.py", "test_two.py"):
         (tree / "src" / name).write_text("")
     board = Keyboard(Desk(tree)).type("see src/t").press("tab")

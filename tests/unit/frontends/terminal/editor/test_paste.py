@@ -1,4 +1,4 @@
-"""What a paste becomes, and what reaches the model."""
+"""Pastes: their display and the text sent to the model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_long_single_line_becomes_a_chip() -> None:
     assert Keyboard().paste("x" * 1000).text == "x" * 1000
 
 
-def test_what_is_sent_is_the_pasted_text_and_typed_tokens_stay_text() -> None:
+def test_pasted_text_is_sent_and_typed_tokens_stay_text() -> None:
     """iface-141: the pasted text is sent in full, and text typed like a token stays as typed."""
     board = Keyboard().type("[pasted text #1 +11 lines] ").paste("y\n" * 11)
     assert board.send() == "[pasted text #1 +11 lines] " + ("y\n" * 11).rstrip("\n")
@@ -78,7 +78,7 @@ def test_a_dropped_directory_becomes_a_chip(tmp_path: Path) -> None:
     assert Keyboard().paste(f"{tmp_path}/folder").text == "[dir:1:folder/]"
 
 
-def test_escaped_spaces_quotes_and_file_addresses_name_the_same_file(tmp_path: Path) -> None:
+def test_escaped_quoted_and_url_paths_name_the_same_file(tmp_path: Path) -> None:
     """iface-143: escaped spaces, quotes and file URLs all name the same dropped file."""
     path = tmp_path / "two words.txt"
     path.write_text("n")
@@ -88,18 +88,18 @@ def test_escaped_spaces_quotes_and_file_addresses_name_the_same_file(tmp_path: P
 
 
 @pytest.mark.parametrize("text", ["/no/such/file.txt", "https://example.com/a.txt", "~/nothing/here", "just words"])
-def test_what_is_not_there_stays_as_it_is(text: str) -> None:
+def test_missing_path_and_url_stay_unchanged(text: str) -> None:
     """iface-145: a pasted path that does not exist, and a URL, stay as they are."""
     assert Keyboard().paste(text).text == text
 
 
 @pytest.mark.parametrize("text", ["/x;rm -rf /", "/etc/passwd;rm", "/etc/$(id)", "/etc/../`id`"])
-def test_a_shell_line_is_left_untouched(text: str) -> None:
+def test_shell_line_is_unchanged(text: str) -> None:
     """iface-146: a pasted line of shell is left untouched."""
     assert Keyboard().paste(text).text == text
 
 
-def test_two_dropped_paths_are_quoted_and_an_apostrophe_is_escaped(tmp_path: Path) -> None:
+def test_two_dropped_paths_are_quoted_and_apostrophe_escaped(tmp_path: Path) -> None:
     """iface-147: two dropped paths are each quoted, and an apostrophe is escaped."""
     one, other = tmp_path / "it's", tmp_path / "b.txt"
     one.write_text("")
@@ -109,7 +109,7 @@ def test_two_dropped_paths_are_quoted_and_an_apostrophe_is_escaped(tmp_path: Pat
     assert board.text == f"'{tmp_path}/it'\\''s' '{other}'"
 
 
-def test_a_path_in_prose_is_quoted_where_it_stands(tmp_path: Path) -> None:
+def test_path_in_prose_is_quoted_in_place(tmp_path: Path) -> None:
     path = tmp_path / "b.txt"
     path.write_text("")
     assert Keyboard().paste(f"look at {path} please").text == f"look at '{path}' please"
@@ -130,7 +130,7 @@ def test_a_text_named_like_an_image_is_only_a_path(tmp_path: Path) -> None:
     assert board.send() == f"'{path}'" and board.sent[0].images == ()
 
 
-def test_queued_prompts_come_back_in_front_of_the_draft_with_their_images(tmp_path: Path) -> None:
+def test_queued_prompts_return_before_draft_with_images(tmp_path: Path) -> None:
     path = tmp_path / "picture.png"
     path.write_bytes(PNG)
     board = Keyboard().type("see ").paste(str(path)).press("enter")

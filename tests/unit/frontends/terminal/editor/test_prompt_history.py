@@ -18,7 +18,7 @@ def board_with(*texts: str) -> Keyboard:
     return Keyboard(desk)
 
 
-def test_up_walks_back_and_down_returns_to_the_draft_as_it_was() -> None:
+def test_up_walks_back_and_down_restores_the_draft() -> None:
     """iface-126: up walks back through the history, and down returns to the draft untouched."""
     board = board_with("first", "second").type("draft ").paste("x" * 2000).press("left")
     shown, cursor = board.text, board.editor.buffer.cursor
@@ -30,7 +30,7 @@ def test_up_walks_back_and_down_returns_to_the_draft_as_it_was() -> None:
     assert board.send() == "draft " + "x" * 2000
 
 
-def test_left_and_right_walk_from_an_empty_editor_until_another_key() -> None:
+def test_left_and_right_walk_history_from_empty_editor() -> None:
     """iface-126: from an empty editor left and right walk the history until another key is pressed."""
     board = board_with("first", "second")
     assert board.press("left").text == "second"
@@ -45,7 +45,7 @@ def test_right_past_the_newest_is_the_empty_editor_again() -> None:
     assert board_with("only").press("left", "right").text == ""
 
 
-def test_rows_of_a_recalled_prompt_are_walked_before_the_next_one() -> None:
+def test_rows_of_recalled_prompt_come_before_next_prompt() -> None:
     board = board_with("older", "two\nlines").press("up")
     assert board.text == "two\nlines"
     assert board.press("up").text == "two\nlines"
@@ -61,7 +61,7 @@ def test_a_recalled_command_opens_no_popup() -> None:
     assert board_with("a", "/help").press("up", "up").text == "a"
 
 
-def test_what_was_pasted_and_sent_comes_back_as_a_chip_that_stands_for_it() -> None:
+def test_sent_paste_is_recalled_as_a_chip() -> None:
     board = Keyboard().paste("y\n" * 11)
     board.press("enter")
     assert board.press("up").text == "[pasted text #1 +11 lines]"
@@ -75,7 +75,7 @@ def test_escape_keeps_the_draft_in_the_history() -> None:
     assert board.press("up").text == "half a thought"
 
 
-def test_search_finds_the_newest_match_and_takes_it_without_sending() -> None:
+def test_search_takes_newest_match_without_sending() -> None:
     board = board_with("fix the parser", "run tests", "fix the lexer").press("ctrl+r").type("fix")
     assert [row.strip() for row in board.popup[1:]] == ["fix the lexer", "fix the parser"]
     board.press("ctrl+r", "enter")
@@ -87,7 +87,7 @@ def test_search_closed_with_escape_leaves_the_draft() -> None:
     assert board.text == "draft" and board.popup == []
 
 
-def test_the_file_is_private_and_holds_one_line_per_prompt(tmp_path: Path) -> None:
+def test_file_is_private_with_one_line_per_prompt(tmp_path: Path) -> None:
     path = tmp_path / "home" / "history" / "h.jsonl"
     history = PromptHistory(path)
     history.add("one\nwith two lines")
@@ -98,7 +98,7 @@ def test_the_file_is_private_and_holds_one_line_per_prompt(tmp_path: Path) -> No
     assert PromptHistory(path).entries() == ["one\nwith two lines", "two"]
 
 
-def test_another_zot_sees_what_was_said_here(tmp_path: Path) -> None:
+def test_history_is_shared_between_processes(tmp_path: Path) -> None:
     one, other = PromptHistory(tmp_path / "h.jsonl"), PromptHistory(tmp_path / "h.jsonl")
     one.add("from one")
     assert other.entries() == ["from one"]
@@ -112,14 +112,14 @@ def test_consecutive_duplicates_are_stored_once(tmp_path: Path) -> None:
     assert len((tmp_path / "h.jsonl").read_bytes().splitlines()) == 1
 
 
-def test_a_text_is_listed_once_where_it_was_said_last() -> None:
+def test_repeated_text_is_listed_once_at_its_last_use() -> None:
     history = PromptHistory()
     for text in ("a", "b", "a"):
         history.add(text)
     assert history.entries() == ["b", "a"]
 
 
-def test_a_damaged_line_is_passed_over_and_the_next_one_is_whole(tmp_path: Path) -> None:
+def test_damaged_line_is_skipped_and_next_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "h.jsonl"
     path.write_bytes(b'{"text":"good"}\n{"text":"torn')
     PromptHistory(path).add("new")
@@ -146,7 +146,7 @@ def test_many_processes_lose_no_line(tmp_path: Path) -> None:
     assert len(PromptHistory(Path(path)).entries()) == 60
 
 
-def test_a_history_that_cannot_be_written_is_no_obstacle(tmp_path: Path) -> None:
+def test_unwritable_history_is_harmless(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     history = PromptHistory(tmp_path / "file" / "h.jsonl")
     history.add("said")

@@ -1,4 +1,4 @@
-"""Typing a slash: what is listed, what enter and tab do."""
+"""The slash popup: listed commands, enter and tab."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def board() -> Keyboard:
 
 
 def names(board: Keyboard) -> list[str]:
-    """What is listed; the last row says the keys."""
+    """The listed names; the last row shows the keys."""
     *listed, hint = board.popup
     assert "tab" in hint and "esc clears" in hint
     return [row.split()[0] for row in listed]
 
 
-def test_a_slash_lists_built_ins_in_order_and_extensions_by_name_under_a_divider() -> None:
-    """iface-153: `/` lists the built-in commands in their order, then those of extensions by name."""
+def test_slash_lists_builtins_then_extensions_by_name() -> None:
+    """iface-153: `/` lists the built-in commands in order, then commands of extensions by name."""
     assert names(board().type("/")) == [
         *("/help", "/login", "/logout", "/sessions", "/session", "/exit"),
         *("──", "/apple", "/zebra"),
@@ -47,7 +47,7 @@ def test_an_exact_name_is_preferred_to_a_longer_one() -> None:
     assert board().type("/session").send() == "/session"
 
 
-def test_enter_runs_the_highlighted_command_and_empties_the_editor() -> None:
+def test_enter_runs_highlighted_command_and_clears_editor() -> None:
     """iface-155: enter runs the command that is highlighted and empties the editor."""
     fingers = board().type("/lo")
     assert fingers.send() == "/login"
@@ -65,7 +65,7 @@ def test_upper_case_finds_the_same_commands() -> None:
     assert board().type("/HEL").send() == "/help"
 
 
-def test_tab_writes_the_name_with_a_space_when_arguments_may_follow() -> None:
+def test_tab_writes_name_and_space_if_arguments_may_follow() -> None:
     assert board().type("/hel").press("tab").text == "/help"
     assert board().type("/logo").press("tab").text == "/logout "
 
@@ -75,12 +75,12 @@ def test_escape_empties_the_editor() -> None:
 
 
 def test_a_path_opens_nothing() -> None:
-    """iface-156: text that begins like a path opens no popup and is sent as it is."""
+    """iface-156: text that begins like a path opens no popup and is sent unchanged."""
     fingers = board().type("/usr/bin is what")
     assert fingers.popup == [] and fingers.send() == "/usr/bin is what"
 
 
-def test_an_unknown_name_is_sent_as_it_is_for_the_application_to_refuse() -> None:
+def test_unknown_name_is_sent_unchanged_for_rejection() -> None:
     """iface-157: an unknown command leaves the editor as typed, and the application refuses it."""
     assert board().type("/nope").send() == "/nope"
 
@@ -102,27 +102,27 @@ def test_enter_sends_arguments_as_typed_unless_one_was_chosen() -> None:
 
 
 def test_arguments_keep_their_case() -> None:
-    """iface-288: the argument of a command keeps its case."""
+    """iface-288: the argument of a command preserves its case."""
     assert board().type("/logout GPT-x").send() == "/logout GPT-x"
 
 
-def test_letters_find_a_command_and_what_it_does_finds_it_too() -> None:
+def test_command_is_found_by_letters_and_by_description() -> None:
     assert names(board().type("/lgt")) == ["/logout"]
     assert names(board().type("/fruit")) == ["──", "/apple"]
     assert names(board().type("/out"))[0] == "/logout"
 
 
-def test_one_letter_is_the_beginning_of_a_name() -> None:
+def test_single_letter_matches_only_name_prefixes() -> None:
     assert names(board().type("/s")) == ["/sessions", "/session"]
     assert names(board().type("/e")) == ["/exit"]
 
 
-def test_the_best_match_is_selected_wherever_it_stands() -> None:
+def test_best_match_is_selected_at_any_position() -> None:
     assert board().type("/app").send() == "/apple"
     assert board().type("/zeb").send() == "/zebra"
 
 
-def test_what_was_only_guessed_is_written_out_before_it_is_run() -> None:
+def test_guessed_command_is_written_out_before_it_runs() -> None:
     fingers = board().type("/lgt").press("enter")
     assert (fingers.text, fingers.sent) == ("/logout ", [])
     assert fingers.press("backspace").send() == "/logout"

@@ -158,11 +158,11 @@ def shown(board: Keyboard) -> str:
         ("a|b\nc", "VD", "|c"),
     ],
 )
-def test_vi_does_what_vi_does(before: str, keys: str, after: str) -> None:
+def test_vi_commands_match_vi(before: str, keys: str, after: str) -> None:
     assert shown(vi_board(before).type(keys)) == after
 
 
-def test_a_dot_types_again_what_was_typed() -> None:
+def test_dot_repeats_typed_text() -> None:
     board = vi_board("|one two three").type("cwsix").press("esc").type("w.")
     assert board.text == "six six three"
     assert board.press("esc").type("w3.").text == "six six six"
@@ -184,7 +184,7 @@ def test_escape_ends_a_selection_and_a_half_typed_object() -> None:
     assert board.editor.escape() and board.type("x").text == "bc"
 
 
-def test_what_is_selected_is_seen() -> None:
+def test_selection_is_visible() -> None:
     board = vi_board("one |two three").type("ve")
     assert "\x1b[7mtwo\x1b[0m" in board.editor.view(THEME, 40, 5).lines[0]
     board.press("esc")
@@ -197,13 +197,13 @@ def test_a_selection_does_not_reach_earlier_prompts() -> None:
     assert board.type("vk").text == "draft"
 
 
-def test_a_chip_is_a_word_and_survives_being_moved() -> None:
+def test_chip_is_one_word_and_survives_moves() -> None:
     board = vi_board("|a b").type("A ").paste("x\n" * 20).press("esc").type("diw0P")
     assert board.text.startswith("[pasted text #1") and board.text.endswith("a b ")
     assert board.send().startswith("x\nx\n")
 
 
-def test_it_begins_by_typing_and_escape_ends_that() -> None:
+def test_vi_begins_in_insert_mode_and_escape_leaves_it() -> None:
     desk = Desk()
     desk.vi = True
     board = Keyboard(desk).type("hjkl")
@@ -211,20 +211,20 @@ def test_it_begins_by_typing_and_escape_ends_that() -> None:
     assert board.press("esc").type("x").text == "hjk"
 
 
-def test_the_prompt_tells_the_mode() -> None:
+def test_prompt_shows_the_mode() -> None:
     board = vi_board("te|xt")
     assert board.editor.view(THEME, 40, 5).lines[0].startswith(": ")
     board.type("i")
     assert board.editor.view(THEME, 40, 5).lines[0].startswith("▌ ")
 
 
-def test_enter_sends_from_normal_mode_and_the_next_prompt_is_typed() -> None:
+def test_enter_sends_from_normal_mode_and_returns_to_insert() -> None:
     board = vi_board("wor|ds")
     assert board.send() == "words"
     assert board.type("x").text == "x"
 
 
-def test_redo_does_again_what_was_undone() -> None:
+def test_redo_repeats_undone_change() -> None:
     assert vi_board("|one two").type("dwu").press("ctrl+r").text == "two"
 
 
@@ -241,5 +241,5 @@ def test_escape_in_normal_mode_never_empties_the_editor() -> None:
     assert board.text == "draft"
 
 
-def test_without_the_setting_letters_are_letters() -> None:
+def test_letters_are_typed_without_the_vi_setting() -> None:
     assert Keyboard().type("a").press("esc").type("x").text == "ax"

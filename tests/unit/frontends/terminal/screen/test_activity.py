@@ -1,4 +1,4 @@
-"""The status row: what zot waits for, in true words, with the seconds of that wait alone."""
+"""The status row: names what zot waits for, with the seconds of that wait."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def row_after(*said: AgentEvent, seconds: float = 12, width: int = 100, begin: s
         ([events.ToolCall(BASH), events.ToolResultEvent("c1", False, (TextBlock("x"),))], "waiting for the model 12s"),
     ],
 )
-def test_the_row_says_what_is_going_on(said: list[AgentEvent], shown: str) -> None:
-    """iface-117: the spinner's row names what runs and how long that has taken."""
+def test_activity_row_names_running_work_and_time(said: list[AgentEvent], shown: str) -> None:
+    """iface-117: the spinner's row names the running work and its duration."""
     assert row_after(*said) == f"{shown} · esc stops · ctrl+s steers"
 
 
@@ -66,19 +66,19 @@ def test_a_wait_before_another_attempt_is_counted_down() -> None:
     assert row_after(long, width=40).endswith("…, try 2 of 10 in 8 s")
 
 
-def test_compaction_a_command_and_a_question_have_their_words() -> None:
+def test_compaction_command_and_question_have_their_texts() -> None:
     assert row_after(begin="compacting") == "compacting 12s · esc stops"
     assert row_after(events.CompactStart(True)) == "compacting 12s · esc stops"
     assert row_after(events.ToolCall(BASH), begin="running a command") == "bash make test 12s · esc stops"
     assert row_after(events.ToolCall(BASH), asking=True) == "waiting for your answer"
 
 
-def test_long_waits_are_told_in_minutes() -> None:
+def test_long_waits_are_shown_in_minutes() -> None:
     assert row_after(events.ThinkingDelta("x"), seconds=133).startswith("thinking 2m13s")
     assert row_after(events.ThinkingDelta("x"), seconds=3720).startswith("thinking 1h02m")
 
 
-def test_on_a_narrow_screen_the_keys_give_way_and_then_the_command() -> None:
+def test_narrow_screen_drops_keys_then_command() -> None:
     long = ToolCallBlock("c1", "bash", '{"command":"find . -name one -o -name two"}')
     for width in (1, 5, 20, 40, 60, 80):
         row = "⠋ " + row_after(events.ToolCall(long), width=width)
@@ -86,7 +86,7 @@ def test_on_a_narrow_screen_the_keys_give_way_and_then_the_command() -> None:
         assert width < 20 or " 12s" in row
 
 
-def test_the_phrases_of_a_theme_stand_for_thinking_alone() -> None:
+def test_theme_phrases_apply_to_thinking_only() -> None:
     """iface-117: the phrase does not change during a turn."""
     theme = built_in("dark")
     theme.spinner = Spinner(messages=("counting stars",))

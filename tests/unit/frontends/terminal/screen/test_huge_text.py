@@ -1,4 +1,4 @@
-"""Texts of megabytes where a few rows are shown: each is cut before it is measured, and says so."""
+"""Texts of megabytes shown in a few rows are cut before they are measured, with a notice."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ THEME = built_in("dark", "truecolor")
 MEGABYTES = 3_000_000
 
 
-def test_what_fits_is_left_alone_and_what_does_not_says_how_much_is_missing() -> None:
+def test_text_within_limit_is_unchanged_else_cut_with_count() -> None:
     assert excerpt("one\ntwo", lines=2, characters=7) == ("one\ntwo", "")
     assert excerpt("one\ntwo\n3", lines=2, characters=99) == (
         "one\ntwo",
@@ -39,7 +39,7 @@ def test_what_fits_is_left_alone_and_what_does_not_says_how_much_is_missing() ->
     assert beginning("abc", 3) == "abc" and beginning("abcdef", 3) == "abc… (3 more characters)"
 
 
-def test_a_row_is_cut_from_the_beginning_of_an_endless_line_and_closes_its_styles() -> None:
+def test_row_of_endless_line_is_cut_and_closes_styles() -> None:
     assert cut("x" * MEGABYTES, 5) == "xxxx…"
     coloured = cut("\x1b[31mx" * MEGABYTES, 5)
     assert visible(coloured) == "xxxx…" and coloured.endswith(RESET)
@@ -98,7 +98,7 @@ def _slip() -> str:
 
 
 @pytest.mark.parametrize("show", [_note, _status, _panel, _choices, _tool_name, _tool_result, _queue, _slip])
-def test_megabytes_take_no_longer_than_a_frame_may_and_the_cut_is_seen(show: Callable[[], str]) -> None:
+def test_megabytes_are_drawn_within_frame_time(show: Callable[[], str]) -> None:
     """Each of these held the screen for seconds to minutes."""
     began = time.process_time()
     shown = show()
@@ -116,7 +116,7 @@ def test_megabytes_take_no_longer_than_a_frame_may_and_the_cut_is_seen(show: Cal
     ],
     ids=["a message", "a frame", "many keys", "a long key"],
 )
-def test_a_theme_cannot_hold_the_screen_with_its_values(tmp_path: Path, theme: dict[str, Any], problem: str) -> None:
+def test_theme_values_cannot_block_the_screen(tmp_path: Path, theme: dict[str, Any], problem: str) -> None:
     path = tmp_path / "theme.json"
     path.write_bytes(msgspec.json.encode(theme))
     began = time.process_time()

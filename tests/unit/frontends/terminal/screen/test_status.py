@@ -27,7 +27,7 @@ def test_nothing_spent_shows_nothing() -> None:
     assert texts(Usage()) == []
 
 
-def test_only_what_is_not_zero_is_shown() -> None:
+def test_status_shows_only_nonzero_values() -> None:
     assert texts(Usage(1234, 35_400, 0, 7, 0.5)) == ["↑1.2k", "↓35k", "W7", "$0.500"]
 
 
@@ -42,7 +42,7 @@ def test_a_filling_context_changes_its_role(used: int, role: str) -> None:
     assert stats_of(conversation(Usage(), used))[-1].role == role
 
 
-def test_an_unknown_window_shows_the_count_and_compacting_is_marked() -> None:
+def test_unknown_window_shows_count_and_compaction_is_marked() -> None:
     """iface-170: an unknown window shows the bare count, and a compaction in progress shows `(auto)`."""
     assert texts(Usage(), 1234, 0) == ["1.2k"]
     assert texts(Usage(), 100_000, compacting=True) == ["50.0%/200k (auto)"]

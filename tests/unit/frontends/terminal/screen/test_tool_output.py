@@ -1,4 +1,4 @@
-"""What stands under a tool's call when the text is not what the tool would have written."""
+"""Output rows of a tool call whose result has an unexpected format."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from zot.tui.width import visible
 
 
 def test_a_line_number_of_5000_digits_is_text() -> None:
-    """The attack: a session of another program whose lines carry numbers beyond all measure."""
+    """Attack: a session of another program with huge line numbers."""
     rows = read_rows("9" * 5000 + "\tx", {}, {}, "a.txt", Painter.of(built_in()), 40)
     assert visible(rows[0]).startswith("   1 9999")
 

@@ -1,4 +1,4 @@
-"""What a tool call says, without a terminal."""
+"""Labels of tool calls, without a terminal."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def body(name: str, args: dict[str, Any], text: str, **more: Any) -> list[str]:
         ("other", {"word": "house"}, "house"),
     ],
 )
-def test_a_line_says_what_the_call_is_about(name: str, args: dict[str, Any], subject: str) -> None:
+def test_call_line_names_path_range_command_or_pattern(name: str, args: dict[str, Any], subject: str) -> None:
     """iface-104, iface-105: each tool's line names its path, range, command or pattern."""
     assert call_summary.subject(name, args, "{}") + call_summary.line_range(name, args) == subject
 
 
 def test_a_long_path_keeps_its_end_and_its_range() -> None:
-    """iface-105: a path that does not fit keeps its end and the range of lines."""
+    """iface-105: a path that does not fit shows its end and the range of lines."""
     view = ToolView("1", "read", '{"path": "' + "deep/" * 40 + 'file.py", "offset": 3}')
     view.ends(ToolResultEvent("1", False, (TextBlock("x"),)))
     [row] = view.lines(PAINTER, 60)
@@ -60,7 +60,7 @@ def test_unknown_arguments_are_shown_as_json() -> None:
     ("seconds", "shown"),
     [(0.04, ""), (0.1, "0.1 s"), (3.14, "3.1 s"), (59.96, "1m00s"), (133, "2m13s"), (5400, "1h30m")],
 )
-def test_times_are_spelled_for_people(seconds: float, shown: str) -> None:
+def test_durations_are_readable(seconds: float, shown: str) -> None:
     assert call_summary.duration(seconds) == shown
 
 
@@ -89,11 +89,11 @@ def head(name: str, args: dict[str, Any], text: str, **more: Any) -> str:
         ("theirs", "bad things", True, "✖ theirs x · bad things"),
     ],
 )
-def test_a_line_says_how_it_went(name: str, text: str, error: bool, line: str) -> None:
+def test_call_line_shows_outcome(name: str, text: str, error: bool, line: str) -> None:
     assert head(name, {"command": "x"}, text, is_error=error) == line
 
 
-def test_a_failure_too_long_for_the_line_stands_below_it() -> None:
+def test_failure_too_long_for_the_line_is_below_it() -> None:
     view = ToolView("1", "read", '{"path":"f"}')
     view.ends(ToolResultEvent("1", True, (TextBlock("why " * 40),)))
     rows = [visible(row) for row in view.lines(PAINTER, 60)]
@@ -155,7 +155,7 @@ def test_the_extensions_name_survives_a_long_label() -> None:
     assert "lookup [dict] …ppp" in visible(view.lines(PAINTER, 60)[0])
 
 
-def test_what_a_cancelled_command_had_said_stays() -> None:
+def test_cancelled_command_output_stays() -> None:
     view = ToolView("1", "bash")
     view.called('{"command": "make"}')
     view.progress("tick 1\ntick 2\n")

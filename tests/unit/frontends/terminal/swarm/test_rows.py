@@ -66,7 +66,7 @@ async def test_no_row_is_wider_than_the_screen(width: int, height: int) -> None:
         assert not any("\x1b[2J" in line for line in lines)
 
 
-async def test_columns_stand_under_each_other_and_say_what_is_known() -> None:
+async def test_columns_are_aligned_and_show_known_values() -> None:
     shown = SwarmDashboard(known(9), status())
     rows = [visible(line) for line in shown.lines(THEME, 120, 40)]
     glyphs = {row[2] for row in rows if row[3:4] == " " and "$" in row} - {" "}
@@ -120,7 +120,7 @@ async def test_a_log_reads_like_the_stream_it_was() -> None:
     assert "› look at it" in text and "I will look." in text and "Ran ls" in text and "◇ done" in text
 
 
-def test_only_what_stands_before_the_task_is_a_flag() -> None:
+def test_only_arguments_before_task_are_flags() -> None:
     order = order_of("--model=a/b --shared --write  fix --this\n  and that")
     assert (order.model, order.mode, order.write, order.task) == ("a/b", "shared", True, "fix --this\n  and that")
     for wrong in ("--model", "--shared --worktree x", "--write=1 x", "--other x", "--write"):
@@ -145,7 +145,7 @@ def test_a_diff_is_shown_file_by_file_and_drives_nothing() -> None:
     ]
 
 
-def test_who_listens_is_not_loaded_before_it_is_needed() -> None:
+def test_subscriber_module_is_loaded_lazily() -> None:
     import subprocess
     import sys
 

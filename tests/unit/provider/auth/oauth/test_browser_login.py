@@ -26,7 +26,7 @@ Visit = Callable[[LoginStep], Any]
 
 
 class Login:
-    """A login that runs beside the test. ``visit`` is what the user's browser does, in a thread."""
+    """A login that runs beside the test. ``visit`` plays the user's browser, in a thread."""
 
     def __init__(self, settings: OAuthSettings, visit: Visit | None = None, **options: Any) -> None:
         self.steps: list[LoginStep] = []
@@ -55,7 +55,7 @@ def returning(server: OAuthServer) -> Visit:
 
 
 async def test_a_login_with_pkce_and_an_id_token(server: OAuthServer) -> None:
-    """engine-129: the PKCE verifier has 43 characters and the challenge is its S256; the server checks it, too."""
+    """engine-129: the PKCE verifier has 43 characters and the challenge is its S256; the server also checks it."""
     settings = server.settings(scopes=("openid", "offline_access"), audience="gateway", resource="https://gw.example")
     login = Login(settings, returning(server))
     token = await login.task
@@ -83,7 +83,7 @@ async def test_a_login_with_pkce_and_an_id_token(server: OAuthServer) -> None:
 
 
 async def test_state_and_verifier_are_independent(server: OAuthServer) -> None:
-    """engine-130: state and PKCE verifier are independent random values, for every login anew."""
+    """engine-130: state and PKCE verifier are independent random values, new for every login."""
     seen: set[str] = set()
     for _ in range(3):
         login = Login(server.settings(), returning(server))
@@ -98,7 +98,7 @@ async def test_state_and_verifier_are_independent(server: OAuthServer) -> None:
 
 
 def test_redirects_and_ports_of_the_table() -> None:
-    """engine-131: redirect addresses and ports are those of the table unless the configured client names others."""
+    """engine-131: redirect URLs and ports are those of the table unless the configured client names others."""
     rows = {name: builtin_providers()[name].oauth for name in ("anthropic", "openai", "kimi")}
     assert all(row is not None and not row.client_id for row in rows.values()), "zot ships nobody's client id"
     anthropic, openai, kimi = rows["anthropic"], rows["openai"], rows["kimi"]
@@ -114,8 +114,8 @@ def test_redirects_and_ports_of_the_table() -> None:
     assert read_settings({**row, "redirect": "http://127.0.0.1:9/x"}).redirect == "http://127.0.0.1:9/x"
 
 
-async def test_a_callback_with_a_wrong_state_is_400_and_changes_nothing(server: OAuthServer) -> None:
-    """engine-132: a callback with a wrong state is answered 400 and stores nothing; the login goes on."""
+async def test_callback_with_wrong_state_is_400_and_changes_nothing(server: OAuthServer) -> None:
+    """engine-132: a callback with a wrong state is answered 400 and stores nothing; the login continues."""
 
     def visit(step: LoginStep) -> list[int]:
         good = server.agree(step.url)
@@ -175,7 +175,7 @@ async def test_a_page_cannot_reach_the_callback_by_another_name(server: OAuthSer
     assert await login.visited == [400, 400, 200]
 
 
-async def test_both_families_of_localhost_are_listened_on(server: OAuthServer) -> None:
+async def test_both_address_families_of_localhost_are_served(server: OAuthServer) -> None:
     login = Login(server.settings(redirect="http://localhost:0/cb"))
     redirect = query((await login.opened).url)["redirect_uri"]
     port = urlsplit(redirect).port
@@ -190,7 +190,7 @@ async def test_both_families_of_localhost_are_listened_on(server: OAuthServer) -
         socket.create_connection(("127.0.0.1", port or 0), 5)
 
 
-async def test_a_denied_login_says_so_here_and_in_the_browser(server: OAuthServer) -> None:
+async def test_denied_login_is_reported_here_and_in_browser(server: OAuthServer) -> None:
     server.knobs(deny=True)
     login = Login(server.settings(), returning(server))
     with pytest.raises(LoginFailed, match="denied the login: access_denied") as raised:
@@ -209,7 +209,7 @@ async def test_a_browser_that_never_comes(server: OAuthServer) -> None:
     assert raised.value.transient
 
 
-async def test_a_taken_port_is_told_in_a_sentence_or_another_is_used(server: OAuthServer) -> None:
+async def test_port_in_use_is_reported_or_another_is_used(server: OAuthServer) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         fixed = server.settings(redirect=f"http://localhost:{port}/callback")
@@ -246,7 +246,7 @@ async def test_a_second_login_ends_the_first_and_gets_its_port(server: OAuthServ
 
 
 def pasting(exhausted: asyncio.Event, *texts: str) -> Callable[[], Any]:
-    """Each paste in turn; then nobody pastes any more."""
+    """Each paste in turn, then none."""
     waiting = list(texts)
 
     async def pasted() -> str:
@@ -259,7 +259,7 @@ def pasting(exhausted: asyncio.Event, *texts: str) -> Callable[[], Any]:
 
 
 @pytest.mark.parametrize("form", ["address", "code#state", "code", "query"])
-async def test_what_can_be_pasted(server: OAuthServer, form: str) -> None:
+async def test_code_state_bare_code_and_url_can_be_pasted(server: OAuthServer, form: str) -> None:
     """engine-135: a pasted `code#state`, a bare code and the full address are all accepted."""
     made: list[str] = []
 
@@ -282,7 +282,7 @@ async def test_what_can_be_pasted(server: OAuthServer, form: str) -> None:
     assert login.steps[0].may_paste
 
 
-async def test_a_paste_of_another_login_is_refused_and_the_login_goes_on(server: OAuthServer) -> None:
+async def test_paste_of_another_login_is_rejected_and_login_continues(server: OAuthServer) -> None:
     """engine-135: a pasted state that differs is refused, and so is a paste without a code."""
     exhausted = asyncio.Event()
     login = Login(
@@ -313,7 +313,7 @@ async def test_nothing_more_to_paste_leaves_the_browser(server: OAuthServer) -> 
     assert (await login.task).access_token
 
 
-async def test_the_manual_page_has_a_redirect_and_a_token_address_of_its_own(server: OAuthServer) -> None:
+async def test_manual_page_has_its_own_redirect_and_token_url(server: OAuthServer) -> None:
     manual = "http://127.0.0.1:9/shows-the-code"
 
     async def pasted() -> str:
@@ -358,7 +358,7 @@ async def logged_in(server: OAuthServer, **changes: Any) -> OAuthToken:
 CLAIM = ("https://api.openai.com/auth", "chatgpt_account_id")
 
 
-async def test_the_account_id_comes_from_the_id_token(server: OAuthServer) -> None:
+async def test_account_id_is_read_from_the_id_token(server: OAuthServer) -> None:
     """engine-134: the account id is taken from the id token; one that is malformed gives an empty one."""
     assert (await logged_in(server, account_claim=CLAIM)).account_id == "acc-1"
     for malformed in ("nonsense", "a.b.c", "a.e30.c", "..", "a.WzFd.c"):
@@ -377,7 +377,7 @@ async def test_the_account_id_comes_from_the_id_token(server: OAuthServer) -> No
         ({"exp": 1000}, "expired"),
     ],
 )
-async def test_an_id_token_for_somebody_else_is_refused(
+async def test_id_token_for_another_audience_is_rejected(
     server: OAuthServer, claims: dict[str, Any], words: str
 ) -> None:
     server.knobs(claims=claims)
@@ -386,7 +386,7 @@ async def test_an_id_token_for_somebody_else_is_refused(
 
 
 async def test_a_wrong_clock_does_not_matter(server: OAuthServer) -> None:
-    """The server's own clock judges what it says, ours what we wait for."""
+    """Tokens are judged by the server's clock, waits by the local one."""
     server.knobs(claims={"exp": 4_000}, date="Thu, 01 Jan 1970 01:00:00 GMT")
     token = await logged_in(server)
     assert not token.expired(time.time() + 3000)
@@ -410,7 +410,7 @@ async def test_a_client_described_by_a_document(server: OAuthServer) -> None:
     await asyncio.gather(login.task, return_exceptions=True)
 
 
-async def test_without_a_client_id_it_is_said_how_to_configure_one(server: OAuthServer) -> None:
+async def test_missing_client_id_error_explains_configuration(server: OAuthServer) -> None:
     server.knobs(metadata={"registration_endpoint": None})
     with pytest.raises(LoginFailed, match=r'"oauth": \{"client_id": "…"\} .* models.json') as raised:
         await Login(server.settings(client_id="")).task

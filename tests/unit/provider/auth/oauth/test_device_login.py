@@ -47,7 +47,7 @@ async def test_a_login_by_device(server: OAuthServer) -> None:
 
 
 async def test_slow_down_adds_five_seconds_for_good(server: OAuthServer) -> None:
-    """engine-137: polling slows down when the server says `slow_down`, by five seconds each time."""
+    """engine-137: polling slows down after each `slow_down`, by five seconds."""
     server.knobs(slow_downs=2)
     clock = Clock(server, {5: {"approve_device": True}})
     await logged_in(server, clock, [])
@@ -64,7 +64,7 @@ async def test_denial_ends_the_login(server: OAuthServer) -> None:
 
 
 async def test_expiry_ends_the_login(server: OAuthServer) -> None:
-    """engine-136: polling stops when the server says that the code has expired."""
+    """engine-136: polling stops when the server reports an expired code."""
     clock = Clock(server, {2: {"device_expired": True}})
     with pytest.raises(LoginFailed, match="expired") as raised:
         await logged_in(server, clock, [])
@@ -72,8 +72,8 @@ async def test_expiry_ends_the_login(server: OAuthServer) -> None:
     assert len(server.requests("/token")) == 2
 
 
-async def test_the_code_is_not_asked_about_after_its_life(server: OAuthServer) -> None:
-    """engine-136: polling stops at the deadline the server gave, even when it never says so."""
+async def test_polling_stops_when_code_expires(server: OAuthServer) -> None:
+    """engine-136: polling stops at the server's deadline, even without an error from it."""
     server.knobs(device={"expires_in": 20, "interval": 5})
     clock = Clock(server)
     with pytest.raises(LoginFailed, match="expired"):
@@ -81,7 +81,7 @@ async def test_the_code_is_not_asked_about_after_its_life(server: OAuthServer) -
     assert clock.waits == [5, 5, 5, 5]
 
 
-async def test_without_an_interval_it_is_five_seconds(server: OAuthServer) -> None:
+async def test_default_interval_is_five_seconds(server: OAuthServer) -> None:
     server.knobs(device={"interval": None, "verification_uri_complete": None}, approve_device=True)
     clock, steps = Clock(server), list[LoginStep]()
     await logged_in(server, clock, steps)
@@ -89,7 +89,7 @@ async def test_without_an_interval_it_is_five_seconds(server: OAuthServer) -> No
     assert steps[0].url == f"{server.url}/device"
 
 
-async def test_a_server_that_fails_for_a_while_is_asked_again_later(server: OAuthServer) -> None:
+async def test_failing_server_is_polled_again_later(server: OAuthServer) -> None:
     server.knobs(token_answer="500", approve_device=True)
     clock = Clock(server, {2: {"token_answer": "html"}, 3: {"token_answer": ""}})
     steps = list[LoginStep]()

@@ -77,8 +77,8 @@ async def test_a_token_is_refreshed_before_it_ends_and_not_earlier(server: OAuth
     assert server.state["rotations"] == 1
 
 
-async def test_what_the_answer_leaves_out_stays(server: OAuthServer, tmp_path: Path) -> None:
-    """engine-122: a refresh keeps the old refresh token, account id and id token when the answer omits them."""
+async def test_refresh_preserves_omitted_fields(server: OAuthServer, tmp_path: Path) -> None:
+    """engine-122: a refresh preserves the old refresh token, account id and id token when the answer omits them."""
     store = log_in(server, tmp_path, account_id="acc-7")
     before = stored(store)
     server.knobs(rotates=False, token={"id_token": None, "scope": None})
@@ -95,7 +95,7 @@ async def test_the_refreshed_account_id_is_used(server: OAuthServer, tmp_path: P
     assert (await fresh_token(store, provider(server, account_claim=path))).account_id == "acc-1"
 
 
-async def test_a_refused_token_is_refreshed_unless_somebody_was_quicker(server: OAuthServer, tmp_path: Path) -> None:
+async def test_rejected_token_is_refreshed_unless_already_renewed(server: OAuthServer, tmp_path: Path) -> None:
     store = log_in(server, tmp_path, left_s=3000)
     refused = stored(store).access_token
     first = await fresh_token(store, provider(server), refused=refused)
@@ -107,7 +107,7 @@ async def test_a_refused_token_is_refreshed_unless_somebody_was_quicker(server: 
     assert server.state["rotations"] == 2
 
 
-async def test_one_account_is_refreshed_whichever_is_active(server: OAuthServer, tmp_path: Path) -> None:
+async def test_inactive_account_is_refreshed(server: OAuthServer, tmp_path: Path) -> None:
     store = log_in(server, tmp_path)
     store.set_oauth("gateway", OAuthToken(access_token="other", refresh_token="other"), "work")
     after = await fresh_token(store, provider(server), account="default")
@@ -173,7 +173,7 @@ def changed(store: AuthStore, before: OAuthToken) -> OAuthToken:
 
 
 def test_a_rotation_survives_kill_9_between_answer_and_write(server: OAuthServer, tmp_path: Path) -> None:
-    """The old token is spent, the new one on its way, and the zot that asked is killed: it is written all the same."""
+    """The process is killed after the old token is spent: the new one is still written."""
     store = log_in(server, tmp_path)
     before = stored(store)
     server.knobs(hold=True)
@@ -193,8 +193,8 @@ def test_a_rotation_survives_kill_9_between_answer_and_write(server: OAuthServer
     assert server.state["reuses"] == 0
 
 
-def test_twenty_processes_half_of_them_killed(server: OAuthServer, tmp_path: Path) -> None:
-    """Whoever holds the lock is among the killed; no token is used twice, and the login lives on."""
+def test_twenty_processes_half_killed_share_one_login(server: OAuthServer, tmp_path: Path) -> None:
+    """The lock holder is among the killed; no token is used twice, and the login stays valid."""
     store = log_in(server, tmp_path)
     server.knobs(hold=True)
     racers = [racer(tmp_path, provider(server)) for _ in range(20)]
@@ -217,7 +217,7 @@ def test_twenty_processes_half_of_them_killed(server: OAuthServer, tmp_path: Pat
 
 @pytest.mark.parametrize("kills", [6, pytest.param(200, marks=[pytest.mark.torture, pytest.mark.timeout(1800)])])
 def test_kills_at_any_moment(server: OAuthServer, tmp_path: Path, kills: int) -> None:
-    """The whole process group, too, as when a terminal is closed: the login lives on, and no token is used twice."""
+    """Includes the process group, as when a terminal closes: the login stays valid, and no token is used twice."""
     chance = random.Random(kills)
     store = log_in(server, tmp_path)
     server.knobs(expires_in=1)  # whoever comes must refresh
@@ -235,7 +235,7 @@ def test_kills_at_any_moment(server: OAuthServer, tmp_path: Path, kills: int) ->
 
 
 def holders() -> set[int]:
-    """Who started an exchange that is under way."""
+    """Processes with an exchange in progress."""
     found: set[int] = set()
     for place in Path("/proc").glob("[0-9]*"):
         try:
@@ -262,7 +262,7 @@ async def test_cancelling_leaves_the_exchange_to_its_work(server: OAuthServer, t
     assert server.state["reuses"] == 0
 
 
-async def test_who_logs_out_meanwhile_stays_logged_out(server: OAuthServer, tmp_path: Path) -> None:
+async def test_logout_during_refresh_stays_logged_out(server: OAuthServer, tmp_path: Path) -> None:
     store = log_in(server, tmp_path)
     server.knobs(hold=True)
     task = asyncio.ensure_future(fresh_token(store, provider(server)))
@@ -286,7 +286,7 @@ async def test_no_process_to_be_had(server: OAuthServer, tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("answer", ["html", "garbage", "500", "redirect"])
-async def test_what_passes_never_costs_the_login(server: OAuthServer, tmp_path: Path, answer: str) -> None:
+async def test_temporary_error_does_not_remove_login(server: OAuthServer, tmp_path: Path, answer: str) -> None:
     store = log_in(server, tmp_path)
     before = stored(store)
     server.knobs(token_answer=answer)
@@ -307,7 +307,7 @@ async def test_a_server_that_is_not_there(server: OAuthServer, tmp_path: Path) -
     assert raised.value.transient
 
 
-async def test_a_revoked_login_says_what_to_do(server: OAuthServer, tmp_path: Path) -> None:
+async def test_revoked_login_error_has_a_fix(server: OAuthServer, tmp_path: Path) -> None:
     store = log_in(server, tmp_path, refresh_token="refresh-that-is-unknown")
     with pytest.raises(LoginFailed, match=r"Gateway has ended: .*invalid_grant.*log in again with /login") as raised:
         await fresh_token(store, provider(server))
@@ -328,14 +328,14 @@ async def test_a_login_without_a_refresh_token(server: OAuthServer, tmp_path: Pa
         await fresh_token(store, provider(server))
 
 
-async def test_nobody_is_logged_in(server: OAuthServer, tmp_path: Path) -> None:
+async def test_refresh_without_login_is_an_error(server: OAuthServer, tmp_path: Path) -> None:
     with pytest.raises(NotLoggedIn, match="log in again"):
         await fresh_token(AuthStore(tmp_path), provider(server))
     with pytest.raises(NotLoggedIn, match="no oauth settings"):
         await fresh_token(AuthStore(tmp_path), Provider(id="x", name="X", api="openai"))
 
 
-async def test_another_user_is_refused(server: OAuthServer, tmp_path: Path) -> None:
+async def test_token_of_another_user_is_rejected(server: OAuthServer, tmp_path: Path) -> None:
     store = log_in(server, tmp_path)
     before = stored(store)
     server.knobs(claims={"sub": "eve"})
@@ -344,9 +344,7 @@ async def test_another_user_is_refused(server: OAuthServer, tmp_path: Path) -> N
     assert stored(store) == before
 
 
-async def test_a_place_that_takes_nothing_is_known_before_the_token_is_spent(
-    server: OAuthServer, tmp_path: Path
-) -> None:
+async def test_unwritable_store_is_detected_before_token_is_spent(server: OAuthServer, tmp_path: Path) -> None:
     store = log_in(server, tmp_path)
     before = stored(store)
     lock = tmp_path / ".auth.json.lock"
@@ -384,7 +382,7 @@ async def test_a_program_without_our_lock_was_quicker(server: OAuthServer, tmp_p
 # -- revoking -----------------------------------------------------------------------------------------------------
 
 
-async def test_logging_out_tells_the_server(server: OAuthServer, tmp_path: Path) -> None:
+async def test_logout_revokes_token_at_server(server: OAuthServer, tmp_path: Path) -> None:
     store = log_in(server, tmp_path, left_s=1000)
     said = await revoked(store, provider(server))
     assert "login revoked" in said
@@ -393,7 +391,7 @@ async def test_logging_out_tells_the_server(server: OAuthServer, tmp_path: Path)
         await fresh_token(store, provider(server), force=True)
 
 
-async def test_a_server_that_cannot_be_told(server: OAuthServer, tmp_path: Path) -> None:
+async def test_failed_revocation_is_reported(server: OAuthServer, tmp_path: Path) -> None:
     store = log_in(server, tmp_path)
     row = provider(server, issuer="", token_url=f"{server.url}/token", device_url=f"{server.url}/d")
     assert await revoked(store, row) == "", "it offers no way to ask"

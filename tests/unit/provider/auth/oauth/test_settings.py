@@ -1,4 +1,4 @@
-"""The oauth entry of a provider: what is taken, what is refused, and that its page tells of every field."""
+"""The oauth entry of a provider: accepted and rejected values, and a page that documents every field."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from zot.provider.providers import Provider, builtin_providers
 ISSUER = {"issuer": "https://idp.example"}
 
 
-def test_the_page_tells_of_every_field() -> None:
+def test_page_documents_every_field() -> None:
     page = (docs_root() / "reference/oauth.md").read_text()
     told = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
     assert sorted(told) == sorted(OAuthSettings.__struct_fields__)
 
 
-def test_scopes_may_be_words_in_a_string() -> None:
+def test_scopes_may_be_one_string() -> None:
     assert read_settings({**ISSUER, "scopes": "openid  offline"}).scopes == ("openid", "offline")
 
 
@@ -45,12 +45,12 @@ def test_scopes_may_be_words_in_a_string() -> None:
         ({**ISSUER, "header": ": {token}"}, "header"),
     ],
 )
-def test_what_cannot_work_is_refused_in_words(fields: dict[str, Any], words: str) -> None:
+def test_invalid_settings_are_rejected_with_reason(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         read_settings(fields)
 
 
-def test_the_user_changes_a_row_or_names_a_server_of_their_own(tmp_path: Path) -> None:
+def test_user_changes_a_row_or_adds_a_server(tmp_path: Path) -> None:
     entries = {
         "openai": {"oauth": {"client_id": "mine"}},
         "anthropic": {"oauth": {"issuer": "https://idp.example", "client_id": "mine"}},

@@ -1,4 +1,4 @@
-"""A login that signs the requests of a run: what is refreshed when, and what a refusal says."""
+"""A login that signs requests: refresh times and rejection errors."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def test_a_refresh_that_failed_is_tried_again_later(
     assert await login.before_request(again) is again
 
 
-async def test_another_process_has_refreshed_it_already(server: OAuthServer, tmp_path: Path) -> None:
+async def test_token_refreshed_by_another_process_is_used(server: OAuthServer, tmp_path: Path) -> None:
     store, row = log_in(server, tmp_path, left_s=3000), provider(server)
     credential = find_credential(row, store, {})
     assert credential is not None

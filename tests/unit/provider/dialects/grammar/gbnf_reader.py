@@ -1,4 +1,4 @@
-"""A reader of GBNF as strict as llama.cpp's, and what a grammar accepts: neither a model nor a server is needed.
+"""A GBNF parser as strict as llama.cpp's that tests what a grammar accepts, without a model or a server.
 
 A grammar the server does not take would make every turn of a small model fail, so each one zot makes is read here.
 """
@@ -20,7 +20,7 @@ MOST_REPEATS = 2000  # llama.cpp takes no more
 
 
 class BadGrammar(ValueError):
-    """Not what llama.cpp takes."""
+    """A grammar that llama.cpp rejects."""
 
 
 class Node(NamedTuple):
@@ -145,7 +145,7 @@ def _plain(text: str) -> str:
 
 
 def _chars(text: str) -> re.Pattern[str]:
-    """The class as Python has it, each of its characters told by number."""
+    """The class in Python syntax, each character by number."""
     negated, inside = text.startswith("[^"), text[1:-1].removeprefix("^")
     letters = re.findall(r"\\x..|\\u....|\\U.{8}|\\.|.", inside, re.DOTALL)
     made = [

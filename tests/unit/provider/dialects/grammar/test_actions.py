@@ -1,4 +1,4 @@
-"""What an action looks like, the grammar that allows it, and that what it allows reads back as a call."""
+"""Actions: their format, their grammar, and parsing them back as calls."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_short_arguments_are_json_and_lines_of_text_are_blocks() -> None:
     assert edit == '{"tool": "edit", "path": "a.py"}\n```old\na\n```\n```new\nb\n```'
 
 
-def test_calls_that_do_not_fit_the_shape_are_said_whole() -> None:
+def test_calls_that_do_not_fit_the_shape_are_written_whole() -> None:
     two = [{"oldText": "a", "newText": "b"}, {"oldText": "c", "newText": "d"}]
     assert written(BUILT_IN["edit"], path="a", edits=two).startswith(
         '{"tool": "edit", "args": {"path": "a", "edits": ['
@@ -60,7 +60,7 @@ def test_calls_that_do_not_fit_the_shape_are_said_whole() -> None:
     assert written(BUILT_IN["read"], file="a") == '{"tool": "read", "args": {"file": "a"}}'
 
 
-def test_the_model_is_told_each_tool_in_a_line() -> None:
+def test_prompt_describes_each_tool_in_one_line() -> None:
     told = [shape_of(tool).prompt_line(tool.description) for tool in BUILT_IN.values()]
     assert told[0].startswith('{"tool": "bash", "command": TEXT}: Run a shell command')
     assert told[1].startswith('{"tool": "edit", "path": TEXT} + blocks old and new: Replace')
@@ -68,7 +68,7 @@ def test_the_model_is_told_each_tool_in_a_line() -> None:
 
 
 @given(path=st.text(min_size=1, max_size=20), content=st.text(max_size=200))
-def test_what_was_written_reads_back(path: str, content: str) -> None:
+def test_written_action_reads_back(path: str, content: str) -> None:
     lines = content.replace("\r", "")
     shape = shape_of(BUILT_IN["write"])
     text = shape.written(call("write", path=path, content=lines))
@@ -84,7 +84,7 @@ def test_json_arguments_read_back(args: dict[str, Any]) -> None:
     assert read_action(shape.written(call("grep", **args)), shape) == args
 
 
-def test_lines_of_an_edit_lose_their_last_newline_unless_they_go_altogether() -> None:
+def test_edit_lines_lose_last_newline_unless_deleted() -> None:
     shape = shape_of(BUILT_IN["edit"])
     head = '{"tool": "edit", "path": "a"}\n'
     changed = read_action(f"{head}```old\na\nb\n```\n```new\nc\n```", shape)
@@ -101,7 +101,7 @@ def test_half_an_action_has_no_arguments(text: str) -> None:
     assert read_action(text, shape_of(BUILT_IN["write"])) == {}
 
 
-def test_what_an_edit_replaces_are_lines_with_all_that_is_below_them() -> None:
+def test_edit_replaces_lines_with_everything_below() -> None:
     assert editable(PROGRAM) == [
         "def a():\n    return 1",
         "    return 1",

@@ -1,4 +1,4 @@
-"""Every grammar zot makes is one that llama.cpp takes, and lets through what the decoder reads, and nothing else."""
+"""Every grammar zot creates is valid for llama.cpp and accepts exactly what the decoder reads."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_reader_is_strict(text: str) -> None:
         Gbnf(text)
 
 
-def test_the_reader_knows_what_a_grammar_accepts() -> None:
+def test_reader_accepts_what_grammar_accepts() -> None:
     grammar = Gbnf('root ::= "a" ([b-d\\]] | x){1,2} "\\n"?\nx ::= [^a-z\\x00]')
     assert all(grammar.accepts(text) for text in ("ab", "a]", "ab7", "ad\n"))
     assert not any(grammar.accepts(text) for text in ("a", "ae", "abbb", "a\x00", "ab\n\n\n"))
@@ -97,7 +97,7 @@ def test_fresh_prompts(ask: FreshPrompt, good: list[str], bad: list[str]) -> Non
     assert [text for text in bad if grammar.accepts(text)] == []
 
 
-def test_what_a_grammar_lets_through_is_what_the_call_gets() -> None:
+def test_grammar_output_equals_call_arguments() -> None:
     file, thought = for_file("t", "a.py", {}), for_file("t", "a.py", {}, opening="It is ")
     assert file.call_args(BLOCK) == {"path": "a.py", "content": "x = 2\n\ny = `a`\n"}
     assert thought.call_args(f"It is so.\n\n{BLOCK}") == file.call_args(BLOCK)

@@ -1,6 +1,5 @@
-"""Streams of a real llama.cpp server with a real model, byte for byte, and what the decoder makes of them.
-
-``python -m tests.unit.provider.dialects.grammar.test_recorded_streams ADDRESS KEY`` records them anew.
+"""Recorded streams of a real llama.cpp server through the decoder. ``python -m
+tests.unit.provider.dialects.grammar.test_recorded_streams ADDRESS KEY`` records them again.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def test_an_answer_is_read_out_of_a_real_stream() -> None:
     assert end.stop == "end" and "30" in end.message.text() and not end.message.tool_calls()
 
 
-def test_an_action_of_the_models_own_is_read_out_of_a_real_stream() -> None:
+def test_model_action_is_parsed_from_recorded_stream() -> None:
     [call] = end_of("action").message.tool_calls()
     assert call.name in {tool.name for tool in REQUESTS["action"].tools} and call.args
 

@@ -1,4 +1,4 @@
-"""Actions as they are streamed: answers as they come, calls with the tool's own arguments, and what is no action."""
+"""Streaming actions: answers, calls with the tool's arguments, and text without an action."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REQUEST = Request(model=MODEL, messages=(user("hi"),), tools=tuple(BUILT_IN.valu
 
 
 def heard(text: str, finish: str = "stop", size: int = 3, *, done: bool = True) -> list[StreamEvent]:
-    """What the decoder makes of a text that comes in pieces of this size."""
+    """Events of the decoder for a text in pieces of this size."""
     decoder = dialect_for("grammar").decoder(REQUEST, ENDPOINT)
     chunks = [{"choices": [{"delta": {"content": None}}]}]
     chunks += [{"choices": [{"delta": {"content": text[at : at + size]}}]} for at in range(0, len(text), size)]
@@ -34,7 +34,7 @@ def end_of(events: list[StreamEvent]) -> Finished:
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
-def test_an_answer_is_said_as_it_comes(size: int) -> None:
+def test_answer_is_streamed(size: int) -> None:
     said = 'All\nis "well" \\ é 😀.'
     for text in (json.dumps({"tool": "final", "answer": said}), f'{{"tool": "final"}}\n{said}'):
         events = heard(text, size=size)
@@ -44,7 +44,7 @@ def test_an_answer_is_said_as_it_comes(size: int) -> None:
 
 
 @pytest.mark.parametrize("said", ["C:\\\\ and\\", "\\\\\\", '\\"\\"', "\\\n", "\\u0041 \\😀"])
-def test_backslashes_are_told_in_pairs_wherever_they_are_cut(said: str) -> None:
+def test_backslash_pairs_survive_any_chunking(said: str) -> None:
     text = json.dumps({"tool": "final", "answer": said})
     assert {size: end_of(heard(text, size=size)).message.text() for size in range(1, len(text) + 1)} == dict.fromkeys(
         range(1, len(text) + 1), said
@@ -69,12 +69,12 @@ def test_the_blocks_of_an_edit_are_its_edits() -> None:
 
 
 @pytest.mark.parametrize("text", ["Just text.", "{ not an action", '{"answer": 1}', "x" * 500, '{"tool'])
-def test_what_is_no_action_is_an_answer(text: str) -> None:
+def test_text_without_action_is_an_answer(text: str) -> None:
     end = end_of(heard(text))
     assert end.stop == "end" and end.message.text() == text and not end.message.tool_calls()
 
 
-def test_a_call_cut_at_the_limit_is_made_without_arguments_so_that_the_model_hears_of_it() -> None:
+def test_call_cut_at_limit_has_no_arguments() -> None:
     end = end_of(heard('{"tool": "write", "path": "a"}\n```\nx\nx\nx', "length"))
     [call] = end.message.tool_calls()
     assert (call.name, call.args, end.stop) == ("write", {}, "tool_use")

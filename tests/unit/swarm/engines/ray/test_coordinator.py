@@ -20,7 +20,7 @@ from zot.swarm.supervisor.budget import RemainingBudget
 
 
 class FakeHost:
-    """Says what it is told to say, in order; ``heard`` is what it was sent."""
+    """Plays scripted frames in order; ``heard`` are the frames it received."""
 
     def __init__(self, worker: str) -> None:
         self.worker, self.attempt = worker, 0
@@ -134,7 +134,7 @@ def came_to(number: int, usd: float) -> dict[str, Any]:
     return {"type": "permit_settled", "request_id": f"permit-{number}", "usd": usd}
 
 
-async def test_what_was_not_acknowledged_is_given_to_the_next_driver(cluster: Cluster) -> None:
+async def test_unacknowledged_messages_go_to_next_driver(cluster: Cluster) -> None:
     await cluster.keeper.begin("one", order(), b"")
     (host,) = cluster.hosts
     host.say({"type": "a"}, {"type": "b"})
@@ -158,7 +158,7 @@ async def test_an_attempt_is_begun_once_and_none_before_it(cluster: Cluster) -> 
     assert len(cluster.hosts) == 1
 
 
-async def test_a_host_that_comes_back_empty_has_lost_its_attempt(cluster: Cluster) -> None:
+async def test_host_that_returns_empty_has_lost_its_attempt(cluster: Cluster) -> None:
     await cluster.keeper.begin("one", order(), b"")
     (host,) = cluster.hosts
     host.fault = HostGone(for_good=False)
@@ -173,9 +173,7 @@ async def test_a_host_that_comes_back_empty_has_lost_its_attempt(cluster: Cluste
     assert len(cluster.hosts) == 1, "the same host, begun anew"
 
 
-async def test_without_a_driver_calls_are_permitted_out_of_what_was_left(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_calls_without_driver_use_remaining_budget(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     await cluster.keeper.begin("one", order(steps_left=5), b"")
     (host,) = cluster.hosts
     await cluster.keeper.allow("one", msgspec.msgpack.encode({"s": RemainingBudget(usd=0.5)}))
@@ -193,7 +191,7 @@ async def test_without_a_driver_calls_are_permitted_out_of_what_was_left(
     assert len(host.heard) == 3, "what was answered is not answered again"
 
 
-async def test_without_a_driver_a_model_without_a_price_spends_nothing_of_a_budget_in_dollars(
+async def test_without_driver_model_without_price_spends_no_dollars(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await cluster.keeper.begin("one", order(), b"")
@@ -204,7 +202,7 @@ async def test_without_a_driver_a_model_without_a_price_spends_nothing_of_a_budg
     assert [one["decision"] for one in await seen(host, 2)] == ["refuse", "go"]
 
 
-async def test_it_ends_when_nothing_is_left_to_keep(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_coordinator_exits_when_nothing_is_stored(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     await cluster.keeper.begin("one", order(), b"")
     (host,) = cluster.hosts
     await cluster.keeper.stop("one", "w", 1, 0.1)
@@ -232,6 +230,6 @@ async def test_trees_to_begin_from_do_not_add_up(cluster: Cluster, monkeypatch: 
     assert not await keeper.has("one", "tree 0")
 
 
-def test_nothing_of_ray_is_imported_for_it() -> None:
+def test_coordinator_module_does_not_import_ray() -> None:
     source = Path(coordinator.__file__).read_text()
     assert "import ray\n" not in source and 'import_module("ray")' not in source

@@ -120,7 +120,7 @@ def steps(request: SeenRequest) -> Turn:
     return CallTools([("bash", {"command": commands[done]})]) if done < len(commands) else Say("finished")
 
 
-async def test_what_a_worker_makes_comes_back_from_its_node(home: Path) -> None:
+async def test_worker_output_returns_from_its_node(home: Path) -> None:
     with FakeModelServer([steps], repeat=True) as server:
         async with engine_at() as engine:
             job = await job_of(home, server)
@@ -147,7 +147,7 @@ async def test_what_a_worker_makes_comes_back_from_its_node(home: Path) -> None:
         assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
 
 
-async def test_a_tree_that_the_cluster_has_let_go_of_is_sent_again(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_evicted_tree_is_sent_again(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeModelServer([steps], repeat=True) as server:
         async with engine_at() as engine:
             send, tried = engine._sent_ahead, list[str]()  # pyright: ignore[reportPrivateUsage]
@@ -167,9 +167,7 @@ async def test_a_tree_that_the_cluster_has_let_go_of_is_sent_again(home: Path, m
         assert len(tried) == 2
 
 
-async def test_a_worker_has_of_its_starters_environment_what_is_meant_for_it(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_worker_gets_selected_environment_of_its_starter(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (home / "home" / "config.json").write_text(json.dumps({"env_passthrough": ["APP_*", "GITHUB_TOKEN"]}))
     (home / "home" / "catalog.json").write_text(json.dumps({"models": []}))
     monkeypatch.setenv("GITHUB_TOKEN", "ghp-of-the-supervisor")
@@ -200,7 +198,7 @@ def _environment(pid: int) -> dict[str, str]:
 
 
 async def test_no_session_arrives_before_the_files_it_speaks_of(home: Path) -> None:
-    """Its child has written down what it did, and nobody has heard a word of it yet."""
+    """The child has recorded its work, but no subscriber has received it yet."""
     with FakeModelServer([steps], repeat=True) as server:
         async with engine_at() as engine:
             job = await job_of(home, server)
@@ -226,7 +224,7 @@ async def test_no_session_arrives_before_the_files_it_speaks_of(home: Path) -> N
             assert (Path(job.tree.path) / "done.txt").read_text() == "done\n"
 
 
-async def test_an_attempt_whose_host_is_lost_is_continued_where_it_was_seen_last(home: Path) -> None:
+async def test_attempt_on_lost_host_resumes_from_last_known_state(home: Path) -> None:
     with FakeModelServer([steps], repeat=True) as server:
         async with engine_at() as engine:
             job = await job_of(home, server)
@@ -254,9 +252,7 @@ async def test_an_attempt_whose_host_is_lost_is_continued_where_it_was_seen_last
     assert {"one.txt", "two.txt"} <= {path.name for path in (Path(job.tree.path) / "src").iterdir()}
 
 
-async def test_a_cluster_that_cannot_be_reached_is_told_in_one_line(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_unreachable_cluster_is_one_line(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening, FakeModelServer([steps], repeat=True) as server:
         port = listening.getsockname()[1]
         job = await job_of(home, server)
@@ -277,12 +273,12 @@ async def test_a_cluster_that_cannot_be_reached_is_told_in_one_line(
     ("engine", "address"),
     [("ray", ""), ("ray://head:6380", "head:6380"), ("ray://head", "head:6379"), ("ray://[::1]:7", "[::1]:7")],
 )
-def test_where_the_cluster_is(engine: str, address: str) -> None:
+def test_cluster_address_is_resolved(engine: str, address: str) -> None:
     assert address_of(engine) == address
 
 
 @pytest.mark.parametrize("engine", ["rays", "ray://", "ray://:1", "ray://a:b", "slurm", ""])
-def test_what_is_no_engine_is_told(engine: str) -> None:
+def test_unknown_engine_is_an_error(engine: str) -> None:
     with pytest.raises(UsageError, match="local, ray or ray://HOST:PORT"):
         address_of(engine)
 
