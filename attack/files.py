@@ -278,9 +278,7 @@ def home_of_somebody_else(scratch: Path) -> str:
 def working_directory_is_gone(scratch: Path) -> str:
     place = Place(scratch)
     gone = f'mkdir -p "{scratch}/gone" && cd "{scratch}/gone" && rmdir "{scratch}/gone" && exec "$@"'
-    return _walk(
-        place, "the current directory no longer exists", {}, ("sh", "-c", gone, "sh"), without=_NEEDS_NO_PLACE
-    )
+    return _walk(place, "the current directory no longer exists", {}, ("sh", "-c", gone, "sh"), without=_NEEDS_NO_PLACE)
 
 
 @attack("files", "a pipe that never ends as the prompt", expect="refused within limits")

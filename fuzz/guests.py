@@ -12,7 +12,13 @@ import msgspec
 
 from fuzz.reader import holds, reader, text_of
 from zot.errors import ConfigError, ZotError
-from zot.features.hooks.claude_format import LONGEST, UnsupportedInput, answer_of, from_claude_input, to_claude_input
+from zot.features.hooks.claude_format import (
+    LONGEST,
+    UnsupportedInput,
+    from_claude_input,
+    parse_hook_output,
+    to_claude_input,
+)
 from zot.features.hooks.conditions import matches_condition
 from zot.features.hooks.config import EVENTS, Hook, HookSource, hooks_of
 from zot.features.hooks.hook_process import HookResult
@@ -72,7 +78,7 @@ ANSWERS = (
 def _answer(data: bytes, rng: random.Random) -> None:
     text = text_of(data)
     ran = HookResult(rng.choice((0, 0, 0, 1, 2)), text, text_of(data[::-1]), "", rng.random() < 0.1)
-    answer = answer_of(Hook(event=rng.choice(EVENTS), command="x"), ran)
+    answer = parse_hook_output(Hook(event=rng.choice(EVENTS), command="x"), ran)
     holds(answer.decision in ("deny", "defer", "ask", "allow", ""), "a decision there is", answer)
     longest = max(map(len, (answer.reason, answer.context, answer.message)))
     holds(longest <= LONGEST, "no more than anybody reads", longest)

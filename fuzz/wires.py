@@ -23,7 +23,7 @@ from zot.features.mcp.elicitation import parse_question, read_answer
 from zot.features.mcp.oauth import challenge_words
 from zot.features.mcp.protocol import McpError, fields, read_message
 from zot.features.mcp.tool_results import to_content_blocks
-from zot.features.mcp.tools import fault, param_headers, usable
+from zot.features.mcp.tools import fault, param_headers, to_provider_schema
 from zot.provider.auth.oauth.loopback_server import read_pasted, read_query
 from zot.provider.auth.oauth.token_endpoint import account_id, account_name, check_claims, claims_of
 from zot.provider.dialects.anthropic import AnthropicDialect
@@ -33,7 +33,7 @@ from zot.provider.dialects.gemini import GeminiDialect
 from zot.provider.dialects.gemini_schema import accepted
 from zot.provider.dialects.openai_chat import OpenAIChatDialect
 from zot.provider.dialects.openai_responses import OpenAIResponsesDialect
-from zot.provider.error_mapping import error_from_response, final, retry_after
+from zot.provider.error_mapping import error_from_response, final_error, retry_after
 from zot.provider.http.aws_eventstream import EventStreamParser
 from zot.provider.http.message import body_of, split_head
 from zot.provider.http.route import parse_url, proxy_for
@@ -280,7 +280,7 @@ def _server(data: bytes, rng: random.Random) -> None:
     if message is not None:
         result = to_content_blocks("s", "t", message.result)
         holds(bool(result.content), "the model reads something", result)
-        schema = usable(fields(message.result))
+        schema = to_provider_schema(fields(message.result))
         holds(schema["type"] == "object" and isinstance(schema["properties"], dict), "an object", schema)
         if not fault(fields(message.result)):
             param_headers(fields(message.result), {"a": "b"})
@@ -316,7 +316,7 @@ def _refusal(data: bytes, rng: random.Random) -> None:
     error = error_from_response(
         "p", rng.choice((301, 400, 401, 429, 500, 529)), {"location": text, "retry-after": text}, data
     )
-    redact(final(error), Endpoint(provider="p", base_url="http://a", api_key=KEY))
+    redact(final_error(error), Endpoint(provider="p", base_url="http://a", api_key=KEY))
     said = f"{error} {error.body} {error.code}"
     holds(len(said) < 20_000, "a message of reasonable length", len(said))
     holds(not any(KEY[i : i + 12] in said for i in range(len(KEY) - 11)), "no key in an error", said)

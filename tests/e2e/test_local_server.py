@@ -307,9 +307,7 @@ def test_weights_rejected_by_runtime_show_its_message(zot: Zot) -> None:
     ran = zot("-p", "hi", "--provider", "local", "--model", "./odd.gguf")
     assert ran.code == 1
     (line,) = ran.err.splitlines()
-    assert line.startswith(
-        "zot: local: ./odd.gguf cannot be started: unknown model architecture: 'nosuchkind' (log: "
-    )
+    assert line.startswith("zot: local: ./odd.gguf cannot be started: unknown model architecture: 'nosuchkind' (log: ")
 
 
 def test_missing_runtime_is_one_line_with_a_command(zot: Zot) -> None:

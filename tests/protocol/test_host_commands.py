@@ -11,7 +11,7 @@ from tests.fakes.client import calls, says
 from tests.fakes.extension_host import Kit, until
 from tests.fakes.extensions import seen_of
 from tests.fakes.tools import FakeTool
-from zot.core.agent import FirstCall
+from zot.core.agent import InitialToolCall
 from zot.features.extensions.commands import Display, FailedCommand, Insert, Noop, PanelAnswer, PromptAnswer, ToolPrompt
 from zot.provider.messages import ToolCallBlock
 from zot.wire import limits
@@ -131,7 +131,7 @@ async def test_tool_prompt_adds_message_call_and_result_before_answer(kit: Kit) 
     answer = await host.run_command("c", "")
     assert isinstance(answer, ToolPrompt)
     call = ToolCallBlock(answer.first_call.call.id, "bash", '{"a":1}')
-    assert answer == ToolPrompt("x", "and push", FirstCall(call, "x"))
+    assert answer == ToolPrompt("x", "and push", InitialToolCall(call, "x"))
     tool = FakeTool("bash")
     agent, client = kit.agent(says("done"), tools=[tool])
     await agent.prompt(answer.text, first_call=answer.first_call)

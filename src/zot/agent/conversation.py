@@ -14,7 +14,7 @@ from zot.agent.features import FeatureSet, ToolSet
 from zot.agent.model_resolver import LaunchOverrides, ResolvedModel, require_credential
 from zot.agent.services import Services
 from zot.core import events
-from zot.core.agent import Agent, FirstCall, Outcome, PendingPrompt, Reader
+from zot.core.agent import Agent, InitialToolCall, Outcome, PendingPrompt, Reader
 from zot.core.session.session import Session
 from zot.errors import AgentBusy, CompactionAborted, CompactionFailed, UsageError, ZotError
 from zot.provider.messages import ImageBlock, Message, Usage
@@ -165,7 +165,7 @@ class Conversation:
         images: Sequence[ImageBlock] = (),
         *,
         queued: bool = False,
-        first_call: FirstCall | None = None,
+        first_call: InitialToolCall | None = None,
         instead: bool = False,
     ) -> Outcome:
         """Prompt the model and run until it has answered, with events.

@@ -14,7 +14,7 @@ from zot.core.event_bus import Reader
 from zot.core.events import SHOWN, AgentEvent, Checkpoint, PromptAccepted
 from zot.core.loop import Loop, Outcome
 from zot.core.run import Run
-from zot.core.state import AgentState, FirstCall, PendingPrompt
+from zot.core.state import AgentState, InitialToolCall, PendingPrompt
 from zot.core.tool import Tool, ToolContext, ToolResult, text_result
 from zot.core.turn import describe
 from zot.errors import AgentBusy, CompactionAborted, CostLimitReached, ToolError
@@ -22,7 +22,7 @@ from zot.provider.messages import ImageBlock, Message, ToolCallBlock, Usage
 from zot.provider.model import Model
 from zot.provider.model_call import Client, ToolSpec
 
-__all__ = ["Agent", "FirstCall", "Outcome", "PendingPrompt", "Reader"]
+__all__ = ["Agent", "InitialToolCall", "Outcome", "PendingPrompt", "Reader"]
 
 _CODES: dict[type[Exception], str] = {CostLimitReached: "cost_limit"}
 
@@ -40,7 +40,7 @@ class Agent(AgentState):
         emit: Reader | None = None,
         *,
         queued: bool = False,
-        first_call: FirstCall | None = None,
+        first_call: InitialToolCall | None = None,
         instead: bool = False,
     ) -> Outcome:
         """Prompt the model and run until it answers; ``emit`` receives the shown events.
@@ -106,7 +106,7 @@ class Agent(AgentState):
         self,
         emit: Reader | None,
         prompt: PendingPrompt | None,
-        first_call: FirstCall | None = None,
+        first_call: InitialToolCall | None = None,
         *,
         instead: bool = False,
         go_on: bool = False,

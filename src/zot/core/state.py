@@ -28,14 +28,14 @@ class PendingPrompt(msgspec.Struct, frozen=True):
     images: tuple[ImageBlock, ...] = ()
 
 
-class FirstCall(msgspec.Struct, frozen=True):
+class InitialToolCall(msgspec.Struct, frozen=True):
     """A tool call that an extension requests before the model answers."""
 
     call: ToolCallBlock
     origin: str
 
 
-class Inputs:
+class PendingInput:
     def __init__(self) -> None:
         self._steering: deque[PendingPrompt] = deque()
         self._queue: deque[PendingPrompt] = deque()
@@ -174,7 +174,7 @@ class AgentState:
         self.session_id = session_id
         self.compact_at = compact_at
         self.max_cost_usd = max_cost_usd
-        self.inputs = Inputs()
+        self.inputs = PendingInput()
         self.cost = cumulative
         self.last_context_tokens = 0
         self.revision = 0

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from zot.features.jail.feature import JailFeature
     from zot.features.mcp.feature import McpFeature
     from zot.features.mcp.host import McpHost
-    from zot.features.permissions.feature import KeptRules, PermissionsFeature
+    from zot.features.permissions.feature import PermissionsFeature, SavedRules
     from zot.features.skills.feature import SkillsFeature
 
 
@@ -59,7 +59,7 @@ def hook_host(conversation: Conversation) -> HookHost | None:
     return feature.host if feature is not None else None
 
 
-def saved_rules(conversation: Conversation) -> KeptRules | None:
+def saved_rules(conversation: Conversation) -> SavedRules | None:
     """The saved permission answers; None if this run asks nothing."""
     feature = cast("PermissionsFeature | None", conversation.features.named("permissions"))
     return feature.saved_rules if feature is not None else None

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import msgspec
 
 from zot.agent.conversation import Conversation
-from zot.core.agent import FirstCall
+from zot.core.agent import InitialToolCall
 from zot.core.events import AgentEvent, CompactDone, Diagnostic, Done, Notice, SessionFault
 from zot.errors import UsageError, ZotError
 from zot.frontends.console import print_notice
@@ -27,7 +27,7 @@ class QueuedWork(msgspec.Struct, frozen=True):
     started: Callable[[], None]
     text: str = ""
     images: Sequence[ImageBlock] = ()
-    first_call: FirstCall | None = None
+    first_call: InitialToolCall | None = None
     compact: bool = False
     errand: Callable[[], Awaitable[None]] | None = None
 

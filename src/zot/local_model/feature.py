@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ASKS = "accept-edits"  # edits in the project run, commands require approval
 
 
-def guard(services: Services) -> list[str]:
+def prepare_run(services: Services) -> list[str]:
     """Prepares the run for such a model; returns notices."""
     config, values, front_end = services.config, services.settings.values, services.front_end
     if config.permission_mode or values.permission_mode or services.workspace.jail is not None:
@@ -50,7 +50,7 @@ def guard(services: Services) -> list[str]:
     return []
 
 
-def adapt(conversation: Conversation, feature: LocalModelFeature) -> list[str]:
+def apply_to_conversation(conversation: Conversation, feature: LocalModelFeature) -> list[str]:
     """Adapts tools and permissions if only one of the old and new model is constrained; returns notices."""
     said = _narrow(conversation, feature) if conversation.model.tool_calls else _restore(conversation, feature)
     conversation.refresh_tools(own=True)
@@ -61,7 +61,7 @@ def _narrow(conversation: Conversation, feature: LocalModelFeature) -> list[str]
     services, gate = feature.services, conversation.gate
     if (gate is not None and not gate.allows_everything) or services.constrained_mode or services.withheld:
         return []
-    said = guard(services)
+    said = prepare_run(services)
     if gate is not None and services.constrained_mode:
         feature.narrowed, gate.mode = True, ASKS
         return [*said, f"{conversation.model.id} is a small model: commands now require approval"]
@@ -93,7 +93,7 @@ _LARGER = {
 }
 
 
-def shortcomings(model: Model) -> Iterator[str]:
+def capability_warnings(model: Model) -> Iterator[str]:
     if model.tool_calls:
         return  # constrained by a grammar, which handles both
     if 0 < model.context_window < SMALL_WINDOW:
@@ -207,7 +207,7 @@ class LocalModelFeature(Feature):
         prompt = self.system_prompt
         prompt.short = SmallModelPrompt(prompt, lambda: conversation.model.tool_calls != "")
         if conversation.model.tool_calls and not conversation.features.started:
-            for text in guard(self.services):
+            for text in prepare_run(self.services):
                 self.notify(text)
 
     async def before_prompt(self, draft: PromptDraft) -> str:
@@ -227,11 +227,11 @@ class LocalModelFeature(Feature):
 
     def model_changed(self, before: Model) -> None:
         if before.tool_calls != self.conversation.model.tool_calls:
-            for text in adapt(self.conversation, self):
+            for text in apply_to_conversation(self.conversation, self):
                 self.notify(text)
 
     def model_updated(self, known: Model) -> None:
         if self.conversation.resolved.provider.local:
             model = self.conversation.model
-            for text in shortcomings(model if model.tool_calls else known):
+            for text in capability_warnings(model if model.tool_calls else known):
                 self.notify(text)

@@ -12,7 +12,7 @@ from pathlib import Path
 from zot.agent.context_files import ContextFile
 from zot.agent.system_prompt import SystemPrompt
 from zot.local_model.coaching.file_knowledge import LISTED, OPENING, RULES
-from zot.system.visible_text import counted
+from zot.system.visible_text import pluralize
 
 CONTEXT_CHARACTERS = 1200
 _MOST_NAMES = 30
@@ -72,7 +72,7 @@ def truncation_notice(context: Sequence[ContextFile]) -> str:
     others = len(context) - 1
     if not cut and not others:
         return ""
-    named = f"nothing of {counted(others, 'other context file')}" if others else ""
+    named = f"nothing of {pluralize(others, 'other context file')}" if others else ""
     told = " and ".join(filter(None, (cut or f"all of {file.path}", named)))
     return f"the prompt of a small model is short: it contains {told}"
 

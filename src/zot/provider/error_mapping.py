@@ -304,7 +304,7 @@ def next_wait(
     return max(wait, requested) if requested <= LONGEST_ASKED_S else None
 
 
-def final(error: ProviderError) -> ProviderError:
+def final_error(error: ProviderError) -> ProviderError:
     """The final error; names a requested pause that was too long."""
     if error.retryable and error.retry_after is not None and error.retry_after > LONGEST_ASKED_S:
         asked = f"{error.retry_after:.0f} s" if error.retry_after < _YEAR_S else "for years"

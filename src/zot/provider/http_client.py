@@ -82,11 +82,11 @@ class HttpClient:
                     if retrying is not None:
                         break
                     if error is not None and not batch:
-                        from zot.provider.error_mapping import final
+                        from zot.provider.error_mapping import final_error
 
                         if self._is_here and _refused(error):
                             error.args = (f"{error}; start the server, or set its address with --base-url",)
-                        raise final(error)
+                        raise final_error(error)
                     if not started:
                         started = True
                         yield Started(request.model.id, self._endpoint.provider)

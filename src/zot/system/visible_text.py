@@ -88,7 +88,7 @@ def _without_piles(line: str, seen: set[str]) -> str:
     return "".join(kept)
 
 
-def counted(number: int, one: str, many: str = "") -> str:
+def pluralize(number: int, one: str, many: str = "") -> str:
     """``many`` is for nouns that do not just take an s.
 
     >>> counted(1, "model call"), counted(1200, "line"), counted(0, "reply", "replies")

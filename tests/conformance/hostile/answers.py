@@ -13,7 +13,7 @@ from zot.features.mcp.config import without_comments
 from zot.features.mcp.oauth import challenge_words
 from zot.features.mcp.protocol import fields, read_message
 from zot.features.mcp.tool_results import to_content_blocks
-from zot.features.mcp.tools import fault, usable
+from zot.features.mcp.tools import fault, to_provider_schema
 from zot.local_model.coaching.advice import advise
 from zot.local_model.coaching.prompts import for_file, relevant_lines
 from zot.local_model.coaching.task import read_task
@@ -156,7 +156,7 @@ def heard_of_a_server(data: bytes) -> None:
     message = read_message(data)
     if message is not None:
         to_content_blocks("s", "t", message.result)
-        usable(fields(message.result))
+        to_provider_schema(fields(message.result))
         fault(fields(message.result))
 
 

@@ -15,7 +15,7 @@ from tests.conformance.hostile.screen import CONTROLS, SOME
 from zot.agent.tools.bash_output import OutputCapture
 from zot.agent.tools.edit_diff import EditSpan, diff_of
 from zot.agent.tools.ignore import Rules, regex_of
-from zot.features.hooks.claude_format import answer_of
+from zot.features.hooks.claude_format import parse_hook_output
 from zot.features.hooks.conditions import command_fits
 from zot.features.hooks.config import Hook
 from zot.features.hooks.hook_process import HookResult
@@ -86,7 +86,7 @@ rows(
 HOOK = Hook(event="PreToolUse", command="x")
 rows(
     "what a hook printed",
-    lambda text: answer_of(HOOK, HookResult(0, text)),
+    lambda text: parse_hook_output(HOOK, HookResult(0, text)),
     braces="{",
     half=lambda n: '{"reason": "' + "a" * n,
     deep=lambda n: '{"a":' * (n // 5),

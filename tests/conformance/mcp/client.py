@@ -20,7 +20,7 @@ from zot.features.mcp.host import McpHost
 from zot.features.mcp.oauth import log_in
 from zot.features.mcp.tools import McpTool
 from zot.provider.auth.auth_store import AuthStore
-from zot.provider.auth.oauth.token_endpoint import LoginStep
+from zot.provider.auth.oauth.token_endpoint import LoginProgress
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.pool import HttpPool
 from zot.provider.messages import ToolCallBlock
@@ -103,7 +103,7 @@ class Client:
         server.logged_in()
         return True
 
-    def tell(self, step: LoginStep) -> None:
+    def tell(self, step: LoginProgress) -> None:
         say(f"{step.kind}: {step.text} {step.url}")
         if step.kind == "open":
             self.host.tasks.start(self.browse(step.url))

@@ -10,7 +10,7 @@ from tests.fakes.interceptor import FakeInterceptor
 from tests.fakes.tools import FakeTool
 from tests.unit.core.harness import heard, make_agent, of, results, words
 from zot.core import events
-from zot.core.agent import FirstCall
+from zot.core.agent import InitialToolCall
 from zot.core.events import ToolEnded
 from zot.core.interceptors import Interceptor, TextVerdict, ToolVerdict, TurnVerdict
 from zot.core.permission_gate import GateVerdict
@@ -98,7 +98,7 @@ async def test_tool_prompt_call_carries_its_origin() -> None:
     agent, _ = make_agent(says("ok"), tools=[FakeTool()], interceptors=[Guard()])
     ended: list[str] = []
     agent.readers.subscribe(lambda event: ended.append(event.origin), events.ToolEnded, events.PermissionDecided)  # pyright: ignore
-    await agent.prompt("go", first_call=FirstCall(ToolCallBlock("c1", "bash"), "sly"))
+    await agent.prompt("go", first_call=InitialToolCall(ToolCallBlock("c1", "bash"), "sly"))
     assert origins == ["sly"] and ended == ["sly", "sly"]
 
 

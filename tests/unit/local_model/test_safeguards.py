@@ -11,7 +11,7 @@ import pytest
 from zot.agent.config import NO_FRONT_END, FrontEnd, RunConfig
 from zot.errors import ZotError
 from zot.features.jail import feature
-from zot.local_model.feature import guard
+from zot.local_model.feature import prepare_run
 
 JAIL = object()
 
@@ -36,13 +36,13 @@ def run(front_end: FrontEnd = NO_FRONT_END, mode: str = "", jail: Any = None, **
 
 def test_commands_without_a_user_are_jailed() -> None:
     made = run()
-    assert guard(made) == []
+    assert prepare_run(made) == []
     assert made.workspace.jail is JAIL and not made.constrained_mode and not made.withheld
 
 
 def test_commands_with_a_user_need_approval() -> None:
     made = run(FrontEnd(switches=True))
-    assert guard(made) == []
+    assert prepare_run(made) == []
     assert made.workspace.jail is None and made.constrained_mode == "accept-edits"
 
 
@@ -52,17 +52,17 @@ def test_without_jail_bash_is_removed_with_one_notice(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(feature, "confine", no_jail)
     made = run()
-    [line] = guard(made)
+    [line] = prepare_run(made)
     assert made.withheld == {"bash"} and "the kernel is too old" in line and "--permission-mode everything" in line
 
 
 @pytest.mark.parametrize("said", [{"permission_mode": "everything"}, {"mode": "ask"}, {"jail": "one of their own"}])
 def test_explicit_choice_overrides_safeguard(said: dict[str, Any]) -> None:
     made = run(**said)
-    assert guard(made) == [] and not made.constrained_mode and not made.withheld
+    assert prepare_run(made) == [] and not made.constrained_mode and not made.withheld
     assert made.workspace.jail == said.get("jail")
 
 
 def test_a_run_without_bash_needs_no_jail() -> None:
     made = run(tools=("read",))
-    assert guard(made) == [] and made.workspace.jail is None
+    assert prepare_run(made) == [] and made.workspace.jail is None

@@ -10,7 +10,7 @@ import pytest
 from zot.errors import AuthFailed, BadRequest, ContextTooLong, Overloaded, ProviderError, RateLimited, TransportFailed
 from zot.provider.error_mapping import (
     error_from_response,
-    final,
+    final_error,
     hint_for,
     is_retried,
     next_wait,
@@ -259,7 +259,7 @@ def test_longer_retry_after_ends_retries_with_an_error() -> None:
     """engine-013: a `Retry-After` that is too long ends the retries with an error that names it."""
     error = RateLimited("kimi: http 429: slow down", retryable=True, retry_after=181)
     assert wait(error, 1) is None
-    assert str(final(error)).startswith("kimi: http 429: slow down (asked to wait 181 s, longer than 180 s")
+    assert str(final_error(error)).startswith("kimi: http 429: slow down (asked to wait 181 s, longer than 180 s")
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_the_reason_of_a_wait_fits_a_row(error: ProviderError, said: str) -> Non
     "error", [TransportFailed("x", retryable=True), BadRequest("x", retry_after=900), Overloaded("x", retryable=True)]
 )
 def test_other_errors_keep_their_text(error: ProviderError) -> None:
-    assert str(final(error)) == "x"
+    assert str(final_error(error)) == "x"
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ def test_invalid_date_is_ignored(date: str) -> None:
 
 def test_very_long_wait_is_formatted_briefly() -> None:
     error = RateLimited("busy", retryable=True, retry_after=1e300)
-    assert "asked to wait for years, longer than 180 s" in str(final(error))
+    assert "asked to wait for years, longer than 180 s" in str(final_error(error))
 
 
 def test_retry_after_in_milliseconds_is_more_precise() -> None:

@@ -27,7 +27,7 @@ from zot.system.password_prompt import LineReader, no_echo
 
 if TYPE_CHECKING:
     from zot.provider.auth.oauth.settings import OAuthSettings
-    from zot.provider.auth.oauth.token_endpoint import LoginStep
+    from zot.provider.auth.oauth.token_endpoint import LoginProgress
 
 Way = Literal["stdin", "key", "page", "browser", "device"]
 
@@ -200,7 +200,7 @@ class _Login:
             )
         await asyncio.to_thread(self.context.store.set_oauth, self.provider.id, token, self.account)
 
-    def _tell(self, step: LoginStep) -> None:
+    def _tell(self, step: LoginProgress) -> None:
         print_notice(step.text)
         if step.kind != "open":
             return

@@ -11,7 +11,7 @@ from zot.cli.arguments import parse
 from zot.cli.output import print_result
 from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError
-from zot.features.jail.feature import JailOptions, confine, machine_at
+from zot.features.jail.feature import JailOptions, cached_jail_support, confine
 from zot.frontends.console import print_notice, run_loop
 from zot.system.files import find_program, zot_home
 from zot.system.processes import spawn
@@ -26,7 +26,7 @@ def run(argv: list[str]) -> int:
     command = command[1:] if command[:1] == ["--"] else command
     typed = parse(ours, options("jail"), most=0)
     if typed.has("--check"):
-        machine = machine_at(zot_home())
+        machine = cached_jail_support(zot_home())
         print_result(f"{machine.level or 'none'}{f': {machine.why}' if machine.why else ''}")
         return 0 if machine.level else 1
     if not command:

@@ -28,7 +28,7 @@ from zot.system.files import zot_home
 
 if TYPE_CHECKING:
     from zot.features.mcp.host import McpHost
-    from zot.provider.auth.oauth.token_endpoint import LoginStep
+    from zot.provider.auth.oauth.token_endpoint import LoginProgress
 
 
 class McpContext:
@@ -361,7 +361,7 @@ async def run_login(home: Path, cwd: Path, entry: ServerConfig, seconds: float) 
                 await asyncio.Future[None]()
             return typed or ""
 
-        def show_step(step: LoginStep) -> None:
+        def show_step(step: LoginProgress) -> None:
             print_notice(step.text)
             if step.kind == "open":
                 print_notice(step.url)

@@ -12,7 +12,7 @@ from zot.cli.verb_table import options
 from zot.errors import UsageError
 from zot.features.recording.reader import Recording, read_recording
 from zot.frontends.console import print_notice, run_loop
-from zot.system.visible_text import counted
+from zot.system.visible_text import pluralize
 from zot.tui.sanitize import one_line
 
 if TYPE_CHECKING:
@@ -48,7 +48,9 @@ def run(argv: list[str]) -> int:
                 file.write(msgspec.json.format(msgspec.json.encode(script), indent=1) + b"\n")
         except OSError as error:
             raise UsageError(f"{out}: {error.strerror or error}") from error
-        print_notice(f"{out}: {counted(len(script.turns), 'answer')}; to play it: zot --provider script --script {out}")
+        print_notice(
+            f"{out}: {pluralize(len(script.turns), 'answer')}; to play it: zot --provider script --script {out}"
+        )
         return 0
     return _verify(recording, typed) if typed.has("--verify") else _show(recording, typed)
 
@@ -65,7 +67,7 @@ def _show(recording: Recording, typed: ParsedArguments) -> int:
     strange = show(recording, speed, _step if typed.has("--step") else None)
     if strange:
         made = "is invalid and was" if strange == 1 else "are invalid and were"
-        print_notice(f"{recording.path}: {counted(strange, 'line')} {made} skipped")
+        print_notice(f"{recording.path}: {pluralize(strange, 'line')} {made} skipped")
     return 1 if recording.damage else 0
 
 
@@ -120,7 +122,7 @@ def _verify(recording: Recording, typed: ParsedArguments) -> int:
         )
         return 1
     until = "" if recording.ended else "; the recording is incomplete and ends there"
-    sys.stdout.write(f"no difference: {counted(verified.compared, 'line')} as recorded{until}\n")
+    sys.stdout.write(f"no difference: {pluralize(verified.compared, 'line')} as recorded{until}\n")
     return 0 if recording.ended else 1
 
 

@@ -34,7 +34,7 @@ from zot.provider.messages import Message
 from zot.system.checksummed_lines import RECORDING_FORMAT, add_checksum
 from zot.system.files import zot_home
 from zot.system.safe_open import open_buffered
-from zot.system.visible_text import counted
+from zot.system.visible_text import pluralize
 
 SUFFIX = ".zotrec"
 
@@ -73,7 +73,7 @@ def run(argv: list[str]) -> int:
     prompts, calls = counts(records)
     show_path(written)
     print_notice(
-        f"In it: {what} ({counted(prompts, 'prompt')}, {counted(calls, 'tool call')}), the settings you changed, and"
+        f"In it: {what} ({pluralize(prompts, 'prompt')}, {pluralize(calls, 'tool call')}), the settings you changed, and"
     )
     print_notice(
         "what `zot doctor` says. Keys, addresses of people and paths that zot recognises are replaced; it cannot know"

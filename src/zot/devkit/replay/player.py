@@ -19,7 +19,7 @@ from zot.frontends.terminal.screen.call_summary import duration
 from zot.frontends.terminal.screen.notice_area import Notes
 from zot.frontends.terminal.screen.transcript import Transcript
 from zot.frontends.terminal.screen.ui_services import ScreenServices
-from zot.system.visible_text import counted
+from zot.system.visible_text import pluralize
 from zot.tui.colour import background_of, depth_of
 from zot.tui.live_region import SettledBlocks
 from zot.tui.markdown import Painter
@@ -198,8 +198,8 @@ def show(recording: Recording, speed: float, step: Callable[[], bool] | None) ->
             if step is not None and not step():
                 return strange
     lines = recording.lines
-    requests = counted(sum(line.type == "request" for line in lines), "model call")
-    calls = counted(sum(line.type == "tool" for line in lines), "tool call")
+    requests = pluralize(sum(line.type == "request" for line in lines), "model call")
+    calls = pluralize(sum(line.type == "tool" for line in lines), "tool call")
     what = ", ".join(filter(None, (duration(min(lines[-1].t, _LONGEST_TOLD_S)), requests, calls)))
     shown.mark(f"the end: {what}" if recording.ended else f"the recording ends here (incomplete): {what}")
     _print(shown.rows())

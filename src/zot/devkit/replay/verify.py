@@ -13,7 +13,7 @@ import msgspec
 from zot import __version__
 from zot.agent.snapshot import ConversationSnapshot
 from zot.agent.tools.workspace import Workspace
-from zot.core.agent import Agent, FirstCall
+from zot.core.agent import Agent, InitialToolCall
 from zot.core.events import Diagnostic, Done, Error, ModelChanged, Notice, SessionEnded, SessionFault, SessionStarted
 from zot.devkit.replay.comparison import Comparison, Difference
 from zot.devkit.replay.driver import ReplayDriver
@@ -337,7 +337,7 @@ class _SecondRun:
             str(fields.get("text", "")),
             _images(line),
             queued=bool(fields.get("queued")),
-            first_call=_converted(line, "first_call", FirstCall | None),
+            first_call=_converted(line, "first_call", InitialToolCall | None),
             instead=bool(fields.get("instead")),
         )
 

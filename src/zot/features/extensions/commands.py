@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import msgspec
 
-from zot.core.state import FirstCall
+from zot.core.state import InitialToolCall
 from zot.errors import ExtensionError
 from zot.features.extensions.child import ExtensionChild, new_request_id
 from zot.features.extensions.inbound_requests import PanelRequests
@@ -35,7 +35,7 @@ class ToolPrompt(msgspec.Struct, frozen=True):
 
     extension: str
     text: str
-    first_call: FirstCall
+    first_call: InitialToolCall
 
 
 class Insert(msgspec.Struct, frozen=True):
@@ -101,8 +101,8 @@ class CommandInvoker:
             return FailedCommand(f"extension /{registered}: {error}")
 
 
-def _first_call(child: ExtensionChild, answer: extension_frames.CommandResponse) -> FirstCall:
+def _first_call(child: ExtensionChild, answer: extension_frames.CommandResponse) -> InitialToolCall:
     if not (answer.prompt.strip() and answer.tool_name and isinstance(answer.tool_args, dict | None)):
         raise ExtensionError("tool_prompt: expected prompt, tool_name and an object tool_args")
     arguments = msgspec.json.encode(cast("dict[str, Any]", answer.tool_args or {})).decode()
-    return FirstCall(ToolCallBlock(f"command-{os.urandom(6).hex()}", answer.tool_name, arguments), child.name)
+    return InitialToolCall(ToolCallBlock(f"command-{os.urandom(6).hex()}", answer.tool_name, arguments), child.name)

@@ -13,7 +13,7 @@ import msgspec
 from zot.errors import ExtensionError, ZotError
 from zot.features.extensions.loader.declared_permissions import DATA, PROJECT, Permissions
 from zot.features.extensions.loader.manifest import Manifest
-from zot.features.jail.feature import machine_at, own_program
+from zot.features.jail.feature import cached_jail_support, zot_program_paths
 from zot.system.jail.jail import Jail
 from zot.system.jail.policy import Policy, jailed_environment
 from zot.system.jail.system_paths import chosen_programs, interpreters
@@ -49,7 +49,7 @@ def build_jail(
 def _jail(
     permissions: Permissions, setting: JailContext, argv: Sequence[str], path: str, otherwise: str
 ) -> tuple[Jail, list[str]]:
-    machine = machine_at(setting.home)
+    machine = cached_jail_support(setting.home)
     if not machine.level:
         raise ExtensionError(f"declares permissions, and this machine cannot enforce them: {machine.why}{otherwise}")
     remarks = [f"runs in a jail ({machine.level})"]
@@ -67,7 +67,7 @@ def _policy(permissions: Permissions, setting: JailContext, own: list[str], path
     write = [real for text in permissions.write for real in places.writable(text)]
     data, place = _both(setting.data), _both(setting.place)
     bytecode = f"{setting.home}/pycache{os.path.abspath(setting.place)}"
-    always = [*place, *own_program(), *([bytecode] if os.path.isdir(bytecode) else [])]
+    always = [*place, *zot_program_paths(), *([bytecode] if os.path.isdir(bytecode) else [])]
     own_writable = [root for root in write if _lies_in(root, place)]
     programs = None
     if permissions.exec is True:

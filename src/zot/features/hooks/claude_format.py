@@ -198,7 +198,7 @@ class _Output(msgspec.Struct):
     hookSpecificOutput: _Specific | None = None
 
 
-def answer_of(hook: Hook, ran: HookResult) -> HookDecision:
+def parse_hook_output(hook: Hook, ran: HookResult) -> HookDecision:
     if ran.failure:
         return HookDecision(hook=hook, failure=ran.failure)
     if ran.code == 2:

@@ -161,9 +161,9 @@ def load(home: Path, cwd: Path, problems: list[str], remarks: dict[str, list[str
         problems.append(f"hooks: this project's hooks are disabled by {', '.join(sorted(disabled))}; yours still run")
         found = [source for source in found if source.origin != "project"]
     if not is_missing(home / "plugins.json"):
-        from zot.features.plugins.components import in_use  # few have plugins
+        from zot.features.plugins.components import enabled_components  # few have plugins
 
-        found += [parts.hooks for parts in in_use(home, []) if parts.hooks is not None]
+        found += [parts.hooks for parts in enabled_components(home, []) if parts.hooks is not None]
     return found
 
 

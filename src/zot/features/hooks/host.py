@@ -17,7 +17,7 @@ import msgspec
 
 from zot.core.events import AgentEvent, CompactDone, SessionEnded, SessionStarted
 from zot.errors import ConfigError, describe_error
-from zot.features.hooks.claude_format import MODES, NAMES, HookDecision, answer_of, joined_context
+from zot.features.hooks.claude_format import MODES, NAMES, HookDecision, joined_context, parse_hook_output
 from zot.features.hooks.config import Hook, HookSource
 from zot.features.hooks.hook_process import run_hook
 from zot.features.trust import TrustStore, Untrusted, run_entry
@@ -203,7 +203,7 @@ class HookHost:
                 env["CLAUDE_ENV_FILE"] = self._env_file
             jail = self._jail_for(project)
             ran = await run_hook(argv_of(hook, env), given, cwd=project, env=env, timeout_s=hook.timeout_s, jail=jail)
-            answer = answer_of(hook, ran)
+            answer = parse_hook_output(hook, ran)
         if answer.message:
             self._tell(answer.message)
         new = [name for name in answer.unheeded if name not in self._told]

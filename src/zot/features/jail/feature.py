@@ -44,7 +44,9 @@ class JailOptions(msgspec.Struct, frozen=True):
     level: Literal["full", "reduced"] = "reduced"
 
 
-def wanted(jail: str, read: tuple[str, ...], write: tuple[str, ...], level: str, values: SettingsValues) -> JailOptions:
+def jail_options(
+    jail: str, read: tuple[str, ...], write: tuple[str, ...], level: str, values: SettingsValues
+) -> JailOptions:
     """The jail of flags and settings; any jail flag enables it."""
     least = "full" if level == "full" else "reduced"
     return JailOptions(jail == "net", read, (*write, *values.jail_roots), least)
@@ -52,12 +54,12 @@ def wanted(jail: str, read: tuple[str, ...], write: tuple[str, ...], level: str,
 
 def confine(root: Path, home: Path, asked: JailOptions) -> Jail:
     """The jail, ready to run commands; ZotError with a fix if there is none."""
-    machine = machine_at(home)
+    machine = cached_jail_support(home)
     if not machine.level:
         raise ZotError(f"no jail: {machine.why}")
     if LEVELS.index(machine.level) < LEVELS.index(asked.level):
         raise ZotError(f"no jail of level {asked.level}: {machine.why}; --require-jail reduced accepts less")
-    read = (*asked.read, *own_program())
+    read = (*asked.read, *zot_program_paths())
     policy = policy_for(root, read=read, write=asked.write, network=asked.network)
     named = [name for place in policy.writable for name in named_paths(place)]
     policy = msgspec.structs.replace(policy, protected=tuple(dict.fromkeys((*policy.protected, *named))))
@@ -69,14 +71,14 @@ def confine(root: Path, home: Path, asked: JailOptions) -> Jail:
     return Jail(policy, machine)
 
 
-def own_program() -> list[str]:
+def zot_program_paths() -> list[str]:
     """Python and zot, for the search process."""
     places = (sys.prefix, sys.base_prefix, str(Path(__file__).parents[3]))
     home = os.path.realpath(os.path.expanduser("~"))  # not for a Python installed directly in it
     return [path for path in places if not beneath_any(path, SYSTEM) and not beneath_any(home, (path.rstrip("/"),))]
 
 
-def machine_at(home: Path) -> JailSupport:
+def cached_jail_support(home: Path) -> JailSupport:
     """The stored result while program, kernel and boot are unchanged; else tests again."""
     program = find_program("bwrap") or ""
     changed = os.stat(program).st_mtime_ns if program else 0
@@ -203,7 +205,7 @@ class JailFeature(Feature):
 
 def create_jail(services: Services, kind: str) -> Jail:
     config = services.config
-    asked = wanted(kind, config.jail_read, config.jail_write, config.jail_level, services.settings.values)
+    asked = jail_options(kind, config.jail_read, config.jail_write, config.jail_level, services.settings.values)
     return confine(services.workspace.cwd, services.home, asked)
 
 

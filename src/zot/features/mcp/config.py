@@ -124,9 +124,9 @@ def load(
             except ConfigError as error:
                 problems.append(f"mcp: {error}")
         if not is_missing(home / "plugins.json"):
-            from zot.features.plugins.components import in_use  # few have plugins
+            from zot.features.plugins.components import enabled_components  # few have plugins
 
-            found += [entry for parts in in_use(home, []) for entry in parts.servers]
+            found += [entry for parts in enabled_components(home, []) for entry in parts.servers]
     for typed in files:
         path = Path(os.path.abspath(os.path.expanduser(typed)))
         if not path.is_file():

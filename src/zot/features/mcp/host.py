@@ -338,7 +338,7 @@ class McpHost:
             return os.environ.get
         return lambda name: self._workspace.granted((name,)).get(name)
 
-    def listed_anew(self, server: ManagedServer, before: ServerLists | None) -> None:
+    def lists_updated(self, server: ManagedServer, before: ServerLists | None) -> None:
         """Stores new lists and reports changes in one line."""
         now = server.listed
         self._learn_names()

@@ -60,7 +60,7 @@ class ServerOwner(Protocol):
 
     def environment_for(self, entry: ServerConfig) -> Callable[[str], str | None]: ...
 
-    def listed_anew(self, server: ManagedServer, before: ServerLists | None) -> None: ...
+    def lists_updated(self, server: ManagedServer, before: ServerLists | None) -> None: ...
 
     def state_changed(self, server: ManagedServer) -> None: ...
 
@@ -262,7 +262,7 @@ class ManagedServer:
             list_cache.save_lists(self._owner.home, self.entry, self.listed)
         except OSError as error:
             self._owner.notify_once(self, f"cannot save its lists: {describe_error(error)}")
-        self._owner.listed_anew(self, before)
+        self._owner.lists_updated(self, before)
 
     def _callable(self, tools: tuple[ToolRow, ...]) -> tuple[ToolRow, ...]:
         """Tools without those with invalid header annotations, which HTTP calls cannot use."""

@@ -62,7 +62,7 @@ class McpTool:
     def schema(self) -> dict[str, Any]:
         if self._schema is None:
             raw = bytes(self.row.input_schema)
-            self._schema = usable(msgspec.json.decode(raw), len(raw))
+            self._schema = to_provider_schema(msgspec.json.decode(raw), len(raw))
         return self._schema
 
     @property
@@ -188,7 +188,7 @@ _LARGEST = 60_000  # bytes of one schema; more floods the prompt
 _LEAST: dict[str, Any] = {"type": "object", "properties": {}}
 
 
-def usable(schema: Any, size: int = 0) -> dict[str, Any]:
+def to_provider_schema(schema: Any, size: int = 0) -> dict[str, Any]:
     """The schema with the fields providers require."""
     if not isinstance(schema, dict) or size > _LARGEST:
         return dict(_LEAST)

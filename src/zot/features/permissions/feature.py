@@ -42,7 +42,7 @@ class _RulesFields(msgspec.Struct):
     projects: dict[str, list[Rule]] = {}
 
 
-class KeptRules:
+class SavedRules:
     """The rules of one project, read when a question would be asked; ``told`` reports errors."""
 
     def __init__(self, home: Path, cwd: Path, told: Callable[[str], None]) -> None:
@@ -211,7 +211,7 @@ class PermissionsFeature(Feature):
     def __init__(self, conversation: Conversation) -> None:
         super().__init__(conversation)
         self._questions = question_queue(self.services)
-        self.saved_rules = KeptRules(conversation.home, conversation.workspace.cwd, self.notify)
+        self.saved_rules = SavedRules(conversation.home, conversation.workspace.cwd, self.notify)
 
     def join(self) -> None:
         """UsageError for a mode or a limit that does not exist."""

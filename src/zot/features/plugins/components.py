@@ -231,7 +231,7 @@ def load_all(home: Path) -> list[LoadedPlugin]:
     return [_loaded(home, name, row) for name, row in sorted(index_file(home).load().plugins.items())]
 
 
-def in_use(home: Path, problems: list[str]) -> list[PluginComponents]:
+def enabled_components(home: Path, problems: list[str]) -> list[PluginComponents]:
     """Components of enabled, unchanged plugins."""
     found: list[PluginComponents] = []
     try:

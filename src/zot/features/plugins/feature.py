@@ -7,7 +7,7 @@ from pathlib import Path
 
 from zot.agent.feature import Feature
 from zot.errors import ZotError
-from zot.features.plugins.components import in_use, load_all
+from zot.features.plugins.components import enabled_components, load_all
 from zot.features.skills.discovery import SkillFile
 
 
@@ -16,14 +16,14 @@ class PluginsFeature(Feature):
 
     def join(self) -> None:
         problems: list[str] = []
-        in_use(self.conversation.home, problems)
+        enabled_components(self.conversation.home, problems)
         for text in problems:
             self.notify(text)
 
     @classmethod
     def setup_problems(cls, home: Path, cwd: Path) -> Iterable[str]:
         problems: list[str] = []
-        in_use(home, problems)
+        enabled_components(home, problems)
         return problems
 
     @classmethod
@@ -37,4 +37,4 @@ class PluginsFeature(Feature):
             yield "plugins", ", ".join(f"{name} ({state})" for name, state in states.items())
 
     def skill_files(self) -> list[SkillFile]:
-        return [file for parts in in_use(self.conversation.home, []) for file in parts.skills]
+        return [file for parts in enabled_components(self.conversation.home, []) for file in parts.skills]

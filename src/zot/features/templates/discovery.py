@@ -68,9 +68,9 @@ def places_in(cwd: Path, home: Path) -> list[TemplateDir]:
 def _of_plugins(home: Path) -> list[TemplateDir]:
     if is_missing(home / "plugins.json"):
         return []
-    from zot.features.plugins.components import in_use  # few have plugins
+    from zot.features.plugins.components import enabled_components  # few have plugins
 
-    return [place for parts in in_use(home, []) for place in parts.commands]
+    return [place for parts in enabled_components(home, []) for place in parts.commands]
 
 
 def name_and_arguments(text: str) -> tuple[str, str] | None:

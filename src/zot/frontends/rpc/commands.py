@@ -18,7 +18,7 @@ from zot.features.lookup import budget, extension_host, mcp_host
 from zot.frontends.pending_questions import ClientPermissions, PendingQuestions
 from zot.frontends.prompt_queue import PromptQueue, QueuedWork
 from zot.frontends.rpc.extension_ui import ExtensionCommands, RpcExtensionUI
-from zot.frontends.rpc.writer import PendingResponse, answer
+from zot.frontends.rpc.writer import PendingResponse, respond_later
 from zot.wire import rpc_frames as wire
 from zot.wire.ops import AnyOp
 
@@ -186,7 +186,7 @@ class RpcCommands:
     def _get_changes(self, command: wire.GetChanges, reply: PendingResponse) -> Any:
         """In parallel to the running command: it only reads."""
         self._queue.announce()
-        task = self._tasks.create_task(answer(self._conversation.submit(command), reply))
+        task = self._tasks.create_task(respond_later(self._conversation.submit(command), reply))
         task.add_done_callback(lambda _: self._queue.withdraw())
         return LATER
 
@@ -195,7 +195,7 @@ class RpcCommands:
         self._must_be_idle()
 
         async def go_back() -> None:
-            await answer(self._conversation.submit(command), reply)
+            await respond_later(self._conversation.submit(command), reply)
 
         self._queue.submit(QueuedWork(lambda: None, errand=go_back))
         return LATER

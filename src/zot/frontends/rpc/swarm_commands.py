@@ -11,7 +11,7 @@ import msgspec
 from zot.agent.conversation import Conversation
 from zot.agent.feature import Feature
 from zot.frontends.prompt_queue import PromptQueue
-from zot.frontends.rpc.writer import PendingResponse, Writer, answer
+from zot.frontends.rpc.writer import PendingResponse, Writer, respond_later
 from zot.swarm.service import SwarmService
 from zot.swarm.worker_config import conversation_config
 from zot.system.background_tasks import BackgroundTasks
@@ -60,7 +60,7 @@ class SwarmCommands:
     def do(self, command: wire.SwarmCommand, reply: PendingResponse) -> None:
         """Input may end meanwhile; the response is still sent."""
         self._queue.announce()
-        task = self._tasks.create_task(answer(self._doers[type(command)](command), reply))
+        task = self._tasks.create_task(respond_later(self._doers[type(command)](command), reply))
         task.add_done_callback(lambda _: self._queue.withdraw())
 
     def close(self) -> None:

@@ -282,7 +282,7 @@ class PendingResponse:
         self._writer.respond(Response(id=self._id, command=self._command, success=False, error=error))
 
 
-async def answer(work: Awaitable[Any], reply: PendingResponse) -> None:
+async def respond_later(work: Awaitable[Any], reply: PendingResponse) -> None:
     """Respond later with the result of the work."""
     try:
         data = await work

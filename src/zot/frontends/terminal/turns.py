@@ -17,7 +17,7 @@ from zot.tui.width import cut, visible
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.core.agent import FirstCall, Outcome
+    from zot.core.agent import InitialToolCall, Outcome
     from zot.frontends.terminal.editor.editor import Editor
     from zot.frontends.terminal.screen.activity import Activity
     from zot.frontends.terminal.screen.notice_area import NoticeArea
@@ -167,7 +167,9 @@ class TurnRunner:
 
     # --- sending
 
-    def submit(self, text: str, images: Sequence[ImageBlock] = (), *, first_call: FirstCall | None = None) -> None:
+    def submit(
+        self, text: str, images: Sequence[ImageBlock] = (), *, first_call: InitialToolCall | None = None
+    ) -> None:
         """Start a turn, or queue behind the running one; ``first_call`` is for an idle agent only."""
         conversation = self._conversation
         if conversation.unavailable_reason:
@@ -229,7 +231,7 @@ class TurnRunner:
         self,
         text: str | None,
         images: tuple[ImageBlock, ...],
-        first: FirstCall | None = None,
+        first: InitialToolCall | None = None,
         *,
         queued: bool = False,
         instead: bool = False,

@@ -9,13 +9,13 @@ import pytest
 
 from zot.core.permission_modes import Rule
 from zot.errors import ConfigError
-from zot.features.permissions.feature import KeptRules
+from zot.features.permissions.feature import SavedRules
 
 STATUS, EDIT = Rule("bash", "", ("git", "status")), Rule("edit")
 
 
-def kept(home: Path, project: Path, told: list[str] | None = None) -> KeptRules:
-    return KeptRules(home, project, (told if told is not None else []).append)
+def kept(home: Path, project: Path, told: list[str] | None = None) -> SavedRules:
+    return SavedRules(home, project, (told if told is not None else []).append)
 
 
 def test_rule_applies_to_its_project_until_removed(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from zot.cli.verb_table import options
 from zot.errors import UsageError, ZotError
 from zot.features.extensions.bytecode_cache import forget_bytecode
 from zot.features.extensions.install.installed import Installed, all_installed, find, typed_name
-from zot.features.extensions.install.source import changed_here, read_record, written_later
+from zot.features.extensions.install.source import files_added_since, modified_files, read_record
 from zot.features.extensions.loader.data_dir import copy_files, data_dir, legacy_files
 from zot.features.extensions.loader.discovery import STAGING, global_dir
 from zot.features.extensions.loader.extension_trust import ExtensionTrust
@@ -77,7 +77,7 @@ def _rescue(manifest: Manifest) -> Path | None:
     record = read_record(manifest.directory)
     names = legacy_files(manifest)
     if record is not None:
-        own = {*written_later(manifest.directory, record), *changed_here(manifest.directory, record)}
+        own = {*files_added_since(manifest.directory, record), *modified_files(manifest.directory, record)}
         names = [name for name in names if name in own]
     names = [name for name in names if not (place / name).exists()]
     if names:

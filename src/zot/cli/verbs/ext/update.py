@@ -19,7 +19,7 @@ from zot.cli.verbs.ext.install import report_exec
 from zot.errors import UsageError, ZotError, describe_error
 from zot.features.extensions.install.installed import Installed, all_installed, find
 from zot.features.extensions.install.place import install_in_place, staging
-from zot.features.extensions.install.source import InstallRecord, changed_here, fetch, read_record
+from zot.features.extensions.install.source import InstallRecord, fetch, modified_files, read_record
 from zot.features.extensions.loader.data_dir import RECORD, files_below, looks_like_data
 from zot.features.extensions.loader.declared_permissions import added_permissions
 from zot.features.extensions.loader.lock_file import LockFile, pins_of
@@ -125,7 +125,7 @@ def _refuse_losses(item: Installed, new: Manifest, record: InstallRecord) -> Non
     old = item.manifest
     edited = [
         name
-        for name in changed_here(item.directory, record)
+        for name in modified_files(item.directory, record)
         if old is None or not looks_like_data(item.directory / name, old)
     ]
     if edited:
@@ -138,7 +138,7 @@ def _refuse_losses(item: Installed, new: Manifest, record: InstallRecord) -> Non
 def _is_same(installed: Path, fetched: Path, record: InstallRecord) -> bool:
     """True if installed and fetched files have the same content; ignores ``enabled`` in the manifest."""
     new = {str(path.relative_to(fetched)) for path in files_below(fetched)}
-    if new != set(record.files) - {RECORD} or changed_here(installed, record):
+    if new != set(record.files) - {RECORD} or modified_files(installed, record):
         return False
     return all(_equal(installed / name, fetched / name) for name in new)
 

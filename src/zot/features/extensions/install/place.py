@@ -17,10 +17,10 @@ from zot.features.extensions.install.copy_tree import Notify
 from zot.features.extensions.install.source import (
     ExtensionSource,
     Fetched,
-    changed_here,
+    files_added_since,
+    modified_files,
     read_record,
     write_record,
-    written_later,
 )
 from zot.features.extensions.loader.data_dir import copy_file, data_dir, legacy_files, looks_like_data, make_data_dir
 from zot.features.extensions.loader.discovery import STAGING, global_dir
@@ -115,8 +115,8 @@ def _kept(old: Manifest, built: Path) -> list[str]:
     if record is None:
         return [name for name in legacy_files(old) if not os.path.lexists(built / name)]
     program = os.path.normpath(old.exec)
-    later = [name for name in written_later(old.directory, record) if not os.path.lexists(built / name)]
-    data = [name for name in changed_here(old.directory, record) if looks_like_data(old.directory / name, old)]
+    later = [name for name in files_added_since(old.directory, record) if not os.path.lexists(built / name)]
+    data = [name for name in modified_files(old.directory, record) if looks_like_data(old.directory / name, old)]
     return [name for name in (*later, *data) if name != program]
 
 

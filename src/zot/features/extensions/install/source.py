@@ -225,12 +225,12 @@ def read_record(directory: Path) -> InstallRecord | None:
         return InstallRecord(ExtensionSource("git", url[0], branch), commit, marks | dict.fromkeys(edited, "edited"))
 
 
-def written_later(directory: Path, record: InstallRecord) -> list[str]:
+def files_added_since(directory: Path, record: InstallRecord) -> list[str]:
     found = (str(path.relative_to(directory)) for path in files_below(directory))
     return [name for name in found if name not in record.files and name != RECORD]
 
 
-def changed_here(directory: Path, record: InstallRecord) -> list[str]:
+def modified_files(directory: Path, record: InstallRecord) -> list[str]:
     """Names of installed files that changed; without the manifest, which enabling rewrites."""
     return [
         name

@@ -12,7 +12,7 @@ import msgspec
 from zot.errors import UsageError, ZotError
 from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.provider.messages import Message
-from zot.system.visible_text import counted
+from zot.system.visible_text import pluralize
 from zot.tui.sanitize import one_line, sanitize
 
 if TYPE_CHECKING:
@@ -69,12 +69,12 @@ def find(messages: Sequence[Message], arguments: str) -> CopyMatch:
         if not codes:
             raise ZotError("no answer has a code block; copy the last answer with /copy")
         if number > len(codes):
-            raise ZotError(f"that answer has only {counted(len(codes), 'code block')}")
+            raise ZotError(f"that answer has only {pluralize(len(codes), 'code block')}")
         language, text = codes[-number]
         which = "the code block" if len(codes) == 1 else f"code block {len(codes) - number + 1} of {len(codes)}"
         return CopyMatch(text, f"{which} ({one_line(language)})" if language else which)
     if number > len(answers):
-        raise ZotError(f"only {counted(len(answers), 'answer')} to copy")
+        raise ZotError(f"only {pluralize(len(answers), 'answer')} to copy")
     return CopyMatch(answers[number - 1], "the last answer" if number == 1 else f"answer {number} from the end")
 
 

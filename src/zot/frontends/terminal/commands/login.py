@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from zot.frontends.terminal.dialogs.text_dialogs import TextPrompt
     from zot.provider.auth.auth_store import OAuthToken
     from zot.provider.auth.oauth.settings import OAuthSettings
-    from zot.provider.auth.oauth.token_endpoint import LoginStep
+    from zot.provider.auth.oauth.token_endpoint import LoginProgress
     from zot.provider.http.pool import HttpPool
     from zot.provider.providers import Provider
 
@@ -348,12 +348,12 @@ class SubscriptionDialog(Dialog[bool]):
         self.failed: ZotError | None = None
         self._open_page = open_page
         self._redraw = redraw
-        self._opened: LoginStep | None = None
+        self._opened: LoginProgress | None = None
         self._said = "starting …"
         self._field = TextField("")
         self._pasted: asyncio.Queue[str] = asyncio.Queue()
 
-    def tell(self, step: LoginStep) -> None:
+    def tell(self, step: LoginProgress) -> None:
         if step.kind == "open":
             self._opened = step
             self._open_page(step.url)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from zot.errors import UsageError, ZotError
 from zot.features.lookup import mcp_host
 from zot.frontends.terminal.commands.command_context import CommandContext
-from zot.system.visible_text import counted
+from zot.system.visible_text import pluralize
 from zot.tui.sanitize import one_line, sanitize
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _row(status: Status) -> Choice:
     from zot.tui.widgets import Choice
 
     known = (
-        f"{counted(status.tools, 'tool')}, {status.tokens:,} tokens if all were sent"
+        f"{pluralize(status.tools, 'tool')}, {status.tokens:,} tokens if all were sent"
         if status.known
         else "not listed yet"
     )
@@ -129,9 +129,9 @@ async def _act(context: CommandContext, host: McpHost, verb: str, name: str) -> 
         context.status.ok(f"{name} stopped; it starts again on next use")
     else:
         from zot.features.login.browser import open_in_browser
-        from zot.provider.auth.oauth.token_endpoint import LoginStep
+        from zot.provider.auth.oauth.token_endpoint import LoginProgress
 
-        def tell(step: LoginStep) -> None:
+        def tell(step: LoginProgress) -> None:
             context.status.ok(f"{name}: {step.text} {step.url}".rstrip())
             if step.kind == "open":
                 open_in_browser(step.url, context.conversation.workspace.free_environment())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from zot.errors import SessionLocked, ZotError
 from zot.frontends.terminal.commands.command_context import CommandContext
-from zot.system.visible_text import counted
+from zot.system.visible_text import pluralize
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
@@ -116,7 +116,7 @@ async def show_session(context: CommandContext, session: Session) -> None:
     context.asides.clear()
     transcript.clear()
     transcript.show(session.messages)
-    context.status.ok(f"resumed: {counted(len(session.messages), 'message')}")
+    context.status.ok(f"resumed: {pluralize(len(session.messages), 'message')}")
     for repair in session.repairs:
         transcript.add_diagnostic(repair)
     conversation, present = context.conversation, context.conversation.snapshot

@@ -62,12 +62,12 @@ async def _act(context: CommandContext, act: WorkerAction) -> None:
         case "read":
             await _read(context, id)
         case "prompt":
-            from zot.frontends.terminal.swarm.worker_view import Composer
+            from zot.frontends.terminal.swarm.worker_view import MessageEditor
             from zot.wire.rpc_frames import Image
 
             name = _named(context, id).name
             title, told = f"message to {escape_invisible(name)}", "what the worker should do next"
-            typed = await context.dialogs.ask(Composer(title, context.editor.around, told))
+            typed = await context.dialogs.ask(MessageEditor(title, context.editor.around, told))
             if typed is not None:
                 images = tuple(Image(mime_type=image.mime_type, data=image.data) for image in typed.images)
                 await context.swarm.service.send(id, typed.text, images)
@@ -103,7 +103,7 @@ async def _new(context: CommandContext, text: str) -> None:
     if not text:
         await _compose(context)
         return
-    await _start(context, order_of(text))
+    await _start(context, spec_from_request(text))
 
 
 async def _start(context: CommandContext, order: SwarmStart) -> None:
@@ -114,17 +114,17 @@ async def _start(context: CommandContext, order: SwarmStart) -> None:
 
 
 async def _compose(context: CommandContext) -> None:
-    from zot.frontends.terminal.swarm.worker_view import Composer
+    from zot.frontends.terminal.swarm.worker_view import MessageEditor
 
     told = "task of the worker; choose the model with --model M before it"
-    typed = await context.dialogs.ask(Composer("a new worker", context.editor.around, told))
+    typed = await context.dialogs.ask(MessageEditor("a new worker", context.editor.around, told))
     if typed is not None:
         if typed.images:
             raise UsageError("a task is text only; send the image to the worker after it started")
-        context.desk.spawn(_start(context, order_of(typed.text)))
+        context.desk.spawn(_start(context, spec_from_request(typed.text)))
 
 
-def order_of(text: str) -> SwarmStart:
+def spec_from_request(text: str) -> SwarmStart:
     """The flags before a task, and the task verbatim."""
     from zot.wire.swarm_frames import SwarmStart
 

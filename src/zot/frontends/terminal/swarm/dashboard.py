@@ -11,7 +11,7 @@ from zot.frontends.terminal.dialogs.dialog import Dialog
 from zot.frontends.terminal.dialogs.picker import Picker
 from zot.frontends.terminal.swarm import worker_summary
 from zot.frontends.terminal.swarm.workers import AT_WORK, LIVE
-from zot.system.visible_text import counted
+from zot.system.visible_text import pluralize
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
@@ -216,11 +216,11 @@ async def confirm_quit(workers: WorkerList, dialogs: Dialogs, desk: ScreenServic
         Choice("leave", "leave them running", "zot swarm list shows them"),
         Choice("stop", "stop all", "they can be resumed"),
     ]
-    title = f"{counted(len(at_work), 'worker')} {'is' if len(at_work) == 1 else 'are'} running"
+    title = f"{pluralize(len(at_work), 'worker')} {'is' if len(at_work) == 1 else 'are'} running"
     hint = "enter picks · ctrl+c leaves at once · esc stays"
     chosen = await dialogs.ask(QuitDialog(title, rows, hint=hint, filterable=False, above=[_names(at_work)]))
     if chosen == "stop":
-        desk.status.ok(f"stopping {counted(len(at_work), 'worker')} …")
+        desk.status.ok(f"stopping {pluralize(len(at_work), 'worker')} …")
         await workers.stop_own()
     if chosen is not None:
         leave()
@@ -231,7 +231,7 @@ def running_workers_notice(at_work: Sequence[WorkerInfo]) -> str:
     if not at_work:
         return ""
     go = "goes" if len(at_work) == 1 else "go"
-    return f"{counted(len(at_work), 'worker')} {go} on: {_names(at_work)} (zot swarm list, zot swarm attach)"
+    return f"{pluralize(len(at_work), 'worker')} {go} on: {_names(at_work)} (zot swarm list, zot swarm attach)"
 
 
 def _names(at_work: Sequence[WorkerInfo]) -> str:

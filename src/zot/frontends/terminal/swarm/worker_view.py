@@ -37,7 +37,7 @@ _MOST = 12
 HINT = "enter sends · alt+enter or \\ new line · @ picks a file · esc closes"
 
 
-class Beside(EditorHost):
+class DialogEditorHost(EditorHost):
     """Host of an editor other than the prompt's."""
 
     def __init__(self, around: EditorHost) -> None:
@@ -71,12 +71,12 @@ class Beside(EditorHost):
 
 
 def editor_beside(around: EditorHost, on_submit: Callable[[Submitted], None]) -> Editor:
-    editor = Editor(Beside(around))
+    editor = Editor(DialogEditorHost(around))
     editor.on_submit = on_submit
     return editor
 
 
-class Composer(Dialog[Submitted]):
+class MessageEditor(Dialog[Submitted]):
     """Ends with the typed text."""
 
     hint = HINT

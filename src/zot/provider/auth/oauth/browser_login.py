@@ -16,7 +16,7 @@ from zot.provider.auth.oauth.http_requests import open_pool, sanitize_server_tex
 from zot.provider.auth.oauth.loopback_server import CallbackResult, LoopbackServer, read_pasted
 from zot.provider.auth.oauth.server_metadata import AuthorizationServer, OAuthClient, find_client, find_server
 from zot.provider.auth.oauth.settings import OAuthSettings, is_safe
-from zot.provider.auth.oauth.token_endpoint import LoginStep, Pasted, Tell, done, request_token, token_from
+from zot.provider.auth.oauth.token_endpoint import LoginProgress, Pasted, Tell, done, request_token, token_from
 from zot.provider.http.pool import HttpPool
 
 LIMIT_S = 600.0
@@ -93,7 +93,7 @@ class _BrowserLogin:
         return self.proofs.nonce if "openid" in self.settings.scopes else ""
 
     def notice(self, text: str) -> None:
-        self.tell(LoginStep(kind="notice", text=text))
+        self.tell(LoginProgress(kind="notice", text=text))
 
     async def exchange(self, returned: CallbackResult) -> OAuthToken:
         settings = self.settings
@@ -120,7 +120,7 @@ async def _log_in(login: _BrowserLogin, pasted: Pasted | None, limit_s: float) -
     if callback.arrived.done():  # superseded meanwhile
         await callback.arrived
     tell(
-        LoginStep(
+        LoginProgress(
             kind="open",
             text="open this address in a browser and confirm the login there",
             url=login.address(callback.redirect),
@@ -138,7 +138,7 @@ async def _log_in(login: _BrowserLogin, pasted: Pasted | None, limit_s: float) -
     try:
         if returned.error:
             raise LoginFailed(f"the server denied the login: {returned.error}", code=returned.error.partition(":")[0])
-        tell(LoginStep(kind="exchanging", text="the login is confirmed; fetching the token"))
+        tell(LoginProgress(kind="exchanging", text="the login is confirmed; fetching the token"))
         token = await login.exchange(returned)
     except LoginFailed as error:
         await callback.finish(str(error))

@@ -25,7 +25,7 @@ from zot.provider.auth.oauth.server_metadata import (
     with_client,
 )
 from zot.provider.auth.oauth.settings import OAuthSettings, is_safe
-from zot.provider.auth.oauth.token_endpoint import LoginStep, Tell, done, request_token, token_from
+from zot.provider.auth.oauth.token_endpoint import LoginProgress, Tell, done, request_token, token_from
 from zot.provider.http.pool import HttpPool
 
 _GRANT = "urn:ietf:params:oauth:grant-type:device_code"
@@ -57,7 +57,7 @@ async def login_by_device(
         client = await find_client(pool, settings, server)
         device = await _begin(pool, settings, server, client)
         tell(
-            LoginStep(
+            LoginProgress(
                 kind="open",
                 text=f"open this address on any device and enter the code {device.user_code}",
                 url=device.complete_url or device.url,
@@ -112,7 +112,7 @@ async def _poll(
         except LoginFailed as error:
             if error.code == "slow_down" or (error.transient and error.code != "authorization_pending"):
                 interval += _SLOWER_S  # also required after connection errors
-                tell(LoginStep(kind="waiting", text=f"{error}; retrying in {interval:g} s"))
+                tell(LoginProgress(kind="waiting", text=f"{error}; retrying in {interval:g} s"))
             elif error.code == "access_denied":
                 raise LoginFailed("the login was denied on the other device", code=error.code) from error
             elif error.code == "expired_token":

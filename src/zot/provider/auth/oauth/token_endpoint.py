@@ -189,7 +189,7 @@ async def revoke(settings: OAuthSettings, token: OAuthToken, *, pool: HttpPool |
     return f"{host_of(server.revoke_url)}: login revoked"
 
 
-class LoginStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class LoginProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One step; ``text`` can be shown and contains no secret.
     ``open``: show and open ``url``, with ``user_code`` if set. ``waiting``: a delay and its reason. ``notice``: an
     unexpected event. ``exchanging``: the token is requested. ``done``: there is a token."""
@@ -203,10 +203,10 @@ class LoginStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     may_paste: bool = False  # the redirect's address or its code is accepted also
 
 
-Tell = Callable[[LoginStep], None]
+Tell = Callable[[LoginProgress], None]
 Pasted = Callable[[], Awaitable[str]]  # waits for pasted text
 
 
-def done(token: OAuthToken) -> LoginStep:
+def done(token: OAuthToken) -> LoginProgress:
     name = account_name(token.id_token)
-    return LoginStep(kind="done", text=f"logged in as {name}" if name else "logged in")
+    return LoginProgress(kind="done", text=f"logged in as {name}" if name else "logged in")

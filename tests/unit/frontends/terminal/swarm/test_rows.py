@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from zot.errors import UsageError
-from zot.frontends.terminal.commands.swarm import order_of
+from zot.frontends.terminal.commands.swarm import spec_from_request
 from zot.frontends.terminal.swarm import worker_summary
 from zot.frontends.terminal.swarm.dashboard import SwarmDashboard, WorkerAction
 from zot.frontends.terminal.swarm.worker_summary import rows_of
@@ -121,11 +121,11 @@ async def test_a_log_reads_like_the_stream_it_was() -> None:
 
 
 def test_only_arguments_before_task_are_flags() -> None:
-    order = order_of("--model=a/b --shared --write  fix --this\n  and that")
+    order = spec_from_request("--model=a/b --shared --write  fix --this\n  and that")
     assert (order.model, order.mode, order.write, order.task) == ("a/b", "shared", True, "fix --this\n  and that")
     for wrong in ("--model", "--shared --worktree x", "--write=1 x", "--other x", "--write"):
         with pytest.raises(UsageError):
-            order_of(wrong)
+            spec_from_request(wrong)
 
 
 def test_a_diff_is_shown_file_by_file_and_drives_nothing() -> None:

@@ -19,23 +19,23 @@ from zot.errors import LoginFailed
 from zot.provider.auth.auth_store import OAuthToken
 from zot.provider.auth.oauth.browser_login import login_in_browser
 from zot.provider.auth.oauth.settings import OAuthSettings, read_settings
-from zot.provider.auth.oauth.token_endpoint import LoginStep
+from zot.provider.auth.oauth.token_endpoint import LoginProgress
 from zot.provider.providers import builtin_providers
 
-Visit = Callable[[LoginStep], Any]
+Visit = Callable[[LoginProgress], Any]
 
 
 class Login:
     """A login that runs beside the test. ``visit`` plays the user's browser, in a thread."""
 
     def __init__(self, settings: OAuthSettings, visit: Visit | None = None, **options: Any) -> None:
-        self.steps: list[LoginStep] = []
+        self.steps: list[LoginProgress] = []
         self.visited: asyncio.Future[Any] | None = None
-        self.opened: asyncio.Future[LoginStep] = asyncio.get_running_loop().create_future()
+        self.opened: asyncio.Future[LoginProgress] = asyncio.get_running_loop().create_future()
         self._visit = visit
         self.task = asyncio.ensure_future(login_in_browser(settings, tell=self._tell, **options))
 
-    def _tell(self, step: LoginStep) -> None:
+    def _tell(self, step: LoginProgress) -> None:
         self.steps.append(step)
         if step.kind == "open":
             self.opened.set_result(step)
@@ -117,7 +117,7 @@ def test_redirects_and_ports_of_the_table() -> None:
 async def test_callback_with_wrong_state_is_400_and_changes_nothing(server: OAuthServer) -> None:
     """engine-132: a callback with a wrong state is answered 400 and stores nothing; the login continues."""
 
-    def visit(step: LoginStep) -> list[int]:
+    def visit(step: LoginProgress) -> list[int]:
         good = server.agree(step.url)
         base = good.partition("?")[0]
         code = query(good)["code"]
@@ -142,7 +142,7 @@ async def test_callback_with_wrong_state_is_400_and_changes_nothing(server: OAut
 
 
 async def test_a_callback_is_taken_once(server: OAuthServer) -> None:
-    def visit(step: LoginStep) -> list[int]:
+    def visit(step: LoginProgress) -> list[int]:
         good = server.agree(step.url)
         with ThreadPoolExecutor(1) as threads:
             first = threads.submit(fetch, good)
@@ -165,7 +165,7 @@ async def test_a_callback_is_taken_once(server: OAuthServer) -> None:
 async def test_a_page_cannot_reach_the_callback_by_another_name(server: OAuthServer) -> None:
     """A name that was rebound to this machine is not ours."""
 
-    def visit(step: LoginStep) -> list[int]:
+    def visit(step: LoginProgress) -> list[int]:
         good = server.agree(step.url)
         return [fetch(good, host="evil.example")[0], fetch(good, host="localhost")[0], fetch(good)[0]]
 

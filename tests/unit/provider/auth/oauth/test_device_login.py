@@ -11,7 +11,7 @@ from tests.fakes.oauth_server import OAuthServer
 from zot.errors import LoginFailed
 from zot.provider.auth.auth_store import OAuthToken
 from zot.provider.auth.oauth.device_login import login_by_device
-from zot.provider.auth.oauth.token_endpoint import LoginStep
+from zot.provider.auth.oauth.token_endpoint import LoginProgress
 
 
 class Clock:
@@ -27,12 +27,12 @@ class Clock:
             await asyncio.to_thread(lambda: self._server.knobs(**changes))
 
 
-async def logged_in(server: OAuthServer, clock: Clock, steps: list[LoginStep], **changes: Any) -> OAuthToken:
+async def logged_in(server: OAuthServer, clock: Clock, steps: list[LoginProgress], **changes: Any) -> OAuthToken:
     return await login_by_device(server.settings(**changes), tell=steps.append, sleep=clock.sleep)
 
 
 async def test_a_login_by_device(server: OAuthServer) -> None:
-    clock, steps = Clock(server, {3: {"approve_device": True}}), list[LoginStep]()
+    clock, steps = Clock(server, {3: {"approve_device": True}}), list[LoginProgress]()
     token = await logged_in(server, clock, steps, scopes=("models", "offline"))
     assert token.access_token.startswith("access-")
     assert token.refresh_token.startswith("refresh-")
@@ -83,7 +83,7 @@ async def test_polling_stops_when_code_expires(server: OAuthServer) -> None:
 
 async def test_default_interval_is_five_seconds(server: OAuthServer) -> None:
     server.knobs(device={"interval": None, "verification_uri_complete": None}, approve_device=True)
-    clock, steps = Clock(server), list[LoginStep]()
+    clock, steps = Clock(server), list[LoginProgress]()
     await logged_in(server, clock, steps)
     assert clock.waits == [5]
     assert steps[0].url == f"{server.url}/device"
@@ -92,7 +92,7 @@ async def test_default_interval_is_five_seconds(server: OAuthServer) -> None:
 async def test_failing_server_is_polled_again_later(server: OAuthServer) -> None:
     server.knobs(token_answer="500", approve_device=True)
     clock = Clock(server, {2: {"token_answer": "html"}, 3: {"token_answer": ""}})
-    steps = list[LoginStep]()
+    steps = list[LoginProgress]()
     assert (await logged_in(server, clock, steps)).access_token
     assert clock.waits == [1, 6, 11]
     assert [step.kind for step in steps] == ["open", "waiting", "waiting", "done"]
@@ -100,10 +100,10 @@ async def test_failing_server_is_polled_again_later(server: OAuthServer) -> None
 
 
 async def test_cancelling_stops_the_polling(server: OAuthServer) -> None:
-    steps = list[LoginStep]()
+    steps = list[LoginProgress]()
     opened = asyncio.Event()
 
-    def tell(step: LoginStep) -> None:
+    def tell(step: LoginProgress) -> None:
         steps.append(step)
         opened.set()
 
