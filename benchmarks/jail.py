@@ -19,7 +19,7 @@ ZOT = f"{sys.prefix}/bin/zot"
 COMMANDS = """
 import asyncio, json, sys, time
 from pathlib import Path
-from zot.features.jail.feature import JailOptions, machine_at
+from zot.features.jail.feature import JailOptions, cached_jail_support
 from zot.agent.tools.bash import BashTool
 from zot.agent.tools.read import ReadTool
 from zot.agent.tools.registry import BashLimits
@@ -33,7 +33,7 @@ root = Path(sys.argv[1])
 project, home = root / "project", root / "zot"
 project.mkdir(), home.mkdir()
 (project / "file").write_text("words\\n" * 10)
-machine = machine_at(home)
+machine = cached_jail_support(home)
 spaces = {"plain": Workspace(project), "reduced": Workspace(project)}
 spaces["reduced"].jail = Jail(policy_for(project), JailSupport("reduced", "", "", machine.landlock))
 if machine.level == "full":
