@@ -72,9 +72,8 @@ def run(argv: list[str]) -> int:
     written = write_numbered(path, SUFFIX, report_lines(records, redaction(home, where)))
     prompts, calls = counts(records)
     show_path(written)
-    print_notice(
-        f"In it: {what} ({pluralize(prompts, 'prompt')}, {pluralize(calls, 'tool call')}), the settings you changed, and"
-    )
+    size = f"{pluralize(prompts, 'prompt')}, {pluralize(calls, 'tool call')}"
+    print_notice(f"In it: {what} ({size}), the settings you changed, and")
     print_notice(
         "what `zot doctor` says. Keys, addresses of people and paths that zot recognises are replaced; it cannot know"
     )
