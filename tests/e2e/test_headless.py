@@ -493,3 +493,16 @@ def test_version_loads_no_heavy_module(zot: Zot) -> None:
         loaded = done.stderr.split()
         assert "zot" in loaded
         assert [name for name in heavy if name in loaded] == []
+
+
+def test_secret_left_in_a_temporary_file_is_deleted_at_start(zot: Zot, serve: Any) -> None:
+    """A kill between writing and renaming left it."""
+    serve([Say("hello")])
+    home = zot.home / "zot"
+    home.mkdir(parents=True, exist_ok=True)
+    left, young = home / ".auth.json.0123456789ab.zot-tmp", home / ".auth.json.ba9876543210.zot-tmp"
+    for path in (left, young):
+        path.write_text('{"anthropic": {"key": "secret"}}')
+    os.utime(left, (time.time() - 3600,) * 2)
+    assert zot("-p", "hi").code == 0
+    assert not left.exists() and young.exists()

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from zot.features.command_files import MAX_BYTES, CommandFiles
+from zot.features.trust import MAX_COMMAND_BYTES, CommandFiles
 from zot.system.digest import sha256
 from zot.system.safe_open import open_buffered, read_at_most
 
@@ -77,7 +77,7 @@ class _Search:
         self._entries: list[str] = []  # directories of the files that the command names
         self._values = {**values, "HOME": os.path.expanduser("~"), "PWD": str(cwd)}
         self._waiting: list[str] = []
-        self._left = MAX_BYTES
+        self._left = MAX_COMMAND_BYTES
         self._from_cwd = False
 
     # --- the command

@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 import msgspec
 
 from zot.errors import ConfigError, NotThere
-from zot.features.command_files import CommandFiles
+from zot.features.trust import CommandFiles
 from zot.system import strict_json
 from zot.system.files import decode_object, is_missing, read_bytes
 from zot.system.json_store import JsonStore

@@ -12,7 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from zot.errors import ConfigError, ZotError, describe_error
-from zot.features.command_files import CommandFiles, merge_files
+from zot.features.trust import CommandFiles, merge_files
 from zot.features.hooks.config import HookSource, hooks_of
 from zot.features.mcp.config import ServerConfig, decode, entries_of
 from zot.features.plugins.manifest import PluginManifest, read_manifest

@@ -4,6 +4,7 @@ keyring the secrets are there, and an entry names the item."""
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from collections.abc import Callable, Iterable
@@ -93,6 +94,7 @@ class AuthStore:
 
     def __init__(self, home: Path, *, keyring: bool = False) -> None:
         self._file = _AuthFile(home / "auth.json", self._tighten)
+        _remove_leftovers(home)
         self.path = self._file.path
         self.keyring = keyring
         self.notices: list[str] = []
@@ -246,6 +248,15 @@ class AuthStore:
             notice = f"{self.path} is readable by others (mode {mode:03o}); run chmod 600 on it"
         if notice not in self.notices:
             self.notices.append(notice)
+
+
+def _remove_leftovers(home: Path) -> None:
+    """Deletes a temporary file with secrets that a killed zot left."""
+    with suppress(OSError):
+        if any(name.startswith(".auth.json.") for name in os.listdir(home)):
+            from zot.system.temp_files import remove_stale_files  # rarely needed
+
+            remove_stale_files(home)
 
 
 class _AuthFile(JsonObjectStore):

@@ -198,6 +198,8 @@ class Supervisor:
         if self._unsaved and not self._saving:
             self._saving = True
             self._loop.call_later(SAVE_S, self._save)
+        elif unsaved and not self._unsaved:
+            self._note_need()  # it may have waited for space to save a record
 
     def _tell(self) -> None:
         self._telling = False
@@ -288,7 +290,7 @@ class Supervisor:
 
     @property
     def is_idle(self) -> bool:
-        return not self._controllers and not self._clients and not self._starts
+        return not (self._controllers or self._clients or self._starts or self._unsaved)
 
     # --- clients
 
