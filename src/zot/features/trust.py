@@ -122,7 +122,8 @@ MAX_COMMAND_BYTES = 64 << 20  # of all files of a command
 
 
 class CommandFiles(msgspec.Struct, frozen=True):
-    """Files that a project's command runs (``command_search`` finds them), compared before each run. Digests by path, empty for a file without one; ``notes`` name what else the command can run."""
+    """Files that a project's command runs (``command_search`` finds them), compared before each run: digests by path,
+    empty for a file without one; ``notes`` name what else the command can run."""
 
     files: dict[str, str] = {}
     notes: tuple[str, ...] = ()

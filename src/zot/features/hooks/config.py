@@ -13,8 +13,8 @@ from typing import Any, Literal, cast
 import msgspec
 
 from zot.errors import ConfigError
-from zot.features.trust import CommandFiles, merge_files
 from zot.features.mcp.config import decode
+from zot.features.trust import CommandFiles, merge_files
 from zot.system.files import is_missing, read_bytes, user_home
 
 EVENTS = (

@@ -12,12 +12,12 @@ from typing import Any, cast
 import msgspec
 
 from zot.errors import ConfigError, ZotError, describe_error
-from zot.features.trust import CommandFiles, merge_files
 from zot.features.hooks.config import HookSource, hooks_of
 from zot.features.mcp.config import ServerConfig, decode, entries_of
 from zot.features.plugins.manifest import PluginManifest, read_manifest
 from zot.features.skills.discovery import FILE_NAME, SkillFile
 from zot.features.templates.discovery import TemplateDir
+from zot.features.trust import CommandFiles, merge_files
 from zot.system.digest import sha256
 from zot.system.files import read_bytes
 from zot.system.json_store import JsonStore
