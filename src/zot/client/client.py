@@ -290,13 +290,13 @@ OnQuestion = Callable[["ElicitationRequest"], Awaitable[dict[str, Any] | None] |
 _OLDER = {"elicit": "on_question", "silence": "ping_after", "answer_timeout": "response_timeout"}
 
 
-class _OlderOptions(TypedDict, total=False):
+class _OlderClientOptions(TypedDict, total=False):
     elicit: OnQuestion | None
     silence: float
     answer_timeout: float
 
 
-class ClientOptions(_OlderOptions, total=False):
+class ClientOptions(_OlderClientOptions, total=False):
     """The keyword arguments of ``Client`` and ``SyncClient``."""
 
     command: Sequence[str]  # command that starts zot; default: this Python's zot

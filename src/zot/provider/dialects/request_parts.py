@@ -230,7 +230,7 @@ class TranscriptRepair:
             settled, self._made = 0, ()
         out = list(self._made)
         made = len(out)
-        waiting = _Waiting()
+        waiting = _UnansweredCalls()
         for place in range(settled, len(messages)):
             message = messages[place]
             if message.role == "tool":
@@ -240,7 +240,7 @@ class TranscriptRepair:
                     _fill(out, waiting.ids())
                 if ToolResultBlock in map(type, message.content):
                     message = _keeping(message, [not isinstance(block, ToolResultBlock) for block in message.content])
-                waiting = _Waiting(block.id for block in message.content if isinstance(block, ToolCallBlock))
+                waiting = _UnansweredCalls(block.id for block in message.content if isinstance(block, ToolCallBlock))
             if message.content:
                 out.append(message)
             if not waiting:
@@ -255,7 +255,7 @@ def repaired(messages: Sequence[Message]) -> tuple[Message, ...]:
     return TranscriptRepair()(messages)
 
 
-class _Waiting:
+class _UnansweredCalls:
     """Ids of calls still without result, in order; small servers repeat ids, so they are counted.
     Each result costs one step, also if every one is in its own message."""
 
