@@ -35,7 +35,7 @@ def test_the_real_window_of_a_local_server_is_shown(zot: Zot, serve: Any, open_z
     terminal.wait_for("hello")
     cache = zot.home / "zot" / "models-cache.json"
     terminal.wait_until(cache.exists, "the server's answer")
-    terminal.wait_for("has a window of 4096 tokens here")
+    terminal.wait_for("has a window of 4096 tokens")
     terminal.submit("more")
     terminal.wait_for("50.0%/4.0k")
 

@@ -16,6 +16,7 @@ from typing import Any, cast
 import msgspec
 
 from zot.system.files import user_home
+from zot.system.safe_open import read_whole
 
 HIDDEN = "[redacted]"
 _SHORTEST = 8  # shorter ones are placeholders or ordinary words
@@ -158,7 +159,7 @@ class _Rules(msgspec.Struct, frozen=True):
 @cache
 def _by_keyword() -> dict[bytes, tuple[bytes, list[_Rule]]]:
     """Rules by keyword, with the longest part of the keyword that is one word."""
-    data = Path(__file__).with_name("secret_rules.json").read_bytes()
+    data = read_whole(Path(__file__).with_name("secret_rules.json"))
     own = [_Rule(f"zot-{number}", pattern, words, anchored=True) for number, (words, pattern) in enumerate(_OWN)]
     rules: dict[bytes, tuple[bytes, list[_Rule]]] = {}
     for rule in (*own, *msgspec.json.decode(data, type=_Rules).rules):
