@@ -82,15 +82,15 @@ QUICK_E2E := \
   tests/unit/sdk/test_runtime.py::test_prompt_streams_typed_events_and_ends_after_done
 # Unit tests that take too long for 90 s:
 #   swarm, local_model, devkit, sdk, simulation, system, benchmarks start many processes, git repositories or servers;
-#   generate needs the TypeScript and Go toolchains (`make test` sets them up).
-QUICK_SKIP := swarm local_model devkit sdk simulation system benchmarks generate
+#   fakes imports the vendors' SDKs; generate needs the TypeScript and Go toolchains (`make test` sets them up).
+QUICK_SKIP := swarm local_model devkit sdk simulation system benchmarks generate fakes
 
 # basedpyright needs one core for most of the time, so the tests run beside it.
 quick: $(STAMP)-dev ## lint, types, most unit tests and one end-to-end test per front end, in 90 s
 	@echo "==> ruff"; $(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet .
 	@echo "==> basedpyright, beside: unit tests without $(QUICK_SKIP)"
 	@$(BIN)/basedpyright --warnings > $(VENV)/quick-types.txt 2>&1 & types=$$!; \
-	  $(BIN)/python -m pytest -n 2 --dist loadfile tests/unit $(addprefix --ignore=tests/unit/,$(QUICK_SKIP)); unit=$$?; \
+	  $(BIN)/python -m pytest -n 4 --dist loadfile tests/unit $(addprefix --ignore=tests/unit/,$(QUICK_SKIP)); unit=$$?; \
 	  echo "==> one test per front end: -p, --json, --stream, rpc, terminal, SDK"; \
 	  $(BIN)/python -m pytest -n 2 $(QUICK_E2E); ends=$$?; \
 	  wait $$types; found=$$?; echo "==> basedpyright: $$(tail -n 1 $(VENV)/quick-types.txt)"; \
