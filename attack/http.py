@@ -207,7 +207,7 @@ for name, piece in {
     "with an underscore": b"1_0\r\n" + b"a" * 16 + b"\r\n",
 }.items():
     row(f"a chunk size {name}", CHUNKED + piece, "not a chunk size", "chunk header")
-row("a chunk longer than it said", CHUNKED + b"2\r\nabcd\r\n", "longer than it said")
+row("a chunk longer than it said", CHUNKED + b"2\r\nabcd\r\n", "longer than declared")
 row("a chunk with an extension of 20 KB", CHUNKED + b"1;" + b"x" * 20_000, "chunk header is too long")
 row("trailers without an end", CHUNKED + b"0\r\n" + b"a: b\r\n" * 50_000, "trailers", "unexpected eof")
 row("chunks that end in the middle", CHUNKED + chunk(b"data: {}\n\n"), "unexpected eof", quick=True)
@@ -252,10 +252,10 @@ row("a head that drips, a byte at a time", for_ever(b"x", 0.05, OK + b"x: "), "n
 row("comments for ever", for_ever(b": x\n\n", 0.02), "no event for 1 s")
 row("empty events for ever", for_ever(b"data: {}\n\n", 0.02), "no event for 1 s", quick=True)
 row("a line that drips and never ends", for_ever(b"x", 0.02, PLAIN + b"data: "), "no event for 1 s")
-row("signs of life for ever", for_ever(b'data: {"type":"ping"}\n\n', 0.05), "signs of life", most_s=20)
+row("signs of life for ever", for_ever(b'data: {"type":"ping"}\n\n', 0.05), "only keep-alives", most_s=20)
 row("an error page that drips", for_ever(b"x", 0.05, b"HTTP/1.1 500 no\r\n\r\n"), "no event for 1 s")
 FLOOD = b'data: {"type":"ping","x":"' + b"x" * 65_000 + b'"}\n\n'
-row("a flood of 300 MB of events", for_ever(FLOOD, 0), "larger than 256 MiB", "signs of life", most_s=25)
+row("a flood of 300 MB of events", for_ever(FLOOD, 0), "larger than 256 MiB", "only keep-alives", most_s=25)
 row("an error page without an end", for_ever(b"x" * 65_536, 0, b"HTTP/1.1 500 no\r\n\r\n"), "http 500", quick=True)
 
 # --- compression, which nobody asked for
