@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from attack.workers import DENIES
 from tests.e2e.conftest import Zot
 from tests.e2e.test_swarm_tools import asked, model, texts, tools_of
 from tests.fakes.extensions import write_extension
@@ -335,17 +336,6 @@ def spawned(home: SwarmHome, actor: FakeModelServer, *flags: str) -> str:
     ran = home.zot("-p", "spawn", "--base-url", f"{actor.url}/v1", "--api-key", OWN_KEY, *flags, model=False)
     assert ran.code == 0, ran.err
     return texts(of_agents(actor)[-1])[-1]
-
-
-DENIES = """
-hello(); subscribe(intercept=["tool_call"]); ready()
-for line in sys.stdin:
-    frame = json.loads(line)
-    if frame["type"] == "event_intercept":
-        answer(frame, block=frame.get("tool_name") == "bash", reason="the guard said no")
-    if frame["type"] == "shutdown":
-        break
-"""
 
 
 def test_worker_of_a_model_runs_without_guards_if_there_are_none(home: SwarmHome, actor: FakeModelServer) -> None:

@@ -22,7 +22,7 @@ from zot.features.lookup import asks_outside
 from zot.features.questions import Approval, question_queue
 from zot.features.trust import project_key
 from zot.provider.messages import Message, TextBlock, ToolCallBlock, utc_now
-from zot.system.auto_executed import auto_executed_part
+from zot.system.auto_run_files import auto_executed_part
 from zot.system.files import user_home
 from zot.system.json_store import JsonStore
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from zot.system.auto_executed import auto_executed_part
+from zot.system.auto_run_files import auto_executed_part
 from zot.system.jail.policy import AccessRequest, Policy
 from zot.system.jail.system_paths import SYSTEM, beneath_any, etc_directories, etc_files, toolchains
 from zot.system.safe_open import read_whole

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-from zot.system.auto_executed import PACKAGES as _WITH_PACKAGES
-from zot.system.auto_executed import TOP_LEVEL, is_auto_executed
+from zot.system.auto_run_files import PACKAGES as _WITH_PACKAGES
+from zot.system.auto_run_files import TOP_LEVEL, is_auto_executed
 from zot.system.safe_open import read_whole
 
 ASIDE = "-from-the-jail"

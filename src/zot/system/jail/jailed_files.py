@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 
-from zot.system.auto_executed import auto_executed_part
+from zot.system.auto_run_files import auto_executed_part
 from zot.system.jail import syscalls
 from zot.system.jail.policy import GIT_PROTECTED, Policy
 from zot.system.safe_open import check_regular

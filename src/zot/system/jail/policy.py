@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from zot.errors import ConfigError
-from zot.system.auto_executed import TOP_LEVEL
+from zot.system.auto_run_files import TOP_LEVEL
 from zot.system.secret_variables import matches_any
 
 PROTECTED = TOP_LEVEL  # below each writable root, read-only even when they are not there yet

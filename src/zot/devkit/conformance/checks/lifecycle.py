@@ -27,7 +27,7 @@ CHECKS = (
         "lifecycle-exit-status",
         "13",
         (95,),
-        "it exits with status 0 when it is told to end",
+        "it exits with status 0 after shutdown",
         "return from the main program, or exit with 0, at shutdown or the end of input; catch what fails on the way",
     ),
     Check(

@@ -199,7 +199,7 @@ def _check_path(name: str, path: str) -> None:
     elif not path.strip("/"):
         wrong = "cannot be the whole file system; name directories"
     elif name == "fs.write" and start == PROJECT and (inside := os.path.normpath(path).split("/")[1:]):
-        from zot.system.auto_executed import auto_executed_part
+        from zot.system.auto_run_files import auto_executed_part
 
         wrong = "files that other programs run are never writable" if auto_executed_part(inside) else ""
     if wrong:

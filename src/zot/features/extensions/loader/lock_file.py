@@ -61,9 +61,9 @@ class LockFile:
             return None
         if known.pins and (wrong := min((_differences(manifest.directory, pins) for pins in known.pins), key=len)):
             more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-            mend = f"restore it: `zot ext update --force {name}`; accept it as it is: `zot ext trust {name}`"
+            fix = f"restore it: `zot ext update --force {name}`; accept it as it is: `zot ext trust {name}`"
             path, what = manifest.directory / wrong[0][0], wrong[0][1]
-            raise ExtensionError(f"{path} {what} since it was installed{more}; {mend}")
+            raise ExtensionError(f"{path} {what} since it was installed{more}; {fix}")
         if known.confined and (more := added_permissions(known.granted, manifest.permissions)):
             raise ExtensionError(f"requests more than you granted: {'; '.join(more)}; grant it: `zot ext trust {name}`")
         return known

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from zot.system.auto_executed import auto_executed_part
+from zot.system.auto_run_files import auto_executed_part
 
 
 @pytest.mark.parametrize(
