@@ -11,6 +11,7 @@ import contextlib
 import copy
 import fcntl
 import itertools
+import json
 import os
 import pty
 import re
@@ -49,8 +50,24 @@ _OPEN = re.compile(rb"\x1b(?:\[[0-?]*|[\]P_][^\x07\x1b]*\x1b?)?\Z")
 _FRAME_BEGINS, _FRAME_ENDS = b"\x1b[?2026h", b"\x1b[?2026l"
 
 
+def answer_first_question(env: Mapping[str, str]) -> None:
+    """Set ``start_mode``, unless the home has a mode or cannot be read: only the first start asks."""
+    home = Path(env.get("ZOT_HOME") or "/nonexistent")
+    try:
+        values = json.loads(text) if (text := (home / "config.json").read_text()) else {}
+    except FileNotFoundError:
+        values = {}
+    except (OSError, ValueError):
+        return
+    if isinstance(values, dict) and not values.keys() & {"start_mode", "permission_mode", "jail_by_default"}:
+        with contextlib.suppress(OSError):
+            home.mkdir(mode=0o700, exist_ok=True)
+            (home / "config.json").write_text(json.dumps({**values, "start_mode": "everything"}))
+
+
 class FakeTerminal:
-    """Use as a context manager. ``background``: its reply to a colour query; None: no reply."""
+    """Use as a context manager. ``background``: its reply to a colour query; None: no reply.
+    ``first_start``: zot asks how it may run, as in a new home."""
 
     def __init__(
         self,
@@ -62,7 +79,10 @@ class FakeTerminal:
         rows: int = 24,
         background: str | None = "0000/0000/0000",
         before: str = "",
+        first_start: bool = False,
     ) -> None:
+        if not first_start:
+            answer_first_question(env)
         self.raw = b""
         self.exit_code: int | None = None
         self._argv, self._cwd = list(argv), cwd

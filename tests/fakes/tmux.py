@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
+from tests.fakes.terminal import answer_first_question
+
 TIMEOUT = 20.0
 
 
@@ -18,6 +20,7 @@ class FakeTmux:
     def __init__(
         self, argv: Sequence[str], *, socket: Path, cwd: Path, env: Mapping[str, str], columns: int = 80, rows: int = 24
     ) -> None:
+        answer_first_question(env)
         self._socket = socket
         assignments = [f"{name}={value}" for name, value in env.items()]
         # A shell stays behind, so that what is on the screen after zot has left can be seen.

@@ -28,8 +28,10 @@ def two_providers(zot: Zot, url: str, *, auth: str = "none") -> None:
 
 
 def config(zot: Zot) -> dict[str, Any]:
+    """Without ``start_mode``, which ``FakeTerminal`` sets."""
     path = zot.home / "zot" / "config.json"
-    return json.loads(path.read_text()) if path.exists() else {}
+    values = json.loads(path.read_text()) if path.exists() else {}
+    return {name: value for name, value in values.items() if name != "start_mode"}
 
 
 def configure(zot: Zot, **values: Any) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from tests.e2e.conftest import Zot
 from tests.fakes.model_server import Say
+from tests.fakes.terminal import answer_first_question
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 
@@ -23,6 +24,7 @@ class Tmux:
 
     def __init__(self, socket: Path, zot: Zot, argv: list[str]) -> None:
         self._tmux = ["tmux", "-S", str(socket), "-f", "/dev/null"]
+        answer_first_question(zot.env())
         env = [f"{name}={value}" for name, value in zot.env().items()]
         self._run("new-session", "-d", "-x", "80", "-y", "24", "-c", str(zot.project), "env", "-i", *env, *argv)
 

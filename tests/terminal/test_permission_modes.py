@@ -188,3 +188,28 @@ def test_the_question_about_trust_waits_for_the_end_of_a_draft(serve: Any, open_
     terminal.type(" and 1 more")
     terminal.wait_for("2 tests and 1 more")
     assert "wants to run" in terminal.screen
+
+
+def test_mode_and_jail_chosen_at_the_keyboard_come_back(serve: Any, open_zot: OpenZot) -> None:
+    """issue 29.1: `/jail` and shift+tab, quit, `zot -c`; also for a session picked with `/sessions`."""
+    serve([Say("first answer")])
+    terminal = open_zot()
+    terminal.submit("hello")
+    terminal.wait_for("first answer")
+    terminal.submit("/jail")
+    terminal.wait_for("jailed (full)")
+    terminal.press("shift+tab")
+    terminal.wait_for("asks first jailed (full)")
+    terminal.submit("/exit")
+    terminal.wait_exit()
+    again = open_zot("-c", columns=120)
+    again.wait_for("continuing with the limits of this session: permission mode ask, jailed")
+    again.wait_for("asks first jailed (full)")
+    again.submit("/exit")
+    again.wait_exit()
+    third = open_zot(columns=120)
+    third.wait_for("runs everything")
+    third.submit("/sessions")
+    third.wait_for("hello")
+    third.press("enter")
+    third.wait_for("asks first jailed (full)")

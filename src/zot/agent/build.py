@@ -38,7 +38,6 @@ from zot.system.files import is_missing, zot_home
 async def build(config: RunConfig, front_end: FrontEnd = NO_FRONT_END) -> AsyncGenerator[Conversation]:
     """Build everything a prompt needs; ZotError names the wrong setting, file or credential."""
     services = create_services(config, front_end)
-    prepare_features(services)
     session, services.resolved = await _session_and_model(services)
     problems = [*services.settings.problems, *services.catalog.problems, *services.auth.notices]
     problems += [*services.resolved.notices, *(session.repairs if session is not None else [])]
@@ -87,7 +86,7 @@ def working_directory(typed: str) -> Path:
 
 
 async def _session_and_model(services: Services) -> tuple[Session | None, ResolvedModel]:
-    """The named session, if it exists, and its model; else a new session."""
+    """The named session, if it exists, and its model; else a new session. Early features are prepared in between."""
     config, sessions = services.config, services.sessions
     path = find_session(sessions, config.session) if config.session and config.keep_session else None
     own = Path(os.path.abspath(os.path.expanduser(config.session_file))) if config.session_file else None
@@ -95,8 +94,9 @@ async def _session_and_model(services: Services) -> tuple[Session | None, Resolv
         path = own
     if path is None and config.continue_session:
         path = sessions.newest()
-    session = await sessions.load(path) if path and config.keep_session else None
+    session = services.resumed = await sessions.load(path) if path and config.keep_session else None
     try:
+        prepare_features(services)
         resolved = services.resolve(
             ModelQuery(
                 provider=config.provider,
@@ -111,7 +111,7 @@ async def _session_and_model(services: Services) -> tuple[Session | None, Resolv
         )
         if not services.front_end.may_log_in and resolved.missing:
             require_credential(await _suggest_local_server(resolved, services))
-    except Exception:
+    except BaseException:
         if session is not None:
             session.close()
         raise

@@ -82,6 +82,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     permission_limit: str = ""  # the widest mode it may be switched to
     ask_each: bool = False  # modes that ask also ask about reading in the project
     jail: str = ""  # "on", or "net" with the network
+    no_jail: bool = False  # none, whatever settings and the resumed session say
     jail_read: tuple[str, ...] = ()
     jail_write: tuple[str, ...] = ()
     jail_level: str = ""  # minimum level: "full", else "reduced"

@@ -352,6 +352,8 @@ class Conversation:
         """Continue a session file; SessionLocked, SessionCorrupt or SessionError change nothing."""
         session = await self.sessions.load(path)
         try:
+            for feature in self.features:
+                await feature.before_session(session)
             self.agent.set_messages(session.messages_to_resume())
         except BaseException:
             session.close()

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from zot.agent.tools.workspace import ChangeRecorder
     from zot.core.events import Level
     from zot.core.permission_gate import Answer, ApprovalQuestion
+    from zot.core.session.session import Session
     from zot.core.tool import Tool
     from zot.provider.messages import ImageBlock
     from zot.provider.model import Model
@@ -137,6 +138,12 @@ class Feature:
 
     async def confine(self, jail: Jail | None) -> None:
         """The jail changed (None: no jail): restart processes, or raise ZotError to undo the change."""
+
+    def limits_changed(self) -> None:
+        """The permission mode changed, or the jail after all features were confined."""
+
+    async def before_session(self, session: Session) -> None:
+        """Another session is about to be continued; ZotError keeps the present one."""
 
     def settings_changed(self) -> None:
         """The user changed a setting that applies at once."""

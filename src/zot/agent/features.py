@@ -69,6 +69,13 @@ def _wants_fallback(services: Services) -> bool:
     return bool(services.config.fallback_model)
 
 
+def _wants_limits(services: Services) -> bool:
+    """Where a limit is set, may be set while it runs, or comes back with the session."""
+    config, values = services.config, services.settings.values
+    named = config.permission_mode or config.jail or values.permission_mode or values.jail_by_default
+    return bool(named or services.resumed is not None or services.front_end.switches)
+
+
 def _wants_recording(services: Services) -> bool:
     return bool(services.config.record or services.config.ext_trace)
 
@@ -176,6 +183,7 @@ def _wants_model_refresh(services: Services) -> bool:
 
 
 FEATURES = (
+    FeatureRow("limits", "zot.features.limits:LimitsFeature", _wants_limits, early=True),
     FeatureRow("recording", "zot.features.recording.feature:RecordingFeature", _wants_recording, early=True),
     FeatureRow("jail", "zot.features.jail.feature:JailFeature", _wants_jail, early=True, depends_on_model=True),
     FeatureRow(

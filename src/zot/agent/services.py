@@ -16,6 +16,7 @@ from zot.agent.endpoint import LoggedOutClient
 from zot.agent.model_resolver import LaunchOverrides, ModelQuery, ResolvedModel, resolve
 from zot.agent.settings import Settings
 from zot.agent.tools.workspace import Workspace
+from zot.core.session.session import Session
 from zot.core.session.store import SessionStore
 from zot.core.state import Boundary
 from zot.core.tool import Tool
@@ -56,7 +57,7 @@ class ToolChoice(msgspec.Struct, frozen=True):
 class Services:
     """``resolved`` is the model of the conversation, ``waiting_model`` the provider and id of the fallback model.
     ``withheld`` are disabled built-in tools, ``constrained_mode`` the permission mode for a grammar-constrained
-    model unless the user chose one."""
+    model unless the user chose one. ``resumed`` is the session that the run continues."""
 
     def __init__(
         self,
@@ -84,6 +85,8 @@ class Services:
         self.waiting_model: tuple[str, str] | None = None
         self.withheld: frozenset[str] = frozenset()
         self.constrained_mode = ""
+        self.resumed: Session | None = None
+        self.missing_jail = ""  # why the jail of ``start_mode`` cannot be made
         self.questions: Any = None  # features.questions.QuestionQueue, created on first use
         self._clients: dict[str, Any] = {}  # of providers without HTTP, by API: they share processes
 

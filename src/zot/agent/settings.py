@@ -24,6 +24,7 @@ _WORDS = {"str": "text", "int": "a number", "float": "a number", "bool": "true o
 # Strict defaults for settings that cannot be read.
 _GUARDS: dict[str, Any] = {
     "permission_mode": "ask",
+    "start_mode": "ask",
     "jail_by_default": True,
     "hooks_strict": True,
     **dict.fromkeys(_LIMITS, _NO_AMOUNT),
@@ -84,6 +85,14 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = ()
     jail_by_default: Annotated[bool, Meta(description="Start every run in the jail, as `--jail` does.")] = False
+    start_mode: Annotated[
+        Literal["", "jailed", "ask", "everything"],
+        Meta(
+            description="How the interactive mode starts; it asks once if absent. `jailed`: tools run freely, confined "
+            "to the project; `ask`: zot asks before it acts; `everything`: all runs unasked. `permission_mode`, "
+            "`jail_by_default`, flags and the limits of a resumed session take precedence."
+        ),
+    ] = ""
     jail_roots: Annotated[
         tuple[str, ...], Meta(description="Directories that jailed commands may change in addition to the project.")
     ] = ()

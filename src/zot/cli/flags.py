@@ -69,6 +69,7 @@ class Flags:
     permission_mode: str = ""
     permission_limit: str = ""
     jail: str = ""  # "on", "net"
+    no_jail: bool = False
     jail_read: tuple[str, ...] = ()
     jail_write: tuple[str, ...] = ()
     jail_level: str = ""
@@ -116,6 +117,7 @@ class Flags:
             "permission_limit": self.permission_limit,
             "ask_each": self.permission_mode == ASK_EACH,
             "jail": self.jail,
+            "no_jail": self.no_jail,
             "jail_read": self.jail_read,
             "jail_write": self.jail_write,
             "jail_level": self.jail_level,
@@ -386,6 +388,7 @@ FLAGS: tuple[Flag, ...] = (
         store="on",
         inline="net",
     ),
+    Flag(("--no-jail",), "no_jail", WORK, "no jail, also for a session that was jailed"),
     Flag(
         ("--jail-read",),
         "jail_read",

@@ -76,7 +76,8 @@ class PermissionGate:
     ) -> None:
         self.confirmer = confirmer
         self.limit: Mode = limit
-        self.mode: Mode = limit if is_wider(mode, limit) else mode
+        self.on_mode: Callable[[], None] | None = None  # the mode changed
+        self._mode: Mode = limit if is_wider(mode, limit) else mode
         self.nature = nature
         self.kept = kept
         self.asks_each = asks_each
@@ -85,9 +86,19 @@ class PermissionGate:
         self._rules: set[Rule] = set()
 
     @property
+    def mode(self) -> Mode:
+        return self._mode
+
+    @mode.setter
+    def mode(self, mode: Mode) -> None:
+        changed, self._mode = mode != self._mode, mode
+        if changed and self.on_mode is not None:
+            self.on_mode()
+
+    @property
     def allows_everything(self) -> bool:
         """True if every tool runs without a question."""
-        return self.mode == "everything"
+        return self._mode == "everything"
 
     def evaluate(self, call: ToolCallBlock) -> GateVerdict:
         if self.allows_everything:

@@ -270,7 +270,7 @@ class Stat(msgspec.Struct, frozen=True):
 class StatusBar(msgspec.Struct, frozen=True):
     model: str = ""
     stats: tuple[Stat, ...] = ()
-    tags: tuple[str, ...] = ()
+    tags: tuple[str | Stat, ...] = ()
     place: str = ""
 
     def lines(self, theme: Theme, width: int) -> list[str]:
@@ -278,14 +278,14 @@ class StatusBar(msgspec.Struct, frozen=True):
         stats = " ".join(theme.paint(stat.role, stat.text) for stat in self.stats)
         whole = _line([model, stats])
         rows = [whole] if cells(whole) <= width else [_line([model]), _line([stats])]
-        if place := self._place():
-            rows.append(theme.paint("muted", f"  {place}"))
+        if self.tags or self.place:
+            rows.append(f"  {self._place(theme)}")
         return [cut(row, width) for row in rows if row.strip()]
 
-    def _place(self) -> str:
-        if not self.place:
-            return " ".join(self.tags)
-        return " ".join([*self.tags, "-", self.place]) if self.tags else self.place
+    def _place(self, theme: Theme) -> str:
+        tags = [tag if isinstance(tag, Stat) else Stat(tag) for tag in self.tags]
+        place = f"- {self.place}" if tags and self.place else self.place
+        return " ".join(theme.paint(part.role, part.text) for part in (*tags, Stat(place)) if part.text)
 
 
 def _line(parts: Sequence[str]) -> str:

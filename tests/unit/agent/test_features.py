@@ -25,7 +25,7 @@ def test_order_is_the_order_in_which_prompts_and_calls_pass() -> None:
     """Text is expanded before hooks review it; hooks come before the front end, and that before extensions."""
     names = [row.name for row in FEATURES]
     assert names == [
-        *("recording", "jail", "checkpoints", "budget", "mcp", "templates", "local_model"),
+        *("limits", "recording", "jail", "checkpoints", "budget", "mcp", "templates", "local_model"),
         *("hooks", "front_end", "permissions", "extensions", "plugins", "skills", "swarm", "model_refresh", "fallback"),
         "state",
     ]

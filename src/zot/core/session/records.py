@@ -139,16 +139,35 @@ class ToolOutcomeRow(msgspec.Struct, frozen=True, tag="tool_outcome"):
     time: str = ""
 
 
+class SessionLimits(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the tools of a session may do. Empty means no limit: mode ``everything``, no jail.
+    ``jail`` is ``on`` or ``net``, ``level`` the least level of it, ``ask_outside`` whether the user is asked about
+    access outside; ``read`` and ``write`` are directories beside the project."""
+
+    permission_mode: str = ""
+    jail: str = ""
+    level: str = ""
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    ask_outside: bool = False
+
+
+class LimitsRow(msgspec.Struct, frozen=True, tag="limits"):
+    """Written when the limits change; the last one in a file applies."""
+
+    limits: SessionLimits
+
+
 class UnknownRow(msgspec.Struct, frozen=True):
     """A row of another version; copies preserve it."""
 
     type: str
 
 
-KnownRow = MetaRow | MessageRow | UsageRow | RenameRow | CompactionRow | ToolIntentRow | ToolOutcomeRow
+KnownRow = MetaRow | MessageRow | UsageRow | RenameRow | CompactionRow | ToolIntentRow | ToolOutcomeRow | LimitsRow
 Row = KnownRow | UnknownRow
 
-_KNOWN = frozenset({"meta", "message", "usage", "rename", "compaction", "tool_intent", "tool_outcome"})
+_KNOWN = frozenset({"meta", "message", "usage", "rename", "compaction", "tool_intent", "tool_outcome", "limits"})
 _encoder = msgspec.json.Encoder()
 
 

@@ -15,10 +15,12 @@ from zot.core.events import REPLACES
 from zot.core.session.records import (
     CompactionRow,
     DiskMessage,
+    LimitsRow,
     MessageRow,
     Meta,
     MetaRow,
     RenameRow,
+    SessionLimits,
     ToolIntentRow,
     ToolOutcomeRow,
     UnknownRow,
@@ -43,6 +45,7 @@ class TranscriptLoader:
         self.meta: Meta | None = None
         self.title = ""
         self.cumulative = Usage()
+        self.limits = SessionLimits()
         # Deques: each compaction prepends a summary, and there may be as many of them as messages.
         self.messages: deque[Message] = deque()
         self.rows: deque[int] = deque()
@@ -67,6 +70,8 @@ class TranscriptLoader:
                 self.meta = meta
             case RenameRow(title=title):
                 self.title = title or self.title
+            case LimitsRow(limits=limits):
+                self.limits = limits
             case CompactionRow():
                 self._compaction(line.row, line.offset)
             case UnknownRow():

@@ -24,9 +24,11 @@ from zot.core.events import (
 )
 from zot.core.session.records import (
     KnownRow,
+    LimitsRow,
     Meta,
     MetaRow,
     RenameRow,
+    SessionLimits,
     UsageRow,
     compaction_row,
     encode_row,
@@ -73,6 +75,7 @@ class Session:
         self.meta = meta
         self.messages: tuple[Message, ...] = tuple(loaded.messages) if loaded else ()
         self.cumulative = loaded.cumulative if loaded else Usage()
+        self.limits = loaded.limits if loaded else SessionLimits()
         self.repairs: list[str] = []
         self.on_failure: Callable[[str, bool], None] | None = None
         self._writer = writer
@@ -113,6 +116,8 @@ class Session:
         self._live.append(entry)
         if not self._begun:
             self._begun = True
+            if self.limits != SessionLimits():
+                self._waiting.insert(0, (encode_row(LimitsRow(self.limits)), None))
             self._waiting.insert(0, (encode_row(MetaRow(self.meta)), None))
         self._write(message_row(message), entry, sync=message.role == "user")
 
@@ -140,6 +145,14 @@ class Session:
         self.meta = msgspec.structs.replace(self.meta, provider=provider, model=model)
         if self._begun:
             self._write(MetaRow(self.meta))
+
+    def set_limits(self, limits: SessionLimits) -> None:
+        """Record the limits to continue with after a resume."""
+        if limits == self.limits:
+            return
+        self.limits = limits
+        if self._begun:
+            self._write(LimitsRow(limits))
 
     def rename(self, title: str) -> None:
         if not (title := " ".join(title.split())):

@@ -117,7 +117,7 @@ class JailFeature(Feature):
     def prepare(cls, services: Services) -> None:
         config, values = services.config, services.settings.values
         flags = (config.jail, config.jail_read, config.jail_write, config.jail_level, config.approve)
-        if any(flags) or values.jail_by_default:
+        if services.workspace.jail is None and not config.no_jail and (any(flags) or values.jail_by_default):
             services.workspace.jail = create_jail(services, config.jail)
 
     def join(self) -> None:
@@ -193,6 +193,8 @@ class JailFeature(Feature):
             raise
         if before is not None:
             before.close()
+        for feature in self.conversation.features:
+            feature.limits_changed()
 
     def status(self) -> str:
         jail = self.conversation.workspace.jail

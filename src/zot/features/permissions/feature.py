@@ -233,9 +233,14 @@ class PermissionsFeature(Feature):
             kept=self.saved_rules,
             asks_each=config.ask_each,
         )
+        gate.on_mode = self._mode_changed
         self._questions.follow("approval", self._attach)
         if conversation.features.implementing("approve"):
             gate.stand_in = self._approve
+
+    def _mode_changed(self) -> None:
+        for feature in self.conversation.features:
+            feature.limits_changed()
 
     def _attach(self, can_ask: bool) -> None:
         gate = self.conversation.gate

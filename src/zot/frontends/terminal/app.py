@@ -33,6 +33,7 @@ from zot.frontends.terminal.screen.ui_services import ScreenServices, Tasks
 from zot.frontends.terminal.turns import PendingTurns, PromptTarget, TurnRunner
 
 if TYPE_CHECKING:
+    from zot.agent.config import RunConfig
     from zot.agent.conversation import Conversation
     from zot.core.agent import Outcome
     from zot.core.events import AgentEvent
@@ -171,6 +172,11 @@ class App:
             self._transcript.on_event(event)
         if isinstance(event, ToolResultEvent) and self.swarm is not None:
             self.swarm.tool_ended()
+
+    async def ask_start_mode(self, config: RunConfig) -> RunConfig:
+        from zot.frontends.terminal.start_mode import ask_start_mode
+
+        return await ask_start_mode(self._dialogs, self._early, config)
 
     # --- once the agent is built
 

@@ -118,7 +118,7 @@ async def _live(app: App, options: TerminalOptions, guard: LoopWatchdog) -> str:
     # in a thread: the imports take 0.1 s, and keys must not wait
     build, front_end = await asyncio.to_thread(_import_build, app)
     config = msgspec.structs.replace(options.create_config(), ask_each=False)  # the user can answer questions
-    async with build(config, front_end) as conversation:
+    async with build(await app.ask_start_mode(config), front_end) as conversation:
         await app.looks.answered()
         guard.watch_keys(lambda: app.keyboard.reads, app.keyboard.drain_pending_keys)
         if conversation.messages:

@@ -111,10 +111,12 @@ class PendingTurns:
 
     def __init__(self, redraw: Callable[[], None]) -> None:
         self._redraw = redraw
+        self.on_submit: Callable[[], None] = lambda: None
         self.said: list[tuple[str, tuple[ImageBlock, ...]]] = []
 
     def submit(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
         self.said.append((text, tuple(images)))
+        self.on_submit()
         self._redraw()
 
     steer = submit

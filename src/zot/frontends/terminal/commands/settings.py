@@ -106,6 +106,7 @@ ROWS: tuple[SettingRow, ...] = (
         ("everything", "ask", "accept-edits", "plan"),
         _permission_mode,
     ),
+    SettingRow("start_mode", "how zot starts in the terminal", ("jailed", "ask", "everything")),
     SettingRow("ask_outside", "when a jailed call needs outside access", (False, True), _approve),
     SettingRow("retries", "retries of a failed model call", (9, 20, 0, 3), _read_again),
     SettingRow("max_cost_session", "cost limit per session ($)", (0, 1, 5, 20, 100), _read_again),

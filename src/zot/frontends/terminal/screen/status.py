@@ -173,9 +173,15 @@ class AgentBar:
         return StatusBar(
             model=model,
             stats=stats_of(self._conversation, compacting=self._activity.compacting, subscription=subscription),
-            tags=(_MODES[self._mode()], *filter(None, (*features, jobs, self._swarm()))),
+            tags=(self._permission(), *filter(None, (*features, jobs, self._swarm()))),
             place=place(self._conversation.snapshot.directory, self._attention.branch),
         ).lines(theme, width)
+
+    def _permission(self) -> Stat:
+        """The mode; a warning if everything runs and nothing confines it."""
+        mode = self._mode()
+        free = mode == "everything" and self._conversation.workspace.jail is None
+        return Stat(_MODES[mode], "warning" if free else "muted")
 
 
 def stats_of(conversation: Conversation, *, compacting: bool = False, subscription: bool = False) -> tuple[Stat, ...]:
