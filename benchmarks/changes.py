@@ -57,9 +57,9 @@ print(best)
 def rows() -> Iterator[Row]:
     median, slow = map(float, _run(KEEP).split())
     note = f"before and after; the slowest in twenty: {slow * 1000:.2f} ms"
-    yield Row("keep a file of 100 KB before it is changed", median * 1000, 1, "ms", note=note)
+    yield Row("save a 100 KB file before it is changed", median * 1000, 1, "ms", note=note)
     looks = float(_run(LOOK, str(FILES)))
-    yield Row(f"look at {FILES:,} files before and after a command", looks * 1000, 60, "ms")
+    yield Row(f"scan {FILES:,} files before and after a command", looks * 1000, 60, "ms")
 
 
 def _run(program: str, *words: str) -> str:
