@@ -203,7 +203,6 @@ def _oversized(state: AgentState, size: str) -> str:
     room = f"the window of {state.model.id}" + (f", which is {window:,} tokens" if window else "")
     overhead = (len(state.system_text()) + len(msgspec.json.encode(state.specs))) // CHARS_PER_TOKEN
     before = sum(map(tokens_of, state.messages[:-1]))
-    said = f", earlier messages {before:,}" if before else ""
-    return (
-        f"{state.client.name}: the prompt does not fit {room}: it has {size}{said}, instructions and tools {overhead:,}"
-    )
+    more = f", earlier messages {before:,}" if before else ""
+    parts = f"it has {size}{more}, instructions and tools {overhead:,}"
+    return f"{state.client.name}: the prompt does not fit {room}: {parts}"

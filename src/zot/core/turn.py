@@ -205,8 +205,8 @@ class Turn:
         calls = tuple(message.tool_calls()) if message else ()
         for call in calls:
             self._run.emit(events.ToolCall(call))
-        said = shown.text() if shown is not None else ""
-        return self._end(TurnOutcome(stop, error, calls, begun=self._heard, kept=message is not None, said=said))
+        text = shown.text() if shown is not None else ""
+        return self._end(TurnOutcome(stop, error, calls, begun=self._heard, kept=message is not None, said=text))
 
     def _abandon(self) -> None:
         """Cancelled: text is kept, an incomplete call is not; withheld text stays hidden. Does not await."""

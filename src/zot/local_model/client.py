@@ -66,9 +66,9 @@ class LocalClient:
                         yield event
                 return
             except TransportFailed as error:
-                told = await self._told(error, server)
-                if begun or told is error or not left:
-                    raise told from error
+                explained = await self._told(error, server)
+                if begun or explained is error or not left:
+                    raise explained from error
             finally:
                 self._runtime.note_use()
 

@@ -110,8 +110,8 @@ def error_details(body: str) -> tuple[str, str]:
         return "", ""
     fields = cast("dict[str, Any]", error)
     code = next((fields[key] for key in ("code", "type", "status") if isinstance(fields.get(key), str)), "")
-    said = next((fields[key] for key in ("message", "detail", "Message") if isinstance(fields.get(key), str)), "")
-    return code[:_CODE_KEPT], said
+    message = next((fields[key] for key in ("message", "detail", "Message") if isinstance(fields.get(key), str)), "")
+    return code[:_CODE_KEPT], message
 
 
 def _kind(status: int, code: str, message: str) -> type[ProviderError]:

@@ -140,10 +140,10 @@ class ScriptedClient:
             yield ToolStarted(call.id, call.name)
             yield ToolArgs(call.id, call.arguments)
             yield ToolEnded(call.id)
-        said: list[Block] = [TextBlock(turn.text)] if turn.text else []
+        blocks: list[Block] = [TextBlock(turn.text)] if turn.text else []
         if turn.thinking:
-            said.insert(0, ReasoningBlock(summary=turn.thinking, provider=self.name, model=request.model.id))
-        message = Message("assistant", (*said, *calls), utc_now())
+            blocks.insert(0, ReasoningBlock(summary=turn.thinking, provider=self.name, model=request.model.id))
+        message = Message("assistant", (*blocks, *calls), utc_now())
         yield UsageReported(
             Usage(input_tokens=len(request.system) // 4 + _tokens(request.messages), output_tokens=_tokens([message]))
         )

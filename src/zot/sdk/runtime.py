@@ -273,8 +273,8 @@ class Runtime(RuntimeMethods):
         return self._entered()
 
 
-async def _no_value(said: Coroutine[Any, Any, Outcome]) -> None:
-    await said
+async def _no_value(work: Coroutine[Any, Any, Outcome]) -> None:
+    await work
 
 
 async def _text(conversation: Conversation, text: str, images: Sequence[ImageBlock], *, whole: bool = False) -> str:

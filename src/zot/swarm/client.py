@@ -296,10 +296,10 @@ async def _start(home: Path, runtime_dir: SupervisorRuntimeDir, lock: int, crede
     with suppress(BrokenPipeError), child.stdin:
         child.stdin.write(msgspec.json.encode(task))
     try:
-        said = await wait_for_ready_line(child.stdout.fileno())
+        ready = await wait_for_ready_line(child.stdout.fileno())
     finally:
         child.stdout.close()
-    if not said:
+    if not ready:
         with suppress(subprocess.TimeoutExpired):
             child.wait(timeout=5)
         raise ZotError(f"the swarm's supervisor did not start: {_complaint(runtime_dir)} (log: {runtime_dir.log})")

@@ -71,10 +71,10 @@ class RecordingRenderer:
             case "about":
                 changed = line.fields.get("settings")
                 settings = msgspec.json.encode(changed).decode() if changed else "all as they come"
-                told = [f"platform     {line.fields.get('platform')}", f"settings     {settings}"]
+                rows = [f"platform     {line.fields.get('platform')}", f"settings     {settings}"]
                 for name in ("doctor", "problems"):
-                    told += map(str, cast("list[Any]", line.fields.get(name) or []))
-                self._transcript.add_note("\n".join(told))
+                    rows += map(str, cast("list[Any]", line.fields.get(name) or []))
+                self._transcript.add_note("\n".join(rows))
             case "frame":
                 self._watch(line.fields.get("frame"))
             case "input":

@@ -34,8 +34,8 @@ def stream_event(line: RecordedLine) -> StreamEvent:
         told_error = cast("dict[str, Any] | None", value.get("error"))
         finished = msgspec.convert({**value, "error": None}, _Finished)
         failure = error_of(told_error) if told_error is not None else None
-        told = failure if isinstance(failure, ProviderError) else None
-        return model_call.Finished(finished.stop, finished.message, told)
+        provider_error = failure if isinstance(failure, ProviderError) else None
+        return model_call.Finished(finished.stop, finished.message, provider_error)
     except (KeyError, TypeError, AttributeError, msgspec.ValidationError) as problem:
         raise ConfigError(f"line {line.number} is not what a model streams: {problem}") from problem
 

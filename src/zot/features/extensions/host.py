@@ -288,8 +288,8 @@ class ExtensionHost:
         if entry.scope != "project":
             self._check_lock(entry)
         try:
-            if told := make_data_dir(entry.manifest, entry.scope, entry.data_dir):
-                self.diagnostics.note(told)
+            if problem := make_data_dir(entry.manifest, entry.scope, entry.data_dir):
+                self.diagnostics.note(problem)
         except OSError:
             if entry.scope == "project":
                 raise

@@ -246,13 +246,13 @@ class HookHost:
     async def _run_aside(self, source: HookSource, hook: Hook, given: bytes) -> None:
         """Run an asynchronous hook; its context goes to the model with the next prompt, or steers the run."""
         answer = await self._run(source, hook, given)
-        said = answer.context
+        context = answer.context
         if hook.rouses and answer.decision == "deny":
-            said = "\n\n".join(filter(None, (answer.reason, said)))
+            context = "\n\n".join(filter(None, (answer.reason, context)))
             if self.conversation.busy:
-                self.conversation.steer(said)
+                self.conversation.steer(context)
                 return
-        self._start_context = "\n\n".join(filter(None, (self._start_context, said)))
+        self._start_context = "\n\n".join(filter(None, (self._start_context, context)))
 
     def warn(self, text: str) -> None:
         self._tell(text)

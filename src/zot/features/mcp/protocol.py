@@ -157,8 +157,8 @@ def fields(raw: msgspec.Raw) -> dict[str, Any]:
 
 
 def error_of(name: str, error: RpcError) -> McpError:
-    said = " ".join(error.message.split())[:_LONGEST] or "no reason given"
-    return McpError(f"{name}: {said}", code=error.code, data=error.data)
+    reason = " ".join(error.message.split())[:_LONGEST] or "no reason given"
+    return McpError(f"{name}: {reason}", code=error.code, data=error.data)
 
 
 def text_of(value: Any) -> str:

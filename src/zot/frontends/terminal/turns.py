@@ -185,8 +185,8 @@ class TurnRunner:
             self._given_back = None
             if again or instead:
                 self._transcript.add_note("retrying" if again else "instead of the failed prompt")
-            said = None if again else text
-            self._start(lambda: self._converse(said, tuple(images), first_call, instead=instead))
+            prompt = None if again else text
+            self._start(lambda: self._converse(prompt, tuple(images), first_call, instead=instead))
         self._desk.redraw()
 
     def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:

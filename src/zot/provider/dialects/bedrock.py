@@ -330,8 +330,8 @@ class BedrockDecoder(ResponseBuilder):
             got = None
         if ":" in event.event:
             code = event.event.partition(":")[2]
-            said = (got.message or got.original_message) if got else ""
-            return self.fail(f"{self.provider} {code}: {said or 'no message'}", code)
+            message = (got.message or got.original_message) if got else ""
+            return self.fail(f"{self.provider} {code}: {message or 'no message'}", code)
         if got is None:
             return []
         if event.event == "contentBlockDelta":

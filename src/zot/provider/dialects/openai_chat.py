@@ -78,12 +78,12 @@ class OpenAIChatDialect:
 
 def _body(request: Request, provider: str, sent: WireMessageCache) -> dict[str, Any]:
     system = [{"role": "system", "content": request.system}] if request.system else []
-    said = sent.items(
+    items = sent.items(
         sent.repaired(request.messages),
         (provider, request.model),
         lambda message: _message(message, request.model, provider),
     )
-    body: dict[str, Any] = {"model": request.model.id, "messages": [*system, *said]}
+    body: dict[str, Any] = {"model": request.model.id, "messages": [*system, *items]}
     if request.tools:
         body["tools"] = [
             {

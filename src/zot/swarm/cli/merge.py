@@ -97,8 +97,8 @@ async def _merged(arguments: ParsedArguments, every: bool) -> int:
 
     home = zot_home()
     if every:
-        workers, told = await worker_operations.mergeable(home, Path.cwd())
-        for line in told:
+        workers, notes = await worker_operations.mergeable(home, Path.cwd())
+        for line in notes:
             print_notice(line)
         if not workers:
             print_notice("no worker of this repository has anything to merge")
@@ -113,7 +113,7 @@ async def _merged(arguments: ParsedArguments, every: bool) -> int:
     how = "no-ff" if arguments.has("--no-ff") else "squash"
     line = _MergeLine(len(workers))
     report = await worker_operations.merge_workers(
-        home, workers, how=how, into=values.get("--into", ""), check=check, told=line.told
+        home, workers, how=how, into=values.get("--into", ""), check=check, on_worker=line.told
     )
     line.end()
     if arguments.has("--json"):
@@ -205,8 +205,8 @@ def _rm(arguments: ParsedArguments) -> int:
 def _prune(arguments: ParsedArguments) -> int:
     typed = arguments.values.get("--older")
     seconds = duration("--older", typed) if typed else 0.0
-    gone, told = run_loop(worker_operations.prune(zot_home(), older_s=seconds, force=arguments.has("--force")))
-    for line in told:
+    gone, notes = run_loop(worker_operations.prune(zot_home(), older_s=seconds, force=arguments.has("--force")))
+    for line in notes:
         print_notice(f"zot: {line}")
     for worker in gone:
         print_result(worker.id)

@@ -117,12 +117,12 @@ class LocalAttempt:
     def _last_words(self, code: int) -> str:
         if code < 0:
             return f"its process was killed by signal {-code}"
-        said = ""
+        last_line = ""
         with suppress(OSError), open_buffered(self._job.directory / "log.txt") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _SAID))
             lines = file.read(_SAID).decode("utf-8", "replace").splitlines()
-            said = next((line for line in reversed(lines) if line.strip()), "")
-        return said.removeprefix("zot: ") or f"its process ended with code {code}"
+            last_line = next((line for line in reversed(lines) if line.strip()), "")
+        return last_line.removeprefix("zot: ") or f"its process ended with code {code}"
 
 
 _ROUNDS = 100

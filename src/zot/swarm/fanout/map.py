@@ -181,7 +181,7 @@ class MapRun:
         plan: MapPlan,
         results: Results,
         credential: WorkerKey | None = None,
-        told: Callable[[MapProgress], None] = lambda progress: None,
+        on_progress: Callable[[MapProgress], None] = lambda progress: None,
         finished: Callable[[ItemResult], None] = lambda result: None,
         noted: Callable[[str], None] = lambda note: None,
     ) -> None:
@@ -189,7 +189,7 @@ class MapRun:
         self._plan = plan
         self._results = results
         self._credential = credential
-        self._told = told
+        self._told = on_progress
         self._finished = finished
         self._noted = noted
         self._notes: set[str] = set()

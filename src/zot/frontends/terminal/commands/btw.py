@@ -89,12 +89,12 @@ class SideChat(Dialog[bool]):
 
     def _conversation(self, theme: Theme, width: int) -> list[str]:
         rows: list[str] = []
-        said = list(self._chat.messages[self._before :])
+        messages = list(self._chat.messages[self._before :])
         if self._asking is None and self._unanswered:
-            said.pop()
+            messages.pop()
         if self._answer:
-            said.append(Message("assistant", (TextBlock(self._answer),)))
-        for message in said:
+            messages.append(Message("assistant", (TextBlock(self._answer),)))
+        for message in messages:
             if message.role == "user":
                 rows += message_blocks.user_prompt(message.text(), (), theme, width)
             else:
@@ -125,7 +125,7 @@ class SideChat(Dialog[bool]):
 
 def plain_history(messages: Sequence[Message]) -> tuple[Message, ...]:
     """The conversation as text, since a model without tools must not see tool calls."""
-    told = [
+    history = [
         Message(
             "user" if message.role == "tool" else message.role,
             tuple(filter(None, map(_told, message.content))),
@@ -133,7 +133,7 @@ def plain_history(messages: Sequence[Message]) -> tuple[Message, ...]:
         )
         for message in messages
     ]
-    return tuple(message for message in told if message.content)
+    return tuple(message for message in history if message.content)
 
 
 def _told(block: Block) -> Block | None:

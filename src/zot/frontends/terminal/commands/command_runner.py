@@ -129,7 +129,7 @@ class CommandRunner:
             return
         from zot.frontends.terminal.commands import shell
 
-        shell.run(self._arrived.result(), command.removeprefix("!"), told=not command.startswith("!"))
+        shell.run(self._arrived.result(), command.removeprefix("!"), for_model=not command.startswith("!"))
 
     # --- lists
 

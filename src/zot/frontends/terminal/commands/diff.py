@@ -86,10 +86,10 @@ def _file_rows(count: Counted, runs: list[DiffLines] | str, cwd: str, painter: P
     from zot.tui.width import wrap
 
     theme, one = painter.theme, count.difference
-    said = "" if one.verb == "changed" else f" · {one.verb}"
+    verb = "" if one.verb == "changed" else f" · {one.verb}"
     figure = signed(count.added, count.removed)
     name = escape_invisible(shown_path(one.path, cwd))
-    head = theme.paint("assistant", name, bold=True) + theme.paint("muted", f"{said}{f' · {figure}' if figure else ''}")
+    head = theme.paint("assistant", name, bold=True) + theme.paint("muted", f"{verb}{f' · {figure}' if figure else ''}")
     rows = wrap(head, width, "  ")
     if isinstance(runs, str):
         return [*rows, *(theme.paint("muted", row) for row in wrap(f"    {runs}", width, "    "))]

@@ -239,14 +239,14 @@ class _KeyQuestion:
         from zot.frontends.terminal.dialogs.text_dialogs import TextPrompt
 
         name = self.provider.name
-        told = [
+        lines = [
             f"Paste the key for {name}. It is tested once and then stored {place_of(self.context.conversation.auth)}."
         ]
         if refused:
-            told = [f"{refused}. Edit the key below, or paste another one."]
+            lines = [f"{refused}. Edit the key below, or paste another one."]
         if url:
-            told.append(f"Or use the page in your browser: {url}")
-        self._prompt = TextPrompt(f"API key for {name}", text=before, masked=True, above=told, paste_replaces=True)
+            lines.append(f"Or use the page in your browser: {url}")
+        self._prompt = TextPrompt(f"API key for {name}", text=before, masked=True, above=lines, paste_replaces=True)
         return await self.context.dialogs.ask(self._prompt)
 
     async def _from_page(self, key: str) -> None:

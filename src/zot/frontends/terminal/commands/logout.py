@@ -64,7 +64,7 @@ def _name(login: LoginRow) -> str:
 
 async def _forget(context: CommandContext, logins: list[LoginRow]) -> None:
     conversation = context.conversation
-    said = [await _revoked(conversation, login) for login in logins if login.kind == "login"]
+    notes = [await _revoked(conversation, login) for login in logins if login.kind == "login"]
     for login in logins:
         conversation.auth.clear(login.provider, login.account)
     names = ", ".join(_name(login) for login in logins)
@@ -78,7 +78,7 @@ async def _forget(context: CommandContext, logins: list[LoginRow]) -> None:
     table = conversation.catalog.providers()
     set_names = [name for p in providers if p in table for name in table[p].env if os.environ.get(name)]
     variables = [f"{', '.join(set_names)} in the environment still provides a key"] if set_names else []
-    left = [*filter(None, said), *stored, *variables]
+    left = [*filter(None, notes), *stored, *variables]
     context.status.ok("; ".join([text, *left]))
 
 

@@ -58,8 +58,8 @@ def _row(status: Status) -> Choice:
         else "not listed yet"
     )
     error = one_line(status.error.removeprefix(f"{status.name}: "))[:80]
-    told = " · ".join(filter(None, (known if status.known or not error else "", error)))
-    return Choice(status.name, f"{one_line(status.name)}  {status.state}", told)
+    details = " · ".join(filter(None, (known if status.known or not error else "", error)))
+    return Choice(status.name, f"{one_line(status.name)}  {status.state}", details)
 
 
 async def _one(context: CommandContext, host: McpHost, status: Status) -> None:

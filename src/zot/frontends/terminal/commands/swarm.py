@@ -66,8 +66,8 @@ async def _act(context: CommandContext, act: WorkerAction) -> None:
             from zot.wire.rpc_frames import Image
 
             name = _named(context, id).name
-            title, told = f"message to {escape_invisible(name)}", "what the worker should do next"
-            typed = await context.dialogs.ask(MessageEditor(title, context.editor.around, told))
+            title, hint = f"message to {escape_invisible(name)}", "what the worker should do next"
+            typed = await context.dialogs.ask(MessageEditor(title, context.editor.around, hint))
             if typed is not None:
                 images = tuple(Image(mime_type=image.mime_type, data=image.data) for image in typed.images)
                 await context.swarm.service.send(id, typed.text, images)
@@ -116,8 +116,8 @@ async def _start(context: CommandContext, order: SwarmStart) -> None:
 async def _compose(context: CommandContext) -> None:
     from zot.frontends.terminal.swarm.worker_view import MessageEditor
 
-    told = "task of the worker; choose the model with --model M before it"
-    typed = await context.dialogs.ask(MessageEditor("a new worker", context.editor.around, told))
+    hint = "task of the worker; choose the model with --model M before it"
+    typed = await context.dialogs.ask(MessageEditor("a new worker", context.editor.around, hint))
     if typed is not None:
         if typed.images:
             raise UsageError("a task is text only; send the image to the worker after it started")
@@ -217,8 +217,8 @@ async def _remove(context: CommandContext, typed: str) -> None:
     try:
         left = await context.swarm.service.remove(worker.id, force=flag.strip() == "--force")
     except UnmergedChanges as error:
-        told = str(error).partition("; --force")[0]
-        question = YesNo(f"remove {escape_invisible(worker.name)}?", told, "remove it and lose its changes")
+        reason = str(error).partition("; --force")[0]
+        question = YesNo(f"remove {escape_invisible(worker.name)}?", reason, "remove it and lose its changes")
         if await context.dialogs.ask(question) != "yes":
             context.status.ok(f"{worker.name} was not removed")
             return
@@ -320,10 +320,10 @@ async def _offer_repair(
     from zot.frontends.terminal.dialogs.picker import YesNo
 
     conflict = f"{name} conflicts with {merged.into} in {', '.join(merged.conflicts)}: nothing was changed"
-    told = "To resolve it, the worker gets both sides in its worktree; your files do not change."
+    explanation = "To resolve it, the worker gets both sides in its worktree; your files do not change."
     question = YesNo(
         escape_invisible(f"merge {name}?"),
-        f"{escape_invisible(conflict)}.\n{told}",
+        f"{escape_invisible(conflict)}.\n{explanation}",
         f"have {escape_invisible(name)} resolve it",
     )
     if await context.dialogs.ask(question) != "yes":

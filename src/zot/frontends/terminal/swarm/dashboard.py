@@ -191,10 +191,10 @@ def _row(theme: Theme, row: _Cells, name: str, middle: str, doing: str, width: i
     glyph, role = worker_summary.GLYPHS[row.info.status]
     if chosen:
         return theme.selected(cut(f"  {glyph} {name}  {middle}  {doing}", width), width)
-    said = {"waiting": "warning", "failed": "error", "lost": "warning"}.get(row.info.status)
-    said = said or ("fg" if row.info.status == "running" else "muted")
+    color = {"waiting": "warning", "failed": "error", "lost": "warning"}.get(row.info.status)
+    color = color or ("fg" if row.info.status == "running" else "muted")
     painted = f"  {theme.paint(role, glyph)} {theme.paint('fg', name)}  {theme.paint('muted', middle)}"
-    return cut(f"{painted}  {theme.paint(said, doing)}", width)
+    return cut(f"{painted}  {theme.paint(color, doing)}", width)
 
 
 _NAMED = 3

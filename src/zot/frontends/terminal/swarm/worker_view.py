@@ -253,7 +253,7 @@ class WorkerView(Dialog[WorkerAction]):
         self._said.append(event)
         if event.get("type") == "turn_end" and self._fed == len(self._said) - 1:
             self._feed()
-            self._said = [said for said in self._said if said.get("type") not in PIECES]
+            self._said = [event_fields for event_fields in self._said if event_fields.get("type") not in PIECES]
             self._fed = len(self._said)
 
     @property
@@ -319,10 +319,10 @@ class WorkerView(Dialog[WorkerAction]):
     def _foot(self, theme: Theme, width: int, height: int) -> list[str]:
         self.cursor = None
         rule = theme.paint("border", "─" * width)
-        said = self._told or self._desk.status.text
+        note = self._told or self._desk.status.text
         keys = _KEYS if cells(_KEYS) <= width - 3 else _SHORT
-        told = said or (_TYPING if self._typing else keys)
-        hint = theme.paint("warning" if said else "muted", cut(f"  {told}", width))
+        text = note or (_TYPING if self._typing else keys)
+        hint = theme.paint("warning" if note else "muted", cut(f"  {text}", width))
         if not self._typing:
             return [rule, hint]
         popup = self._editor.popup(theme, width, max(height // 3, 1))

@@ -261,9 +261,9 @@ class WorkerList:
         if before is not None and before.status != info.status and not self.shown:
             from zot.frontends.terminal.swarm.worker_summary import status_note
 
-            said = status_note(before, info)
-            if said is not None:
-                self._notes.add("swarm", *said)
+            note = status_note(before, info)
+            if note is not None:
+                self._notes.add("swarm", *note)
         from zot.features.questions import question_queue
         from zot.frontends.terminal.swarm.worker_questions import WorkerQuestions
 

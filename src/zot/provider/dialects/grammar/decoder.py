@@ -146,12 +146,12 @@ def read_action(text: str, shape: ActionFormat) -> dict[str, Any]:
     """The tool's arguments in an action; empty if it is not one."""
     head, _, rest = text.partition("\n")
     try:
-        said = msgspec.json.decode(head.encode("utf-8", "surrogatepass"))
+        fields = msgspec.json.decode(head.encode("utf-8", "surrogatepass"))
     except BAD_JSON:
         return {}
-    if not isinstance(said, dict):
+    if not isinstance(fields, dict):
         return {}
-    found = cast("dict[str, Any]", said)
+    found = cast("dict[str, Any]", fields)
     found.pop("tool", None)
     if set(found) == {"args"} and (shape.nested or "args" not in shape.inline):
         return cast("dict[str, Any]", found["args"]) if isinstance(found["args"], dict) else {}

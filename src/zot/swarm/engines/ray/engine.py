@@ -389,8 +389,8 @@ class _BridgeClient:
             self._take(msgspec.msgpack.decode(data, type=BridgeReply))
         self._end("the connection to the Ray cluster was lost")
 
-    def _take(self, said: BridgeReply) -> None:
-        match said:
+    def _take(self, reply: BridgeReply) -> None:
+        match reply:
             case BridgeReply(0, "ready", str(where)):
                 self._ready.set_result(where)
             case BridgeReply(0, "failed", str(why)):
