@@ -1,4 +1,4 @@
-"""What rewinding costs while nobody rewinds: keeping a file that is about to change, looking at a project twice."""
+"""Cost of checkpoints: saving a file before it changes, scanning a project before and after a command."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ root = Path(sys.argv[1])
 (root / "project").mkdir()
 session = SessionStore(root / "home", root / "project", "bench").create("p", "m")
 store = ChangeStorePaths(root / "home")
-keeping = FileChangeRecorder(store, root / "project", lambda: session, lambda: "2026", print, 1 << 40)
+recorder = FileChangeRecorder(store, root / "project", lambda: session, lambda: "2026", print, 1 << 40)
 times = []
 for number in range(100):
     path = root / "project" / str(number)
     data = os.urandom(50_000).hex().encode()
     path.write_bytes(data)
     before = time.perf_counter()
-    keeping.before_write(path, data[:60_000] + b"changed" + data[60_007:], "write")
+    recorder.before_write(path, data[:60_000] + b"changed" + data[60_007:], "write")
     times.append(time.perf_counter() - before)
-    if keeping.tidying is not None:
-        keeping.tidying.join()
+    if recorder.tidying is not None:
+        recorder.tidying.join()
 times.sort()
 print(times[len(times) // 2], times[-5])
 """

@@ -162,8 +162,8 @@ async def _read(state: AgentState, run: Run, request: stream.Request) -> str:
     texts: list[str] = []
     finished: stream.Finished | None = None
     try:
-        async with aclosing(state.call_model(request)) as heard:
-            async for event in heard:
+        async with aclosing(state.call_model(request)) as stream_events:
+            async for event in stream_events:
                 match event:
                     case stream.TextDelta(text):
                         texts.append(text)

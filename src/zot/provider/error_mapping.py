@@ -51,11 +51,11 @@ def error_from_response(provider: str, status: int, headers: Mapping[str, str], 
         code=code,
         body=text,
         retryable=is_retried(status) and kind is not ContextTooLong and code not in _QUOTA,
-        retry_after=_asked_wait(headers, text),
+        retry_after=_requested_wait(headers, text),
     )
 
 
-def _asked_wait(headers: Mapping[str, str], body: str) -> float | None:
+def _requested_wait(headers: Mapping[str, str], body: str) -> float | None:
     """The requested wait: in a header, or in Google's field."""
     requested = retry_after(headers, time.time())
     found = _RETRY_DELAY.search(body) if requested is None else None

@@ -164,7 +164,7 @@ class ScriptedClient:
 
     def _filled(self, turn: ScriptedTurn, request: Request) -> ScriptedTurn:
         """The turns with groups of the prompt filled in."""
-        found = re.search(self._script.prompt, _said_last(request)) if self._script.prompt else None
+        found = re.search(self._script.prompt, _last_user_text(request)) if self._script.prompt else None
         if found is None:
             return turn
         text = msgspec.json.encode(turn).decode()
@@ -173,7 +173,7 @@ class ScriptedClient:
         return msgspec.json.decode(text, type=ScriptedTurn)
 
 
-def _said_last(request: Request) -> str:
+def _last_user_text(request: Request) -> str:
     """Typed by the user: results of tools have the same role."""
     for message in reversed(request.messages):
         texts = [block.text for block in message.content if isinstance(block, TextBlock)]

@@ -68,7 +68,7 @@ async def merge_workers(
     check: Check | None = None,
     on_worker: Callable[[str], None] = lambda name: None,
 ) -> MergeReport:
-    """Merges all in order; GitFailed if none could be merged. ``told`` receives progress."""
+    """Merges all in order; GitFailed if none could be merged. ``on_worker`` receives progress."""
     report = await merge(
         [merge_source(worker) for worker in workers], how=how, into=into, check=check, on_worker=on_worker
     )

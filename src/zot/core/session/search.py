@@ -69,7 +69,7 @@ def _first(file: BinaryIO, words: list[str], given_up: Callable[[], bool]) -> Me
         lower = line.lower()
         if any(needle not in lower for needle in needles):
             continue
-        for excerpt in _said(line):
+        for excerpt in _excerpts(line):
             text = excerpt.text.lower()
             if all(word in text for word in words):
                 at = text.find(words[0])
@@ -97,13 +97,13 @@ def last_messages(path: str) -> list[MessageExcerpt]:
             file.seek(max(size - tail, 0))
             if tail < size:
                 file.readline(tail)  # the rest of a row
-            found = [excerpt for line in _lines(file) for excerpt in _said(line) if excerpt.role != "tool"]
+            found = [excerpt for line in _lines(file) for excerpt in _excerpts(line) if excerpt.role != "tool"]
             if found or tail >= size:
                 break
     return [MessageExcerpt(excerpt.role, excerpt.text[:_EXCERPT]) for excerpt in found[-_LAST:]]
 
 
-def _said(line: bytes) -> Iterator[MessageExcerpt]:
+def _excerpts(line: bytes) -> Iterator[MessageExcerpt]:
     """Texts of the user and the model in a row, and arguments of tools."""
     try:
         row = _decode_row(line)

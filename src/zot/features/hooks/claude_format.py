@@ -160,7 +160,7 @@ _SPEAKS_IN_CONTEXT = ("UserPromptSubmit", "SessionStart")
 class HookDecision(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one hook.
     ``decision`` is ``deny``, ``defer``, ``ask``, ``allow`` or empty; ``stop`` is the reason to end the run; ``message``
-    is for the user, ``context`` for the model; ``unheeded`` are unsupported fields it used."""
+    is for the user, ``context`` for the model; ``ignored`` are unsupported fields it used."""
 
     hook: Hook
     decision: str = ""
@@ -170,7 +170,7 @@ class HookDecision(msgspec.Struct, frozen=True, kw_only=True):
     stop: str | None = None
     message: str = ""
     failure: str = ""
-    unheeded: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
 
 
 class _Decision(msgspec.Struct):
@@ -244,7 +244,7 @@ def _from_json(hook: Hook, text: str, *, cut: bool) -> HookDecision:
         updated=updated,
         stop=stop,
         message=(output.systemMessage or "")[:LONGEST],
-        unheeded=tuple(name for name in UNHEEDED if f'"{name}"' in text),
+        ignored=tuple(name for name in UNHEEDED if f'"{name}"' in text),
     )
 
 

@@ -26,7 +26,7 @@ _LONGEST = 100_000  # characters; longer commands are not parsed
 
 
 def matches_condition(rule: str, names: Sequence[str], fields: dict[str, Any], cwd: Path, root: Path) -> bool:
-    """``names`` are the tool's names, Claude Code's first; ``said`` is its input in Claude Code's format; ``root`` is
+    """``names`` are the tool's names, Claude Code's first; ``fields`` is its input in Claude Code's format; ``root`` is
     the base of a path with one leading slash."""
     read = _RULE.fullmatch(rule)
     if read is None:

@@ -50,7 +50,7 @@ class OutsideRequest(Question[Decision], frozen=True):
 
 class OutsideAccess:
     """Granted and permanently denied access of one run.
-    ``told`` reports access denied without a user. Unless ``asks``, nothing is asked."""
+    ``notify`` reports access denied without a user. Unless ``asks``, nothing is asked."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class OutsideAccess:
         self._questions = questions
         self._workspace = workspace
         self._home = home
-        self._told = notify
+        self._notify = notify
         self._never: set[Wish] = set()
         self._mentioned: set[Wish] = set()
 
@@ -112,7 +112,7 @@ class OutsideAccess:
                 for wish in offer.wishes:
                     if wish not in self._mentioned:
                         self._mentioned.add(wish)
-                        self._told(f"jail: denied access: {str(wish).removeprefix('to ')} (no user to ask)")
+                        self._notify(f"jail: denied access: {str(wish).removeprefix('to ')} (no user to ask)")
                 return None, f"[jailed: this needs {wanted}, outside the jail. There is no user to ask. {_NOTHING}]"
             match await self._questions.ask(offer, on_failure=self._report_failure):
                 case "once":
@@ -129,7 +129,7 @@ class OutsideAccess:
         return None, f"[jailed: this needs {wanted}, outside the jail. The user was asked and refused. {_NOTHING}]"
 
     def _report_failure(self, reason: str) -> None:
-        self._told(f"jail: cannot ask about outside access: {reason}")
+        self._notify(f"jail: cannot ask about outside access: {reason}")
 
 
 class OutsideRetryTool(LazyTool):

@@ -105,7 +105,7 @@ class HttpTransport:
             self._responses.discard(response)
             response.abort()
 
-    def tell(self, message: bytes) -> None:
+    def notify(self, message: bytes) -> None:
         if self.closed or self.is_modern:
             return  # stateless servers take no notifications over HTTP
         before = self._telling

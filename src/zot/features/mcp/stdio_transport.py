@@ -100,7 +100,7 @@ class StdioTransport:
         finally:
             self._open.pop(id, None)
 
-    def tell(self, message: bytes) -> None:
+    def notify(self, message: bytes) -> None:
         if self._process is not None and not self.closed:
             self._process.send(message)
 

@@ -43,13 +43,13 @@ class _RulesFields(msgspec.Struct):
 
 
 class SavedRules:
-    """The rules of one project, read when a question would be asked; ``told`` reports errors."""
+    """The rules of one project, read when a question would be asked; ``notify`` reports errors."""
 
     def __init__(self, home: Path, cwd: Path, notify: Callable[[str], None]) -> None:
         self._file = _RulesFile(home / "permissions.json", _RulesFields, "fix the file or delete it")
         self.path = self._file.path
         self._project = project_key(cwd)
-        self._told = notify
+        self._notify = notify
         self._read: list[Rule] | None = None
 
     def __call__(self) -> list[Rule]:
@@ -58,7 +58,7 @@ class SavedRules:
             try:
                 self._read = self._file.load().projects.get(self._project, [])[:_MOST]
             except (ConfigError, OSError) as error:
-                self._told(f"{describe_error(error)}; saved permissions are ignored until it is fixed")
+                self._notify(f"{describe_error(error)}; saved permissions are ignored until it is fixed")
         return self._read
 
     def keep(self, rule: Rule) -> None:

@@ -124,7 +124,7 @@ class PermissionChangeDialog(_Question):
             Choice(TRUST, "grant the requested permissions", "until they request more"),
         ]
         warning = "Their manifests changed. Grant this only if you changed them."
-        lines = [line for extension in found for line in _asking(extension)]
+        lines = [line for extension in found for line in _permission_lines(extension)]
         super().__init__(f"{many} more than you granted", warning, lines, choices)
 
 
@@ -145,7 +145,7 @@ def _described(item: Untrusted) -> list[str]:
     return lines + [f"  {line}" for line in item.details]
 
 
-def _asking(extension: PermissionChange) -> list[str]:
+def _permission_lines(extension: PermissionChange) -> list[str]:
     guard = " (a guard)" if extension.guard else ""
     command = shlex.join([extension.exec, *extension.args])
     lines = [f"{extension.name}{guard}: {command}", f"  in {extension.directory}"]

@@ -44,13 +44,13 @@ class TurnMark:
         """``3 files changed +41 −7 · worked for 2m13s · $0.04``; may be empty."""
         seconds = time.monotonic() - self._began
         events = self._changes
-        keeping = change_recorder(self._conversation) if events else None
-        if keeping is None:
+        recorder = change_recorder(self._conversation) if events else None
+        if recorder is None:
             changed = ""
         else:
             from zot.features.checkpoints.diff import counted, diff_summary, differences
 
-            objects = keeping.place.objects
+            objects = recorder.place.objects
             changed = diff_summary(
                 await asyncio.to_thread(lambda: [counted(one, objects) for one in differences(events)])
             )
@@ -111,10 +111,10 @@ class PendingTurns:
 
     def __init__(self, redraw: Callable[[], None]) -> None:
         self._redraw = redraw
-        self.said: list[tuple[str, tuple[ImageBlock, ...]]] = []
+        self.submitted_prompts: list[tuple[str, tuple[ImageBlock, ...]]] = []
 
     def submit(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
-        self.said.append((text, tuple(images)))
+        self.submitted_prompts.append((text, tuple(images)))
         self._redraw()
 
     steer = submit
@@ -129,7 +129,7 @@ class PendingTurns:
     def edit_last_queued(self) -> None: ...
 
     def queue_lines(self, theme: Theme, width: int) -> list[str]:
-        return waiting_rows([("sliding in:", text) for text, _ in self.said], theme, width)
+        return waiting_rows([("sliding in:", text) for text, _ in self.submitted_prompts], theme, width)
 
 
 class TurnRunner:
@@ -140,7 +140,7 @@ class TurnRunner:
     def __init__(
         self,
         conversation: Conversation,
-        desk: ScreenServices,
+        ui: ScreenServices,
         editor: Editor,
         transcript: Transcript,
         asides: NoticeArea,
@@ -149,8 +149,8 @@ class TurnRunner:
         on_end: Callable[[float], None],
     ) -> None:
         self._conversation = conversation
-        self._desk = desk
-        self._status = desk.status
+        self._ui = ui
+        self._status = ui.status
         self._editor = editor
         self._transcript = transcript
         self._asides = asides
@@ -187,12 +187,12 @@ class TurnRunner:
                 self._transcript.add_note("retrying" if again else "instead of the failed prompt")
             prompt = None if again else text
             self._start(lambda: self._converse(prompt, tuple(images), first_call, instead=instead))
-        self._desk.redraw()
+        self._ui.redraw()
 
     def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
         if self.busy:
             self._conversation.steer(text, images)
-            self._desk.redraw()
+            self._ui.redraw()
         else:
             self.submit(text, images)
 
@@ -214,7 +214,7 @@ class TurnRunner:
 
     def _start(self, work: Callable[[], Awaitable[None]], doing: str = "") -> None:
         self._activity.begin(doing)
-        self._task = self._desk.spawn(self._run(work))
+        self._task = self._ui.spawn(self._run(work))
         self.moved_on()
 
     async def _run(self, work: Callable[[], Awaitable[None]]) -> None:
@@ -225,7 +225,7 @@ class TurnRunner:
             self._task = None
             self._activity.end()
             self._on_end(asyncio.get_running_loop().time() - started)
-            self._desk.redraw()
+            self._ui.redraw()
 
     async def _converse(
         self,

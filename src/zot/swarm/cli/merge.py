@@ -49,13 +49,13 @@ def _diff(arguments: ParsedArguments) -> int:
             print_result(str(await diffstat(worker.tree)))
         else:
             show_bytes(await diff(worker.tree))
-        _tell_left(worker.name, await left_behind(worker.tree))
+        _print_left(worker.name, await left_behind(worker.tree))
         return 0
 
     return run_loop(look())
 
 
-def _tell_left(name: str, left: tuple[str, ...]) -> None:
+def _print_left(name: str, left: tuple[str, ...]) -> None:
     if left:
         print_notice(f"note: {name}: {'; '.join(left)}")
 
@@ -84,7 +84,7 @@ async def _patched(arguments: ParsedArguments) -> int:
         print_notice(f"{worker.name} has no changes")
         return 0
     if worker.tree is not None:
-        _tell_left(worker.name, await left_behind(worker.tree))
+        _print_left(worker.name, await left_behind(worker.tree))
     if arguments.has("--json"):
         print_escaped(json.dumps({"into": "", "patch": str(path)}))
     else:
@@ -171,7 +171,7 @@ def _show_report(report: MergeReport) -> None:
             for conflict in row.conflicts:
                 print_result(f"  {conflict.path}: {conflict.why}")
                 _indented(conflict.sides)
-        _tell_left(row.name, row.left)
+        _print_left(row.name, row.left)
     merged = [row for row in report.rows if row.outcome == "merged"]
     if not merged:
         print_notice("nothing was changed")

@@ -108,13 +108,13 @@ class LocalAttempt:
     def status(self) -> AttemptStatus:
         code = self._tree.exit_code
         return AttemptStatus(
-            pid=self._tree.pid, born=self._born, code=code, reason="" if code is None else self._last_words(code)
+            pid=self._tree.pid, born=self._born, code=code, reason="" if code is None else self._last_output(code)
         )
 
     async def collect(self) -> None:
         """Nothing to copy: it worked in place."""
 
-    def _last_words(self, code: int) -> str:
+    def _last_output(self, code: int) -> str:
         if code < 0:
             return f"its process was killed by signal {-code}"
         last_line = ""

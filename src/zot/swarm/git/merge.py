@@ -102,7 +102,7 @@ async def merge(
     check: Check | None = None,
     on_worker: Callable[[str], None] = lambda name: None,
 ) -> MergeReport:
-    """Merges all in this order. GitFailed if the target cannot be used. ``told`` receives progress."""
+    """Merges all in this order. GitFailed if the target cannot be used. ``on_worker`` receives progress."""
     repository = await find_repository(sources[0].tree.repository)
     directory = sources[0].directory
     async with merge_lock(directory.parent):

@@ -73,7 +73,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
 class GitResult(msgspec.Struct, frozen=True):
     code: int
     out: bytes
-    said: str
+    err_text: str
 
 
 def git_program() -> str:
@@ -91,7 +91,7 @@ async def find_repository(directory: str | os.PathLike[str]) -> Repository:
     done = await _run([git_program(), *_RUN_NOTHING, "rev-parse", "--path-format=absolute", *asked], _outside(), where)
     lines = os.fsdecode(done.out).splitlines()
     if done.code or len(lines) != len(asked):
-        raise GitFailed(_no_repository(where, done.said))
+        raise GitFailed(_no_repository(where, done.err_text))
     top, own, common, form = lines
     listed = await _run([git_program(), *_RUN_NOTHING, "config", "-z", "--get-regexp", _ASKED], _outside(), where)
     pairs = (os.fsdecode(entry).partition("\n") for entry in listed.out.split(b"\0") if entry)
@@ -152,7 +152,7 @@ class ScratchRepository:
         """The output of a git command; GitFailed for an exit code not in ``codes``."""
         done = await self.try_git(*words, given=given, index=index, top=top, author=author)
         if done.code not in codes:
-            raise GitFailed(f"git {words[0]}: {one_line(done.said) or f'ended with {done.code}'}")
+            raise GitFailed(f"git {words[0]}: {one_line(done.err_text) or f'ended with {done.code}'}")
         return done.out
 
     async def try_git(
@@ -261,7 +261,7 @@ class ScratchRepository:
         place = self.repository.own if own else self.repository.common
         done = await _run([self._git, *_RUN_NOTHING, f"--git-dir={place}", *words], environment, place)
         if done.code not in codes:
-            raise GitFailed(f"git {words[0]}: {one_line(done.said) or f'ended with {done.code}'}")
+            raise GitFailed(f"git {words[0]}: {one_line(done.err_text) or f'ended with {done.code}'}")
         return done
 
 

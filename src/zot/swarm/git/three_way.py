@@ -165,7 +165,7 @@ async def three_way(work: ScratchRepository, ours: str, theirs: str) -> tuple[st
     """The merged tree, with labelled markers at conflicts."""
     done = await work.try_git("merge-tree", "--write-tree", "-z", "--messages", ours, theirs)
     if done.code not in (0, 1):
-        raise GitFailed(f"git cannot merge {theirs}: {done.said.strip().splitlines()[:1]}")
+        raise GitFailed(f"git cannot merge {theirs}: {done.err_text.strip().splitlines()[:1]}")
     fields = done.out.split(b"\0")
     tree = fields[0].decode()
     if done.code == 0:

@@ -38,11 +38,11 @@ async def run(context: CommandContext, arguments: str) -> None:
     if target:
         await context.end_turn("/logout")
         if target == "all":
-            meant = stored
+            selected = stored
         else:
             exact = [login for login in stored if _name(login).lower() == target]
-            meant = exact or [login for login in stored if login.provider.lower() == target and login.in_use]
-        await _forget(context, meant)
+            selected = exact or [login for login in stored if login.provider.lower() == target and login.in_use]
+        await _forget(context, selected)
 
 
 def complete(context: CommandContext, typed: str) -> list[Choice]:

@@ -16,7 +16,7 @@ _numbers = iter(range(1, 1 << 62))
 
 
 def run(context: CommandContext, command: str, *, for_model: bool = True) -> None:
-    """``command`` is the text after the exclamation mark; ``told``: the model sees it with the next prompt."""
+    """``command`` is the text after the exclamation mark; ``for_model``: the model sees it with the next prompt."""
     context.asides.turn_begins()
     context.turns.run(lambda: _work(context, command.strip(), for_model), "running a command")
 

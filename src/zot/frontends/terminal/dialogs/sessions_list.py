@@ -196,7 +196,7 @@ class SessionsList(Dialog[SessionAction]):
         pattern = Pattern(self.list.filter)
         rows: list[str] = []
         for one in reversed(excerpts):
-            block = _said_rows(theme, one, pattern, width, _LONGEST_SAID if hit is None else height)
+            block = _excerpt_rows(theme, one, pattern, width, _LONGEST_SAID if hit is None else height)
             if len(block) + len(rows) >= height:
                 break
             rows = [*block, *rows]
@@ -238,7 +238,7 @@ class SessionsList(Dialog[SessionAction]):
         return True
 
 
-def _said_rows(theme: Theme, excerpt: MessageExcerpt, pattern: Pattern, width: int, most: int) -> list[str]:
+def _excerpt_rows(theme: Theme, excerpt: MessageExcerpt, pattern: Pattern, width: int, most: int) -> list[str]:
     mark = {"user": "› ", "tool": "● "}.get(excerpt.role, "  ")
     rows = wrap(one_line(excerpt.text), max(width - 6, 1))
     if len(rows) > most:

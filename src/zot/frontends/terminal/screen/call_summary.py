@@ -101,11 +101,11 @@ def subject(name: str, arguments: dict[str, Any], text: str) -> str:
     if name == "bash":
         first, more, _ = found.strip("\n").partition("\n")
         return one_line(first[:_GIST]) + (" …" if more else "")
-    gist = one_line(found[:_GIST])
+    summary = one_line(found[:_GIST])
     if not _searches(name):
-        return gist
+        return summary
     where = arguments.get("path")
-    shown = f'"{gist}"' if name == "grep" and gist else gist
+    shown = f'"{summary}"' if name == "grep" and summary else summary
     return shown + (f" in {one_line(where[:_GIST])}" if isinstance(where, str) and where != "." else "")
 
 
@@ -162,7 +162,7 @@ def outcome(
         if took := duration_of(output.took):
             parts.append((took, "muted"))
         if state == "done" and not asked:
-            parts += _gist_of(output.output)
+            parts += _summary_of(output.output)
         return tuple(parts)
     took = [(spelled, "muted")] if (spelled := duration(seconds)) else []
     return (*(_of_success(name, text, result.details or {}) if state == "done" else ()), *took)
@@ -177,10 +177,10 @@ def _of_success(name: str, text: str, details: dict[str, Any]) -> list[Words]:
         return [_counted(files if isinstance(files, int) else _lines(text, "no file matches "), "file", "files")]
     if name == "write":
         return [("unchanged", "muted")] if details.get("changes") == "" else []
-    return [] if name in _VERBS else _gist_of(text)
+    return [] if name in _VERBS else _summary_of(text)
 
 
-def _gist_of(text: str) -> list[Words]:
+def _summary_of(text: str) -> list[Words]:
     """A short one-line result, else its size."""
     clean = text.strip("\n")
     if not clean:

@@ -210,7 +210,7 @@ class QuitDialog(Picker):
         return super().key(key)
 
 
-async def confirm_quit(workers: WorkerList, dialogs: Dialogs, desk: ScreenServices, leave: Callable[[], None]) -> None:
+async def confirm_quit(workers: WorkerList, dialogs: Dialogs, ui: ScreenServices, leave: Callable[[], None]) -> None:
     at_work = workers.at_work()
     rows = [
         Choice("leave", "leave them running", "zot swarm list shows them"),
@@ -220,7 +220,7 @@ async def confirm_quit(workers: WorkerList, dialogs: Dialogs, desk: ScreenServic
     hint = "enter picks · ctrl+c leaves at once · esc stays"
     chosen = await dialogs.ask(QuitDialog(title, rows, hint=hint, filterable=False, above=[_names(at_work)]))
     if chosen == "stop":
-        desk.status.ok(f"stopping {pluralize(len(at_work), 'worker')} …")
+        ui.status.ok(f"stopping {pluralize(len(at_work), 'worker')} …")
         await workers.stop_own()
     if chosen is not None:
         leave()

@@ -43,7 +43,7 @@ class GrammarDecoder(OpenAIChatDecoder):
     def progress(self) -> int:
         return super().progress + len(self._buffer) + len(self._written)
 
-    def _say(self, text: str, out: list[StreamEvent]) -> None:
+    def _emit_text(self, text: str, out: list[StreamEvent]) -> None:
         if self._state == "call" and self._action is None and self._prompt is not None and text:
             self._begin(self._prompt.tool, out)
         if self._state in ("call", "over"):
@@ -99,7 +99,7 @@ class GrammarDecoder(OpenAIChatDecoder):
             if ended:
                 self._state, self._buffer = "over", ""
         if text:
-            super()._say(text, out)
+            super()._emit_text(text, out)
 
     def _settle(self, out: list[StreamEvent]) -> None:
         """End of the stream: a call gets its arguments, unless it was cut off."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from zot.provider.dialects.dialect import Decoder, Endpoint, ListedModel
-from zot.provider.dialects.grammar.action_grammar import action_grammar, final_said
+from zot.provider.dialects.grammar.action_grammar import action_grammar, final_answer_text
 from zot.provider.dialects.grammar.actions import ActionFormat, in_order, shape_of
 from zot.provider.dialects.grammar.turn_advice import Advice, Advisor, cut
 from zot.provider.dialects.request_parts import address, bearer, get, joined, post, repaired
@@ -156,7 +156,7 @@ def _budget(request: Request) -> int:
 def _assistant(message: Message, shapes: dict[str, ActionFormat], acts: bool) -> str:
     calls = message.tool_calls()
     if not calls:
-        return final_said(message.text()) if acts else message.text()
+        return final_answer_text(message.text()) if acts else message.text()
     return "\n".join((shapes.get(call.name) or ActionFormat(call.name, {}, ())).written(call) for call in calls)
 
 
