@@ -1,4 +1,4 @@
-"""``python -m attack [--quick] [--room ROOM] [--json FILE] [--write]``: try everything, say how it went."""
+"""``python -m attack [--quick] [--area AREA] [--json FILE] [--write]``: run the attacks and print the results."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def main() -> int:
     if options.one:
         return run_here(options.one, options.of, Path(options.scratch))
     rows = [row for row in every_row() if row.quick or not options.quick]
-    rows = [row for row in rows if options.room in ("", row.room)]
+    rows = [row for row in rows if options.area in ("", row.area)]
     results: list[Result] = []
     for row in rows:
         result = run_row(row)
         results.append(result)
         word = "refused" if not result.happened else "NOT REFUSED"
-        print(f"{row.room:13} {word:11} {result.seconds:5.1f} s  {row.what} (expected: {row.expect})", flush=True)
+        print(f"{row.area:13} {word:11} {result.seconds:5.1f} s  {row.what} (expected: {row.expect})", flush=True)
         if result.happened:
             print("".join(f"    {line}\n" for line in result.happened.splitlines()[-40:]), end="", flush=True)
     if options.json:
@@ -39,25 +39,25 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="attack", description="Tries what must not work, and says how it went.")
+    parser = argparse.ArgumentParser(prog="attack", description="Runs attacks that must fail and prints the results.")
     parser.add_argument("--quick", action="store_true", help="only the rows `make test` runs")
-    parser.add_argument("--room", default="", help="only the rows of one room")
-    parser.add_argument("--json", default="", metavar="FILE", help="write the results there too")
+    parser.add_argument("--area", default="", help="only the rows of one area")
+    parser.add_argument("--json", default="", metavar="FILE", help="also write the results there")
     parser.add_argument("--write", action="store_true", help="write docs/concepts/attacks.md; for full runs")
-    parser.add_argument("--names", action="store_true", help="only bring the names on that page up to date")
+    parser.add_argument("--names", action="store_true", help="only update the rows of that page")
     parser.add_argument("--one", default="", help=argparse.SUPPRESS)
     parser.add_argument("--of", default="", help=argparse.SUPPRESS)
     parser.add_argument("--scratch", default="", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.write and (options.quick or options.room):
+    if options.write and (options.quick or options.area):
         parser.error("--write is for a full run")
     return options
 
 
 def _as_json(result: Result) -> dict[str, object]:
     row = result.row
-    told = {"room": row.room, "what": row.what, "expect": row.expect, "quick": row.quick}
-    return {**told, "refused": not result.happened, "happened": result.happened, "seconds": round(result.seconds, 2)}
+    fields = {"area": row.area, "what": row.what, "expect": row.expect, "quick": row.quick}
+    return {**fields, "refused": not result.happened, "happened": result.happened, "seconds": round(result.seconds, 2)}
 
 
 def _commit() -> str:

@@ -31,23 +31,23 @@ TRIES = {
     "reads another extension's data": "open('{home}/zot/data/global/other/one').read()",
     "reads another project": "open(PROJECT.parent / 'project-2' / 'secret').read()",
     "reads a secret variable": "os.environ['OTHER_TOKEN']",
-    "reads the environment of whoever started it": "open(f'/proc/{{os.getppid()}}/environ').read()",
-    "reads every environment there is": "[open(p).read() for p in pathlib.Path('/proc').glob('[0-9]*/environ')]",
+    "reads the environment of its parent process": "open(f'/proc/{{os.getppid()}}/environ').read()",
+    "reads the environment of all processes": "[open(p).read() for p in pathlib.Path('/proc').glob('[0-9]*/environ')]",
 }
 CHANGES = {
     "changes a file of the project": "(PROJECT / 'README').write_text('x')",
-    "makes a file in the project": "(PROJECT / 'new').write_text('x')",
+    "creates a file in the project": "(PROJECT / 'new').write_text('x')",
     "removes a file of the project": "(PROJECT / 'README').unlink()",
     "changes its own program": "(OWN / 'main.py').write_text('x')",
     "changes its own manifest": "(OWN / 'extension.json').write_text('x')",
-    "leaves code beside its program": "(OWN / 'json.py').write_text('x')",
-    "changes what was granted": "open('{home}/zot/ext-lock.json', 'r+').write('x')",
-    "changes what is trusted": "open('{home}/zot/trust.json', 'r+').write('x')",
+    "writes code next to its program": "(OWN / 'json.py').write_text('x')",
+    "changes the granted permissions": "open('{home}/zot/ext-lock.json', 'r+').write('x')",
+    "changes the trust file": "open('{home}/zot/trust.json', 'r+').write('x')",
     "changes a start-up file of the shell": "open('{home}/.bashrc', 'r+').write('x')",
     "connects to a server": "socket.create_connection(('127.0.0.1', {port}), 3)",
     "runs a program it did not name": "run('git', '--version')",
-    "runs one by the loader": "run(str(next(pathlib.Path('/lib64').glob('ld-*'))), '/bin/cat', OWN / 'main.py')",
-    "runs a copy of one": "(DATA / 'c').write_bytes(open('/bin/cat', 'rb').read())",
+    "runs a program by the loader": "run(str(next(pathlib.Path('/lib64').glob('ld-*'))), '/bin/cat', OWN / 'main.py')",
+    "runs a copy of a program": "(DATA / 'c').write_bytes(open('/bin/cat', 'rb').read())",
 }
 
 
@@ -139,7 +139,7 @@ def _installed(zot: Zot, permissions: Any) -> Path:
     return _own(zot)
 
 
-@_trick("a granted extension's manifest is edited to ask for more", expect="it does not start, told")
+@_trick("a granted extension's manifest is edited to request more permissions", expect="does not start; reported")
 def edited_wider(zot: Zot) -> str:
     directory = prober(_own(zot), {}, permissions=ASKED)
     _ran(zot)
@@ -158,7 +158,7 @@ def edited_wider(zot: Zot) -> str:
     return ""
 
 
-@_trick("a granted extension's manifest loses its permissions", expect="it does not start, told")
+@_trick("a granted extension's manifest loses its permissions", expect="does not start; reported")
 def edited_away(zot: Zot) -> str:
     directory = prober(_own(zot), {}, permissions=ASKED)
     _ran(zot)
@@ -169,7 +169,7 @@ def edited_away(zot: Zot) -> str:
     return "" if not _started(zot) and "all your rights" in ran.err else ran.err
 
 
-@_trick("an update asks for more than was granted, and nobody is there to be asked", expect="not updated")
+@_trick("an update requests more permissions without a user to ask", expect="not updated")
 def updated_wider(zot: Zot) -> str:
     directory = _installed(zot, ASKED)
     _rewritten(zot.project.parent / "source" / "prober", permissions={**ASKED, "net": True})
@@ -177,7 +177,7 @@ def updated_wider(zot: Zot) -> str:
     return "" if ran.code == 1 and "net" not in (directory / "extension.json").read_text() else ran.err
 
 
-@_trick("one byte of an installed extension is flipped and its times set back", expect="it does not start, told")
+@_trick("one byte of an installed extension is flipped and its times set back", expect="does not start; reported")
 def flipped(zot: Zot) -> str:
     program = _installed(zot, ASKED) / "main.py"
     before, data = program.stat(), bytearray(program.read_bytes())
@@ -188,7 +188,7 @@ def flipped(zot: Zot) -> str:
     return "" if not _started(zot) and f"{program} changed since it was installed" in ran.err else ran.err
 
 
-@_trick("an installed extension loses its record, and a byte is flipped", expect="it does not start, told")
+@_trick("an installed extension loses its record, and a byte is flipped", expect="does not start; reported")
 def without_record(zot: Zot) -> str:
     directory = _installed(zot, ASKED)
     (directory / ".zot-install.json").unlink()
@@ -198,7 +198,7 @@ def without_record(zot: Zot) -> str:
     return "" if not _started(zot) and "since it was installed" in ran.err else ran.err
 
 
-@_trick("a repository brings a record and a lock of its own", expect="they count for nothing")
+@_trick("a repository contains its own install record and lock", expect="ignored")
 def brought(zot: Zot) -> str:
     source = prober(zot.project.parent / "source" / "prober", {}, permissions=ASKED)
     (source / ".zot-install.json").write_text('{"source": {"kind": "path", "place": "/"}, "files": {}}')
@@ -210,7 +210,7 @@ def brought(zot: Zot) -> str:
     return "" if not _started(zot) and "since it was installed" in ran.err else ran.err
 
 
-@_trick("switching a changed extension off and on pins it as it is", expect="it does not")
+@_trick("disabling and enabling a changed extension accepts the change", expect="it is not accepted")
 def switched(zot: Zot) -> str:
     directory = _installed(zot, ASKED)
     with (directory / "main.py").open("a") as file:
@@ -221,7 +221,7 @@ def switched(zot: Zot) -> str:
     return "" if not _started(zot) and "since it was installed" in ran.err else ran.err
 
 
-@_trick("the directory that may be written is a link to the user's keys", expect="it does not start, told")
+@_trick("the writable directory is a link to the user's keys", expect="does not start; reported")
 def link_for_a_directory(zot: Zot) -> str:
     (zot.home / ".ssh").mkdir()
     (zot.project / "out").symlink_to(zot.home / ".ssh")
@@ -230,7 +230,7 @@ def link_for_a_directory(zot: Zot) -> str:
     return "" if not _started(zot) and "is a link to" in ran.err else ran.err
 
 
-@_trick("a trusted project extension is edited to ask for more", expect="it does not start, told")
+@_trick("a trusted project extension is edited to request more permissions", expect="does not start; reported")
 def project_wider(zot: Zot) -> str:
     directory = prober(zot.project / ".zot" / "extensions" / "prober", {}, permissions=ASKED)
     zot("ext", "trust")
@@ -242,7 +242,9 @@ def project_wider(zot: Zot) -> str:
     return "" if not _started(zot) and "has changed since you trusted it" in ran.err else ran.err
 
 
-@_trick("an extension that may not intercept subscribes to every tool call and refuses", expect="it is not asked, told")
+@_trick(
+    "an extension without `intercept` subscribes to every tool call and blocks it", expect="is not called; reported"
+)
 def intercepting(zot: Zot) -> str:
     prober(_own(zot), {}, ("tool_call",), permissions=ASKED)
     ran = _ran(zot)
@@ -250,7 +252,7 @@ def intercepting(zot: Zot) -> str:
     return "" if (zot.project / "done").exists() and told_so else ran.err
 
 
-@_trick("an extension that may not intercept says that it is a guard and then nothing", expect="nothing waits for it")
+@_trick("an extension without `intercept` declares itself a guard and never answers", expect="zot does not wait for it")
 def guarding(zot: Zot) -> str:
     directory = prober(_own(zot), {}, permissions=ASKED)
     program = directory / "main.py"

@@ -83,14 +83,14 @@ def a_line_break_after_a_comment(scratch: Path) -> str:
     return "" if "rm -rf important" in rows else f"the second line does not stand alone:\n{shown}"
 
 
-@attack("confirmation", "a carriage return, backspaces and a conceal sequence over what was said", expect="shown")
+@attack("confirmation", "text overwritten with a carriage return, backspaces and a conceal sequence", expect="shown")
 def overwriting(scratch: Path) -> str:
     command = "rm important\recho ok   \x08\x08\x08\x1b[8mevil\x1b[0m\x1b[2K\x1b[1A\x00\x7f"
     shown, _ = _asked(scratch, "bash", {"command": command}, columns=100)
     return _missing(shown, "rm important⟨CR⟩echo", "⟨BS⟩", "⟨ESC⟩[8mevil⟨ESC⟩[0m⟨ESC⟩[2K⟨ESC⟩[1A", "⟨NUL⟩⟨DEL⟩")
 
 
-@attack("confirmation", "letters in another order (bidi) and characters nobody sees", expect="shown")
+@attack("confirmation", "reordered letters (bidi) and invisible characters", expect="shown")
 def unseen_characters(scratch: Path) -> str:
     command = "echo \u202eevil\u202c a\u200bb c\u00adc d\u00a0d e\u2060e f\U000e0041f g\ufe0fg h\u3164h i\u2028\u2066j"
     shown, raw = _asked(scratch, "bash", {"command": command}, columns=200)
@@ -100,7 +100,7 @@ def unseen_characters(scratch: Path) -> str:
     return _missing(shown, *(f"⟨U+{mark}⟩" for mark in marks.split()))
 
 
-@attack("confirmation", "text that imitates the marks of hidden characters", expect="shown as text, told apart")
+@attack("confirmation", "text that imitates the marks of hidden characters", expect="shown as text, distinguishable")
 def imitated_marks(scratch: Path) -> str:
     shown, _ = _asked(scratch, "bash", {"command": "echo ⟨ESC⟩ ↩ ⇥"}, columns=120)
     return _missing(shown, "⟨U+27E8⟩ESC⟨U+27E9⟩", "⟨U+21A9⟩", "⟨U+21E5⟩")
@@ -118,7 +118,7 @@ def a_long_line(scratch: Path) -> str:
     return _missing(shown.replace("\n", "").replace(" ", ""), "touch-X")
 
 
-@attack("confirmation", "an argument of a write or edit beside those the tool knows", expect="shown", quick=False)
+@attack("confirmation", "an unknown argument of a write or edit", expect="shown", quick=False)
 def an_argument_beside_the_known_ones(scratch: Path) -> str:
     edits = [{"oldText": "a", "newText": "b", "more": "hidden-one"}, "hidden-two"]
     shown, _ = _asked(scratch, "edit", {"path": "x", "edits": edits, "third": "hidden-three"})
@@ -154,7 +154,7 @@ def _project_extension(scratch: Path, **fields: Any) -> Path:
     return directory
 
 
-@attack("trust", "what an extension would run, hidden in the question about it", expect="shown")
+@attack("trust", "the command of an extension, hidden in the trust question", expect="shown")
 def the_trust_question(scratch: Path) -> str:
     directory = _project_extension(scratch)
     for number in range(60):
@@ -169,7 +169,7 @@ def the_trust_question(scratch: Path) -> str:
     return _missing("\n".join(seen), _SPELLED)
 
 
-@attack("trust", "what an extension would run, hidden from `zot ext trust`", expect="shown")
+@attack("trust", "the command of an extension, hidden in `zot ext trust`", expect="shown")
 def the_trust_verb(scratch: Path) -> str:
     _project_extension(scratch)
     ran = zot_in(scratch)("ext", "trust")

@@ -21,22 +21,22 @@ def _pipe(scratch: Path, name: str) -> str:
     return "" if name in ran.err else f"not a word about it: {ran.told}"
 
 
-@attack("files", "a pipe as config.json", expect="told, not waited for")
+@attack("files", "a pipe as config.json", expect="reported, does not block")
 def pipe_as_config(scratch: Path) -> str:
     return _pipe(scratch, "config.json")
 
 
-@attack("files", "a pipe as models.json", expect="told, not waited for")
+@attack("files", "a pipe as models.json", expect="reported, does not block")
 def pipe_as_models(scratch: Path) -> str:
     return _pipe(scratch, "models.json")
 
 
-@attack("files", "a pipe as SYSTEM.md", expect="told, not waited for")
+@attack("files", "a pipe as SYSTEM.md", expect="reported, does not block")
 def pipe_as_system_prompt(scratch: Path) -> str:
     return _pipe(scratch, "SYSTEM.md")
 
 
-@attack("files", "a pipe as trust.json, with an extension in the clone", expect="told, not waited for")
+@attack("files", "a pipe as trust.json, with an extension in the clone", expect="reported, does not block")
 def pipe_as_trust(scratch: Path) -> str:
     place = Place(scratch)
     os.mkfifo(place.home / "trust.json")
@@ -47,7 +47,7 @@ def pipe_as_trust(scratch: Path) -> str:
     return ran.unclean or ("" if "trust.json" in ran.err else f"not a word about it: {ran.told}")
 
 
-@attack("files", "a pipe as auth.json, asked for a key", expect="told, not waited for")
+@attack("files", "a pipe as auth.json, when a key is needed", expect="reported, does not block")
 def pipe_as_auth(scratch: Path) -> str:
     place = Place(scratch)
     os.mkfifo(place.home / "auth.json")
@@ -55,7 +55,7 @@ def pipe_as_auth(scratch: Path) -> str:
     return ran.unclean or ("" if "auth.json" in ran.err else f"not a word about it: {ran.told}")
 
 
-@attack("files", "pipes as every file of the home zot reads, looked at by `zot doctor`", expect="told, not waited for")
+@attack("files", "pipes as all files of zot's home, read by `zot doctor`", expect="reported, does not block")
 def pipes_everywhere(scratch: Path) -> str:
     place = Place(scratch)
     names = ("config.json", "models.json", "auth.json", "trust.json", "guards.json", "AGENTS.md", "SYSTEM.md")
@@ -88,14 +88,14 @@ def _told(place: Place, name: str) -> str:
     return "" if len(lines) == 1 and "leads out of" in lines[0] else f"told {len(lines)} times: {ran.err}"
 
 
-@attack("files", "AGENTS.md is a link to ../.ssh/id_rsa", expect="refused, told once")
+@attack("files", "AGENTS.md is a link to ../.ssh/id_rsa", expect="refused; reported once")
 def context_file_out_of_the_clone(scratch: Path) -> str:
     place = Place(scratch)
     (place.clone / "AGENTS.md").symlink_to("../.ssh/id_rsa")
     return _leaks(place) or _told(place, "AGENTS.md")
 
 
-@attack("files", "CLAUDE.md reached through a linked directory", expect="refused, told once")
+@attack("files", "CLAUDE.md reached through a linked directory", expect="refused; reported once")
 def context_file_through_a_linked_directory(scratch: Path) -> str:
     place = Place(scratch)
     (place.clone / "sub").mkdir()
@@ -105,7 +105,7 @@ def context_file_through_a_linked_directory(scratch: Path) -> str:
     return _leaks(place) or _told(place, "CLAUDE.md")
 
 
-@attack("files", "a clone without .git below a home that is a repository", expect="refused, told once")
+@attack("files", "a clone without .git below a home that is a repository", expect="refused; reported once")
 def context_file_in_a_versioned_home(scratch: Path) -> str:
     place = Place(scratch)
     (place.user / ".git").mkdir()
@@ -114,7 +114,9 @@ def context_file_in_a_versioned_home(scratch: Path) -> str:
     return _leaks(place) or _told(place, "AGENTS.md")
 
 
-@attack("files", "SKILL.md of the clone is a link to a private key, loaded by the model", expect="refused, told once")
+@attack(
+    "files", "SKILL.md of the clone is a link to a private key, loaded by the model", expect="refused; reported once"
+)
 def skill_out_of_the_clone(scratch: Path) -> str:
     place = Place(scratch)
     skill = place.clone / ".zot" / "skills" / "handy"
@@ -126,7 +128,7 @@ def skill_out_of_the_clone(scratch: Path) -> str:
     return _leaks(place) or _told(place, "SKILL.md")
 
 
-@attack("files", "the clone's .claude/skills is a link to a directory outside", expect="refused, told once")
+@attack("files", "the clone's .claude/skills is a link to a directory outside", expect="refused; reported once")
 def skills_directory_out_of_the_clone(scratch: Path) -> str:
     place = Place(scratch)
     outside = place.user / "private" / "notes"
@@ -191,9 +193,7 @@ def relative_state_home(scratch: Path) -> str:
     return _adopted(Place(scratch), {"XDG_STATE_HOME": "."}, ())
 
 
-@attack(
-    "files", "a clone whose name is not UTF-8: `zot rpc` is asked for its state, `zot ext trust`", expect="answered"
-)
+@attack("files", "a clone whose name is not UTF-8, in `zot rpc` and `zot ext trust`", expect="answered")
 def directory_that_is_not_text(scratch: Path) -> str:
     place = Place(scratch)
     odd = Path(os.fsdecode(os.fsencode(scratch) + b"/caf\xe9"))
@@ -260,7 +260,7 @@ def _in_a_terminal(place: Place, home: Path) -> str:
     return ""
 
 
-@attack("files", "a home zot may not enter, and every verb", expect="one line, code 1", quick=False)
+@attack("files", "a home without access permission, and every verb", expect="one line, code 1", quick=False)
 def home_of_somebody_else(scratch: Path) -> str:
     if os.geteuid() != 0:
         return ""  # only root can be somebody else

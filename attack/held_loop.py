@@ -69,7 +69,7 @@ for _number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
     )
 
 
-@attack("terminal", "a renderer that never ends, and esc", expect="interrupted, zot goes on", quick=False)
+@attack("terminal", "a renderer that never ends, and esc", expect="interrupted; zot continues", quick=False)
 def esc_while_it_is_held(scratch: Path) -> str:
     with _frozen(scratch) as terminal:
         frozen = len(terminal.raw)
@@ -105,7 +105,7 @@ from zot.__main__ import main
 sys.exit(main())
 """
 _HOLDS = {
-    "holds the loop": "pass",
+    "blocks the event loop": "pass",
     "cannot be interrupted": "try: time.sleep(0.01)\n        except BaseException: pass",
 }
 _MODES = {
@@ -162,5 +162,5 @@ for _mode in _MODES:
                 "terminal",
                 f"`zot {_mode}`, whose work {_hold}, and {_number.name}",
                 expect="zot ends",
-                quick=_number == signal.SIGTERM and _hold == "holds the loop" and _mode in ("-p", "rpc"),
+                quick=_number == signal.SIGTERM and _hold == "blocks the event loop" and _mode in ("-p", "rpc"),
             )(_ends(_mode, _hold, _number))  # pyright: ignore[reportArgumentType]

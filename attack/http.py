@@ -196,7 +196,7 @@ for coding in (b"gzip, chunked", b"chunked, chunked", b"identity", b"xchunked", 
         STREAM + b"transfer-encoding: " + coding + b"\r\n\r\n0\r\n\r\n",
         "transfer-encoding",
     )
-row("a body shorter than it said", STREAM + b"content-length: 500\r\n\r\ndata: {}\n\n", "unexpected eof")
+row("a body shorter than declared", STREAM + b"content-length: 500\r\n\r\ndata: {}\n\n", "unexpected eof")
 for name, piece in {
     "that is no number": b"zz\r\nab\r\n",
     "below zero": b"-1\r\na\r\n",
@@ -207,7 +207,7 @@ for name, piece in {
     "with an underscore": b"1_0\r\n" + b"a" * 16 + b"\r\n",
 }.items():
     row(f"a chunk size {name}", CHUNKED + piece, "not a chunk size", "chunk header")
-row("a chunk longer than it said", CHUNKED + b"2\r\nabcd\r\n", "longer than declared")
+row("a chunk longer than declared", CHUNKED + b"2\r\nabcd\r\n", "longer than declared")
 row("a chunk with an extension of 20 KB", CHUNKED + b"1;" + b"x" * 20_000, "chunk header is too long")
 row("trailers without an end", CHUNKED + b"0\r\n" + b"a: b\r\n" * 50_000, "trailers", "unexpected eof")
 row("chunks that end in the middle", CHUNKED + chunk(b"data: {}\n\n"), "unexpected eof", quick=True)
@@ -248,12 +248,12 @@ def for_ever(piece: bytes, pause: float, head: bytes = PLAIN) -> Answer:
     return answer
 
 
-row("a head that drips, a byte at a time", for_ever(b"x", 0.05, OK + b"x: "), "no event for 1 s")
-row("comments for ever", for_ever(b": x\n\n", 0.02), "no event for 1 s")
-row("empty events for ever", for_ever(b"data: {}\n\n", 0.02), "no event for 1 s", quick=True)
-row("a line that drips and never ends", for_ever(b"x", 0.02, PLAIN + b"data: "), "no event for 1 s")
-row("signs of life for ever", for_ever(b'data: {"type":"ping"}\n\n', 0.05), "only keep-alives", most_s=20)
-row("an error page that drips", for_ever(b"x", 0.05, b"HTTP/1.1 500 no\r\n\r\n"), "no event for 1 s")
+row("headers sent one byte at a time", for_ever(b"x", 0.05, OK + b"x: "), "no event for 1 s")
+row("endless comments", for_ever(b": x\n\n", 0.02), "no event for 1 s")
+row("endless empty events", for_ever(b"data: {}\n\n", 0.02), "no event for 1 s", quick=True)
+row("an endless line, one byte at a time", for_ever(b"x", 0.02, PLAIN + b"data: "), "no event for 1 s")
+row("endless keep-alives", for_ever(b'data: {"type":"ping"}\n\n', 0.05), "only keep-alives", most_s=20)
+row("an error page sent one byte at a time", for_ever(b"x", 0.05, b"HTTP/1.1 500 no\r\n\r\n"), "no event for 1 s")
 FLOOD = b'data: {"type":"ping","x":"' + b"x" * 65_000 + b'"}\n\n'
 row("a flood of 300 MB of events", for_ever(FLOOD, 0), "larger than 256 MiB", "only keep-alives", most_s=25)
 row("an error page without an end", for_ever(b"x" * 65_536, 0, b"HTTP/1.1 500 no\r\n\r\n"), "http 500", quick=True)
@@ -282,7 +282,7 @@ for name, reply in {
     "a chunk size": CHUNKED + ECHO + b"\r\n",
     "a content type": OK + b"content-type: text/html; " + ECHO + b"\r\n\r\n",
     "an error event": PLAIN + b'data: {"type":"error","error":{"message":"' + ECHO + b'"}}\n\n',
-    "a page cut in its middle": b"HTTP/1.1 400 no\r\n\r\n" + b"x" * 588 + ECHO,
+    "a truncated page": b"HTTP/1.1 400 no\r\n\r\n" + b"x" * 588 + ECHO,
 }.items():
     row(f"the key echoed in {name}", reply, "***", quick=name == "a page")
 
@@ -293,16 +293,16 @@ for name, date in {
     "of 5,000 digits": b"9" * 5000,
     "that is no number": b"nan",
     "without an end": b"inf",
-    "at an hour that is none": b"Wed, 21 Oct 2026 99:99:99 GMT",
+    "with an invalid time": b"Wed, 21 Oct 2026 99:99:99 GMT",
 }.items():
     head = b"HTTP/1.1 429 slow down\r\ncontent-length: 0\r\nretry-after: " + date + b"\r\n\r\n"
     row(f"a Retry-After {name}", head, "http 429", quick=name == "in the year 10^20")
-row("a Retry-After of ages", b"HTTP/1.1 429 no\r\ncontent-length: 0\r\nretry-after: 1e300\r\n\r\n", "for years")
+row("a Retry-After of many years", b"HTTP/1.1 429 no\r\ncontent-length: 0\r\nretry-after: 1e300\r\n\r\n", "for years")
 
 # --- more than one party
 
 
-@attack("http", "a redirect to another host", expect="nothing is sent there, and the place is named")
+@attack("http", "a redirect to another host", expect="nothing is sent there; the message names it")
 def redirected(scratch: Path) -> str:
     async def run() -> str:
         async with FakeHttpServer([PLAIN]) as other:
@@ -315,7 +315,7 @@ def redirected(scratch: Path) -> str:
     return asyncio.run(run())
 
 
-@attack("http", "an answer nobody asked for, before the next request", expect="the connection is not used again")
+@attack("http", "an unrequested response before the next request", expect="the connection is not used again")
 def poisoned(scratch: Path) -> str:
     async def run() -> str:
         pool = HttpPool(environ={})
@@ -353,12 +353,12 @@ def reset(scratch: Path) -> str:
     return wrong(asyncio.run(served(answer)), ["connection reset", "unexpected eof"])
 
 
-@attack("http", "a certificate nobody vouches for", expect="refused: the certificate")
+@attack("http", "an untrusted certificate", expect="refused: the certificate")
 def unknown_certificate(scratch: Path) -> str:
     return wrong(asyncio.run(served(PLAIN, tls=True, insecure=False)), ["the certificate of 127.0.0.1 was rejected"])
 
 
-@attack("http", "a plain server where TLS was meant", expect="refused: tls handshake", quick=False)
+@attack("http", "a server without TLS where TLS is expected", expect="refused: tls handshake", quick=False)
 def no_tls(scratch: Path) -> str:
     async def run() -> str:
         async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -372,7 +372,7 @@ def no_tls(scratch: Path) -> str:
     return asyncio.run(run())
 
 
-@attack("http", "a TLS server that only speaks TLS 1.0", expect="refused: tls handshake", quick=False)
+@attack("http", "a server that only supports TLS 1.0", expect="refused: tls handshake", quick=False)
 def old_tls(scratch: Path) -> str:
     async def run() -> str:
         async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -390,7 +390,7 @@ for name, reply in {
     "answers with a flood": b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 20_000,
     "sends more than its answer": b"HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
     "refuses with the key": b"HTTP/1.1 407 " + ECHO + b"\r\n\r\n",
-    "is none": b"SSH-2.0\r\n\r\n",
+    "does not use HTTP": b"SSH-2.0\r\n\r\n",
 }.items():
 
     @attack("http", f"a proxy that {name}", expect="refused, without the key", quick=False)
@@ -430,12 +430,12 @@ for name, url in {
     "with a port of 5,000 digits": "http://a:" + "9" * 5000 + "/",
     "with a port in Arabic digits": "http://a:٨٠/",
     "with a line break": "http://a/\r\nx: y",
-    "with another place behind an @": f"http://good.example:{KEY}@/evil",
-    "that is open": "http://[::1/",
-    "with bytes that are no text": "http://\udcff/",
+    "with another host after an @": f"http://good.example:{KEY}@/evil",
+    "that is unterminated": "http://[::1/",
+    "with bytes that are not UTF-8": "http://\udcff/",
 }.items():
 
-    @attack("http", f"an address {name}", expect="refused in our words", quick=False)
+    @attack("http", f"an address {name}", expect="refused with zot's message", quick=False)
     def addressed(scratch: Path, url: str = url) -> str:
         told = asyncio.run(asked(url))
         return wrong(told, ["address", "out of range", "control characters"])

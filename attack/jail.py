@@ -211,22 +211,22 @@ def try_all(level: str, base: Path, only: str = "") -> list[dict[str, object]]:
         jail = Jail(policy, machine, str(stage.home))
         closing.callback(jail.close)
         for attempt in ATTEMPTS:
-            if not re.search(only, f"{attempt.room}: {attempt.what}"):
+            if not re.search(only, f"{attempt.area}: {attempt.what}"):
                 continue
             began = time.monotonic()
             won = asyncio.run(_try(attempt, stage, jail))
             seconds = round(time.monotonic() - began, 3)
-            results.append({"room": attempt.room, "what": attempt.what, "won": won, "seconds": seconds})
+            results.append({"area": attempt.area, "what": attempt.what, "won": won, "seconds": seconds})
             print(json.dumps(results[-1]), flush=True)
     return results
 
 
 async def _try(attempt: Attempt, stage: Stage, jail: Jail) -> str:
     """How it won; empty when it did not."""
-    if attempt.room in ("protected", "planted"):
+    if attempt.area in ("protected", "planted"):
         stage.fresh_project()
         (stage.outside / "ran").unlink(missing_ok=True)
-    seen = (lambda: stage.picture() | stage.protected()) if attempt.room == "protected" else stage.picture
+    seen = (lambda: stage.picture() | stage.protected()) if attempt.area == "protected" else stage.picture
     before = seen()
     environment = {**jailed_environment(os.environ), **stage.environment}
     python = attempt.script.startswith("#py")
@@ -258,11 +258,11 @@ async def _try(attempt: Attempt, stage: Stage, jail: Jail) -> str:
         return f"the jail was not built: {text[-300:]}"
     if "GOT" in text or SECRET in text:
         return f"it said {text[-200:]!r}"
-    await asyncio.sleep(_SETTLING_S.get(attempt.room, 0))
-    if attempt.room == "staying" and (left := await _staying()):
+    await asyncio.sleep(_SETTLING_S.get(attempt.area, 0))
+    if attempt.area == "staying" and (left := await _staying()):
         await asyncio.to_thread(subprocess.run, ["pkill", "-f", f"sleep 987.*{os.getpid()}"], check=False)
         return f"still there: {left}"
-    if attempt.room == "planted":
+    if attempt.area == "planted":
         await asyncio.to_thread(stage.ask_git)
     after = seen()
     changed = [name for name in before | after if before.get(name) != after.get(name)]
@@ -312,7 +312,7 @@ def _commands() -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="attack.jail", description=__doc__.splitlines()[0])
     parser.add_argument("--level", choices=("full", "reduced"), required=True)
-    parser.add_argument("--only", default="", help="a regular expression over `room: what`")
+    parser.add_argument("--only", default="", help="a regular expression over `area: what`")
     parser.add_argument("--base", type=Path, default=None)
     parser.add_argument("--user", type=int, default=0, help="become this user first; only root can")
     options = parser.parse_args()
@@ -328,8 +328,8 @@ def main() -> int:
     finally:
         if options.base is None:
             shutil.rmtree(base, ignore_errors=True)
-    open_ones = {(a.room, a.what) for a in ATTEMPTS if a.open_at_reduced and options.level == "reduced"}
-    wrong = [r for r in results if bool(r["won"]) and (r["room"], r["what"]) not in open_ones]
+    open_ones = {(a.area, a.what) for a in ATTEMPTS if a.open_at_reduced and options.level == "reduced"}
+    wrong = [r for r in results if bool(r["won"]) and (r["area"], r["what"]) not in open_ones]
     print(f"{len(results) - len(wrong)} of {len(results)} as documented at {options.level}", file=sys.stderr)
     return 1 if wrong else 0
 

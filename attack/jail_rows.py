@@ -1,10 +1,10 @@
-"""What a jailed command tries, as data: a script each, and whether the reduced level is known to leave it open.
+"""Attempts of a jailed command: a script each, and whether the reduced level is known to allow it.
 
-A row has succeeded when its output holds ``GOT`` or the secret, or when anything outside the project or a protected name
-in it has changed, seen from outside. The scripts know: ``$OUT``, a directory outside that everybody may write to, with the file ``secret``; ``$PROJECT``;
-``$VICTIM``, a process outside; ``$TCP`` and ``$UDP``, ports on loopback; ``$ABSTRACT`` and ``$OUT/sock``, sockets;
-``$REAL_HOME``; ``$WINDOW``, a terminal of another window; ``$SHM``, a shared memory segment; ``$FD``, a descriptor somebody forgot to close;
-``$TRAP``, what a repository should make git run outside.
+A row succeeded if its output contains ``GOT`` or the secret, or if something outside the project or a protected name in
+it changed. Variables of the scripts: ``$OUT``, a world-writable directory outside, with the file ``secret``;
+``$PROJECT``; ``$VICTIM``, a process outside; ``$TCP`` and ``$UDP``, ports on loopback; ``$ABSTRACT`` and ``$OUT/sock``,
+sockets; ``$REAL_HOME``; ``$WINDOW``, the terminal of another window; ``$SHM``, a shared memory segment; ``$FD``, an open
+descriptor; ``$TRAP``, a command that a repository should make git run outside.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ SECRET = "s3cr3t-of-somebody"
 
 
 class Attempt(NamedTuple):
-    room: str
+    area: str
     what: str
     script: str  # for the shell; one that begins with "#py" is for Python
     open_at_reduced: bool = False
 
 
-def _sh(room: str, *rows: tuple[str, str] | tuple[str, str, bool]) -> list[Attempt]:
-    return [Attempt(room, row[0], row[1], len(row) == 3) for row in rows]
+def _sh(area: str, *rows: tuple[str, str] | tuple[str, str, bool]) -> list[Attempt]:
+    return [Attempt(area, row[0], row[1], len(row) == 3) for row in rows]
 
 
-def _py(room: str, *rows: tuple[str, str] | tuple[str, str, bool]) -> list[Attempt]:
-    return [Attempt(room, row[0], f"#py\n{row[1]}", len(row) == 3) for row in rows]
+def _py(area: str, *rows: tuple[str, str] | tuple[str, str, bool]) -> list[Attempt]:
+    return [Attempt(area, row[0], f"#py\n{row[1]}", len(row) == 3) for row in rows]
 
 
 OPEN = True
@@ -91,9 +91,9 @@ READING = _sh(
         "cat /proc/1/environ /proc/$PPID/environ | tr '\\0' '\\n' | grep -a s3cr3t",
     ),
     ("command lines", "cat /proc/[0-9]*/cmdline | tr '\\0' '\\n' | grep -a '[s]3cr3t-of-somebody-argument'"),
-    ("that another process is there", 'test -d "/proc/$VICTIM" && echo GOT', OPEN),
-    ("that a file is there, its size and its time", 'stat "$OUT/secret" >/dev/null && echo GOT', OPEN),
-    ("where a link leads", 'readlink "$OUT/pointer" | grep -q secret && echo GOT', OPEN),
+    ("whether another process exists", 'test -d "/proc/$VICTIM" && echo GOT', OPEN),
+    ("whether a file exists, its size and time", 'stat "$OUT/secret" >/dev/null && echo GOT', OPEN),
+    ("the target of a link", 'readlink "$OUT/pointer" | grep -q secret && echo GOT', OPEN),
 )
 READING += _py(
     "read",
@@ -110,7 +110,7 @@ READING += _py(
         "got(sc(254, sc(294, 0), OUT.encode(), 0x2 | 0x100) >= 0)",
         OPEN,
     ),
-    ("an attribute of a file", "os.listxattr(OUT + '/secret'); print('GOT')", OPEN),
+    ("an extended attribute of a file", "os.listxattr(OUT + '/secret'); print('GOT')", OPEN),
 )
 
 WRITING = _sh(
@@ -128,9 +128,9 @@ WRITING = _sh(
     ("a directory", 'mkdir "$OUT/directory"'),
     ("by removing a directory", 'rmdir "$OUT/empty"'),
     ("a pipe", 'mkfifo "$OUT/pipe"'),
-    ("its mode", 'chmod 777 "$OUT/secret"', OPEN),
+    ("the mode of a file", 'chmod 777 "$OUT/secret"', OPEN),
     ("its owner", 'chown 12345 "$OUT/secret"'),
-    ("its time", 'touch -c -d 2001-01-01 "$OUT/secret"', OPEN),
+    ("the time of a file", 'touch -c -d 2001-01-01 "$OUT/secret"', OPEN),
     ("through a link that leads nowhere yet", 'ln -s "$OUT/fresh" l5; echo x >l5'),
     ("through a linked directory", 'ln -s "$OUT" l6; echo x >l6/fresh'),
     ("through /proc/self/root", 'echo x >"/proc/self/root$OUT/fresh"'),
@@ -161,7 +161,7 @@ WRITING = _sh(
 )
 WRITING += _py(
     "write",
-    ("an attribute", "os.setxattr(OUT + '/secret', 'user.x', b'x')", OPEN),
+    ("an extended attribute", "os.setxattr(OUT + '/secret', 'user.x', b'x')", OPEN),
     ("a socket", "s = socket.socket(socket.AF_UNIX); s.bind(OUT + '/bound')"),
     ("by exchanging two names", "open('f9','w'); sc(316, -100, b'f9', -100, (OUT + '/secret').encode(), 2)"),
     (
@@ -175,23 +175,23 @@ WRITING += _py(
 PROTECTED = _sh(
     "protected",
     ("a hook", 'echo "#!/bin/sh" >.git/hooks/pre-commit && echo GOT', OPEN),
-    ("a hook by moving", "echo x >f5; mv f5 .git/hooks/post-checkout && echo GOT", OPEN),
+    ("a hook, by renaming a file", "echo x >f5; mv f5 .git/hooks/post-checkout && echo GOT", OPEN),
     ("git's configuration", "git config core.fsmonitor ./x && echo GOT", OPEN),
-    ("git's configuration by hand", 'echo "[core]" >>.git/config && echo GOT', OPEN),
-    ("where hooks are", "git config core.hooksPath . && echo GOT", OPEN),
-    ("by moving .git away", "mv .git .git-old && echo GOT", OPEN),
-    ("by a link in place of .git", "rm -rf .git; ln -sfn /nowhere .git && test -L .git && echo GOT", OPEN),
-    ("by a file in place of .git", "rm -rf .git 2>/dev/null; echo 'gitdir: x' >.git && echo GOT", OPEN),
-    ("by moving the hooks away", "mv .git/hooks .git/hooks2 && mkdir .git/hooks && echo GOT", OPEN),
+    ("git's configuration, by writing the file", 'echo "[core]" >>.git/config && echo GOT', OPEN),
+    ("git's directory of hooks (core.hooksPath)", "git config core.hooksPath . && echo GOT", OPEN),
+    ("by renaming .git", "mv .git .git-old && echo GOT", OPEN),
+    ("by a link instead of .git", "rm -rf .git; ln -sfn /nowhere .git && test -L .git && echo GOT", OPEN),
+    ("by a file instead of .git", "rm -rf .git 2>/dev/null; echo 'gitdir: x' >.git && echo GOT", OPEN),
+    ("by renaming the directory of hooks", "mv .git/hooks .git/hooks2 && mkdir .git/hooks && echo GOT", OPEN),
     ("the mode of the hooks", "chmod 777 .git/hooks .git/config && echo GOT", OPEN),
-    ("zot's extensions, not there yet", "mkdir -p .zot/extensions/x && echo GOT", OPEN),
-    ("zot's directory, not there yet, by moving", "mkdir z1; mv -fT z1 .zot && echo GOT", OPEN),
+    ("zot's extensions, new", "mkdir -p .zot/extensions/x && echo GOT", OPEN),
+    ("zot's directory, new, by renaming", "mkdir z1; mv -fT z1 .zot && echo GOT", OPEN),
     ("zot's directory by a link", "rmdir .zot; ln -sn /tmp .zot && echo GOT", OPEN),
-    ("Claude's hooks, not there yet", "mkdir -p .claude && echo x >.claude/settings.json && echo GOT", OPEN),
-    ("servers, not there yet", "echo x >.mcp.json && echo GOT", OPEN),
-    ("skills, not there yet", "mkdir -p .agents/skills/x && echo GOT", OPEN),
+    ("Claude Code's hooks, new", "mkdir -p .claude && echo x >.claude/settings.json && echo GOT", OPEN),
+    ("MCP servers, new", "echo x >.mcp.json && echo GOT", OPEN),
+    ("skills, new", "mkdir -p .agents/skills/x && echo GOT", OPEN),
     ("an editor's tasks", "mkdir -p .vscode && echo x >.vscode/tasks.json && echo GOT", OPEN),
-    ("an editor's settings that are there", "echo x >.idea/workspace.xml && echo GOT", OPEN),
+    ("an editor's existing settings", "echo x >.idea/workspace.xml && echo GOT", OPEN),
     ("a debugger's start-up file", "echo x >.gdbinit && echo GOT", OPEN),
     (
         "another agent's programs",
@@ -211,7 +211,7 @@ PROTECTED = _sh(
         # What it writes there after all must not be in the project: the stage looks.
         "mount -o remount,rw .zot && echo GOT; test -d .zot && chmod 777 .zot && touch .zot/x",
     ),
-    ("through another name of the project", 'echo x >"/proc/self/cwd/.git/hooks/update" && echo GOT', OPEN),
+    ("through another path to the project", 'echo x >"/proc/self/cwd/.git/hooks/update" && echo GOT', OPEN),
 )
 
 # What git would run outside: after each, the stage asks git for the status of the project and of what was made in it.
@@ -250,8 +250,8 @@ PLANTED = _sh(
         "by the word that another directory is the project's own",
         'cp -r .git c1; git config -f c1/config core.fsmonitor "$TRAP"; echo ../c1 >.git/commondir',
     ),
-    ("in one that was there before", 'git -C old config core.fsmonitor "$TRAP"', OPEN),
-    ("in the modules of the project", 'git -C sub config core.fsmonitor "$TRAP"', OPEN),
+    ("in an existing repository", 'git -C old config core.fsmonitor "$TRAP"', OPEN),
+    ("in a submodule of the project", 'git -C sub config core.fsmonitor "$TRAP"', OPEN),
     ("by moving one that was there", 'mv old old2; git init -q old; git -C old config core.fsmonitor "$TRAP"'),
 )
 
@@ -274,7 +274,7 @@ PROCESSES = _py(
     ("its priority", "os.setpriority(os.PRIO_PROCESS, VICTIM, 19); print('GOT')"),
     ("the priority of all that the user runs", "os.setpriority(os.PRIO_USER, 0, 19); print('GOT')"),
     ("its turn at the disk", "got(sc(251, 1, VICTIM, 3 << 13) == 0)"),
-    ("its cores", "os.sched_setaffinity(VICTIM, {0}); print('GOT')", OPEN),
+    ("its CPU affinity", "os.sched_setaffinity(VICTIM, {0}); print('GOT')", OPEN),
     ("its place in memory", "open(f'/proc/{VICTIM}/oom_score_adj', 'w').write('900'); print('GOT')"),
     (
         "a key of the session",
@@ -321,7 +321,7 @@ NETWORK = _py(
         "s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.sendto(b'x', OUT + '/mail'); print('GOT')",
     ),
     (
-        "a letter in another envelope",
+        "a packet inside another packet",
         "s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.sendmsg([b'x'], (), 0, OUT + '/mail'); print('GOT')",
         OPEN,
     ),
@@ -452,4 +452,4 @@ ATTEMPTS = [
     *KERNEL,
     *TERMINAL,
     *STAYING,
-]  # room by room
+]  # by area

@@ -34,7 +34,7 @@ def _survivor(path: Path, patience: float = 5.0) -> str:
     return "it is still running"
 
 
-@attack("orphans", "a program clears its environment, becomes a daemon, and zot ends", expect="named, ends with zot")
+@attack("orphans", "a program clears its environment, becomes a daemon, and zot ends", expect="reported; ends with zot")
 def daemon_after_a_run(scratch: Path) -> str:
     place = Place(scratch)
     command = DAEMON.replace("PID", str(scratch / "pid"))
@@ -64,7 +64,7 @@ def daemon_of_a_killed_zot(scratch: Path) -> str:
     return _survivor(scratch / "pid") if (scratch / "pid").exists() else "the control failed: there was no daemon"
 
 
-@attack("orphans", "zot is killed right after its first command began", expect="the command ends")
+@attack("orphans", "zot is killed right after its first command started", expect="the command ends")
 def killed_at_once(scratch: Path) -> str:
     for attempt in range(5):
         place = Place(scratch / str(attempt))
@@ -121,7 +121,9 @@ def _killed_when(place: Place, seen: Path, *words: str, patience: float = 30.0) 
     return "the control failed: nothing happened" if ended else ""
 
 
-@attack("orphans", "zot is killed while it writes a file", expect="the file is whole or missing, nothing beside it")
+@attack(
+    "orphans", "zot is killed while it writes a file", expect="the file is complete or missing; no temporary file stays"
+)
 def killed_while_it_writes(scratch: Path) -> str:
     place = Place(scratch)
     words = (*place.model(call("write", path="big.txt", content="x" * 12_000_000), {"text": "done"}), "-p", "go")
@@ -134,9 +136,7 @@ def killed_while_it_writes(scratch: Path) -> str:
     return "" if (place.clone / "big.txt").stat().st_size == 12_000_000 else "the file is not whole"
 
 
-@attack(
-    "orphans", "zot is killed while a command's output is put aside", expect="nothing stays in the temporary directory"
-)
+@attack("orphans", "zot is killed while it saves a command's output", expect="nothing stays in the temporary directory")
 def killed_while_it_spools(scratch: Path) -> str:
     place = Place(scratch)
     temporary = scratch / "tmp"

@@ -1,4 +1,4 @@
-"""The table as a page of the documentation: every row by name, with the result of the last full run."""
+"""The documentation page of the attacks: every row with the result of the last full run."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ Each row is a program that uses the real boundary (process, terminal, socket, fi
 
 {run}
 
-| room | what is tried | expected | result |
+| area | attempt | expected | result |
 |---|---|---|---|
 """
 
 
 def page() -> str:
-    """As it should be now: rows that are new have not been run, those that are known keep their result."""
+    """The current page: known rows have their last result, new rows have not been run."""
     text = PATH.read_text("utf-8") if PATH.exists() else ""
-    results = {(room, what): result for room, what, _, result in _ROW.findall(text)}
+    results = {(area, what): result for area, what, _, result in _ROW.findall(text)}
     last = _RUN.search(text)
     return _written(every_row(), results, last[0] if last else f"The last full run: {NOT_YET}.")
 
 
 def write(results: Sequence[Result], about: str) -> None:
     found = {
-        (_cell(r.row.room), _cell(r.row.what)): "refused" if not r.happened else "**not refused**" for r in results
+        (_cell(r.row.area), _cell(r.row.what)): "refused" if not r.happened else "**not refused**" for r in results
     }
     PATH.write_text(_written(every_row(), found, f"The last full run: {about}."), "utf-8")
 
 
 def _written(rows: Sequence[Attack], results: Mapping[tuple[str, str], str], run: str) -> str:
     lines = [
-        f"| {_cell(row.room)} | {_cell(row.what)} | {_cell(row.expect)} | "
-        f"{results.get((_cell(row.room), _cell(row.what)), NOT_YET)} |\n"
+        f"| {_cell(row.area)} | {_cell(row.what)} | {_cell(row.expect)} | "
+        f"{results.get((_cell(row.area), _cell(row.what)), NOT_YET)} |\n"
         for row in rows
     ]
     return _HEAD.format(run=run) + "".join(lines)

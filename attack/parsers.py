@@ -51,7 +51,7 @@ def shown(scratch: Path, text: str) -> str:
 
 for name, text in ANSWERS.items():
 
-    @attack("parsers", f"an answer of {name}", expect="shown, and keys are heard", quick=name == "2,000 backticks")
+    @attack("parsers", f"an answer of {name}", expect="shown, and keys work", quick=name == "2,000 backticks")
     def answered(scratch: Path, text: str = text) -> str:
         return shown(scratch, text)
 
@@ -96,7 +96,7 @@ def duplicate_in_a_command(scratch: Path) -> str:
     return "" if spent < SOON_S else f"ping took {spent:.1f} s"
 
 
-@attack("parsers", "a frame of 5 MB with one duplicate key", expect="refused, and the run goes on", quick=False)
+@attack("parsers", "a frame of 5 MB with one duplicate key", expect="refused, and the run continues", quick=False)
 def duplicate_in_a_frame(scratch: Path) -> str:
     made = Scratch(scratch)
     body = """
@@ -117,7 +117,7 @@ serve()
 RECORDED = '{"type":"header","t":0,"format":2,"zot":"\\u001b]0;owned\\u0007"}\n'
 HOSTILE_RECORDINGS = {
     "with a line of 50 MB": RECORDED + '{"type":"event","x":"' + "a" * 50_000_000 + '"}\n',
-    "with 100,000 lines of strangers": RECORDED + '{"type":"a"}\n' * 100_000,
+    "with 100,000 lines of unknown types": RECORDED + '{"type":"a"}\n' * 100_000,
     "that is nested 1,000,000 deep": RECORDED + "[" * 1_000_000,
     "that sets the title": RECORDED
     + '{"type":"told","t":0,"event":{"type":"notice","text":"\\u001b]0;owned\\u0007"}}\n',
@@ -178,7 +178,7 @@ def huge_hunk(scratch: Path) -> str:
     return resumed(scratch, exchange("other", "--- a\n+++ b\n@@ -" + "9" * 5000 + " +1 @@\n+x"))
 
 
-@attack("parsers", "a session of 20,000 messages and 20,000 compactions that keep them", expect="opened", quick=False)
+@attack("parsers", "a session of 20,000 messages and 20,000 compactions that retain them", expect="opened", quick=False)
 def compacted(scratch: Path) -> str:
     text = '{"type":"text","text":"a"}'
     whole = {"role": "user", "content": [{"type": "text", "text": "a"}]}
@@ -186,7 +186,7 @@ def compacted(scratch: Path) -> str:
     return resumed(scratch, MESSAGE % ("user", text) * 20_000 + summary * 20_000)
 
 
-@attack("parsers", "60 KB of key sequences that never end", expect="the next key is heard", quick=False)
+@attack("parsers", "60 KB of key sequences that never end", expect="the next key works", quick=False)
 def half_sequences(scratch: Path) -> str:
     with on_screen(scratch) as terminal:
         began = time.monotonic()
@@ -198,7 +198,7 @@ def half_sequences(scratch: Path) -> str:
         return in_time(began, "it")
 
 
-@attack("parsers", "a theme of 10,000 unknown keys", expect="told in a few lines", quick=False)
+@attack("parsers", "a theme of 10,000 unknown keys", expect="reported in a few lines", quick=False)
 def theme(scratch: Path) -> str:
     zot = zot_in(scratch)
     folder = zot.home / "zot" / "themes"
@@ -235,7 +235,7 @@ for name, ignore in IGNORES.items():
     @attack(
         "parsers",
         f"`@` where the ignore file has {name}",
-        expect="keys are heard meanwhile",
+        expect="keys work meanwhile",
         quick=name == "lines of braces",
     )
     def mentioned(scratch: Path, ignore: str = ignore) -> str:
@@ -299,10 +299,10 @@ def matched(scratch: Path, tool: str, arguments: Callable[[Path], dict[str, str]
 
 
 PATTERNS = {
-    "a letter between each two of 400 stars": "*a" * 400 + "b",
+    "400 stars with a letter between them": "*a" * 400 + "b",
     "900 letters between two stars": "**/*" + "a" * 900 + "b*",
-    "questions": "**/*" + "a?" * 300 + "b",
-    "braces in braces": "{" + ",".join(["a*"] * 30) + "}" + "*a*a*b",
+    "question marks": "**/*" + "a?" * 300 + "b",
+    "nested braces": "{" + ",".join(["a*"] * 30) + "}" + "*a*a*b",
 }
 for name, pattern in PATTERNS.items():
 
@@ -311,7 +311,7 @@ for name, pattern in PATTERNS.items():
         return matched(scratch, "glob", lambda project: {"pattern": pattern})
 
 
-@attack("parsers", "a glob pattern with a range turned round", expect="refused in our words", quick=False)
+@attack("parsers", "a glob pattern with a reversed range", expect="refused with zot's message", quick=False)
 def turned(scratch: Path) -> str:
     place = Place(scratch)
     ran = place.ask("--tools", "glob", turns=[call("glob", pattern="[z-a]"), {"text": "done"}])

@@ -80,20 +80,20 @@ def _ride(commands: list[str]) -> Any:
 for _name, _commands in _RIDERS.items():
     attack(
         "permission",
-        f"commands {_name} behind a kept yes for `echo …`",
-        expect="asked about",
+        f"commands {_name} after a saved approval of `echo …`",
+        expect="needs approval",
         quick=_name != "disguised",
     )(_ride(_commands))
 
 
-@attack("permission", "a kept yes in a file that others can write to", expect="allows nothing")
+@attack("permission", "a saved approval in a file that other users can write", expect="allows nothing")
 def a_file_of_others(scratch: Path) -> str:
     zot = zot_in(scratch)
     _keep(zot, 0o666)
     return _try(zot, _bash("echo a"), "--permission-mode", "ask")
 
 
-@attack("permission", "files of the project that widen the mode or keep answers", expect="not read")
+@attack("permission", "project files that widen the mode or contain approvals", expect="not read")
 def files_of_the_project(scratch: Path) -> str:
     zot = zot_in(scratch)
     rules = {"projects": {str(zot.project): [{"tool": "bash"}]}}
@@ -104,7 +104,7 @@ def files_of_the_project(scratch: Path) -> str:
     return _try(zot, _bash("touch X"), "--permission-mode", "ask")
 
 
-@attack("permission", "reading outside the project through a link in it", expect="asked about")
+@attack("permission", "reading outside the project through a link in it", expect="needs approval")
 def reading_through_a_link(scratch: Path) -> str:
     zot = zot_in(scratch)
     (scratch / "secret").mkdir()
@@ -119,7 +119,9 @@ def reading_through_a_link(scratch: Path) -> str:
     return _try(zot, calls, "--permission-mode", "ask", "--tools", "read,grep,glob")
 
 
-@attack("permission", "edits where git, an editor or zot would run them, and outside the project", expect="asked about")
+@attack(
+    "permission", "edits where git, an editor or zot would run them, and outside the project", expect="needs approval"
+)
 def edits_that_run(scratch: Path) -> str:
     zot = zot_in(scratch)
     (zot.project / ".git" / "hooks").mkdir(parents=True)

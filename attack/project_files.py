@@ -23,9 +23,9 @@ def _run(zot: Zot, calls: list[tuple[str, dict[str, Any]]], *flags: str, prompt:
 
 HOOKS: dict[str, Any] = {
     "disableAllHooks": {"disableAllHooks": True},
-    "a word of 300 characters": {"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "x" * 300}]}]}},
-    "a pattern that is none": {"hooks": {"PreToolUse": [{"matcher": "(" * 9000, "hooks": [{"command": "true"}]}]}},
-    "a count that is too large": {"hooks": {"PreToolUse": [{"matcher": "a{99999999999}", "hooks": []}]}},
+    "a command of 300 characters": {"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "x" * 300}]}]}},
+    "an invalid pattern": {"hooks": {"PreToolUse": [{"matcher": "(" * 9000, "hooks": [{"command": "true"}]}]}},
+    "a too large number": {"hooks": {"PreToolUse": [{"matcher": "a{99999999999}", "hooks": []}]}},
     "numbers for lists": {"hooks": {"PreToolUse": 5, "PostToolUse": [7], "Stop": [{"hooks": 9}]}},
     "deep nesting": {"hooks": {"PreToolUse": [[[[[[[[[["x"]]]]]]]]]]}},
 }
@@ -51,7 +51,7 @@ for _name, _settings in HOOKS.items():
     )(_hooks)
 
 
-@attack("project files", "a template of a clone with the name of the user's own", expect="the user's is used")
+@attack("project files", "a template of a clone with the name of a user's template", expect="the user's is used")
 def template(scratch: Path) -> str:
     zot = zot_in(scratch)
     for place, text in ((zot.home / "zot" / "commands", "MINE"), (zot.project / ".zot" / "commands", "THEIRS")):
@@ -83,7 +83,7 @@ FILES = (
 )
 
 
-@attack("project files", "accept-edits writes files that other programs run", expect="asked about")
+@attack("project files", "accept-edits writes files that other programs run", expect="needs approval")
 def accept_edits(scratch: Path) -> str:
     zot = zot_in(scratch)
     subprocess.run(["git", "init", "-q"], cwd=zot.project, check=True)
@@ -97,7 +97,7 @@ def accept_edits(scratch: Path) -> str:
 
 for _tool in ("write", "command"):
 
-    @attack("project files", f"a jailed {_tool} makes files that other programs run", expect="refused or moved aside")
+    @attack("project files", f"a jailed {_tool} creates files that other programs run", expect="refused or renamed")
     def jailed(scratch: Path, tool: str = _tool) -> str:
         zot = zot_in(scratch)
         subprocess.run(["git", "init", "-q"], cwd=zot.project, check=True)
@@ -139,7 +139,7 @@ for _key, (_value, _path) in GIT.items():
     )
 
 
-@attack("jail", "30,000 directories hide a planted repository", expect="it is found and moved aside", quick=False)
+@attack("jail", "30,000 directories hide a planted repository", expect="found and renamed", quick=False)
 def many_directories(scratch: Path) -> str:
     zot = zot_in(scratch)
     script = "\n".join(
@@ -162,7 +162,7 @@ ARGUMENT_RUNNERS = (
 )
 
 
-@attack("permission", "a saved yes for a program that runs its arguments", expect="covers nothing")
+@attack("permission", "a saved approval of a program that runs its arguments", expect="covers nothing")
 def saved_runner(scratch: Path) -> str:
     zot = zot_in(scratch)
     rules = [{"tool": "bash", "prefix": command.split()[:2]} for command in ARGUMENT_RUNNERS]

@@ -183,7 +183,7 @@ def _row(level: str, name: str) -> None:
 
     @attack(
         "jail",
-        f"a directory and a file swapped for links that lead out, {tries:,} times {name}, level {level}",
+        f"a directory and a file swapped for links to outside, {tries:,} times {name}, level {level}",
         expect="nothing outside is read or changed",
         quick=False,
     )

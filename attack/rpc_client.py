@@ -13,7 +13,7 @@ from tests.fakes.rpc_client import FakeRpcClient
 from zot.frontends.prompt_queue import MOST_WAITING
 
 
-@attack("rpc", "ten thousand prompts while one runs", expect="bounded, with an error each")
+@attack("rpc", "ten thousand prompts while one runs", expect="limited, with an error for each")
 def a_flood_of_prompts(scratch: Path) -> str:
     zot = zot_in(scratch)
     with FakeModelServer([Slow(Say("ok"), 60.0)]) as server:

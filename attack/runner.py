@@ -1,6 +1,6 @@
-"""Runs rows of the table, each in a process and a scratch directory of its own, with a time limit.
+"""Runs rows of the table, each in its own process and scratch directory, with a time limit.
 
-A row that raises, hangs or kills its process has failed: only an attack that was tried and refused counts.
+A row that raises, hangs or kills its process has failed: only an attempted and refused attack counts.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ ROOT = Path(__file__).parent.parent
 
 class Result(NamedTuple):
     row: Attack
-    happened: str  # empty when it was refused as expected
+    happened: str  # empty if it was refused as expected
     seconds: float
 
 
 def every_row() -> list[Attack]:
-    """All rows, ordered by room."""
+    """All rows, sorted by area."""
     for module in pkgutil.iter_modules(attack.__path__):
         if module.name != "__main__":
             import_module(f"attack.{module.name}")
-    return sorted(TABLE, key=lambda row: row.room)
+    return sorted(TABLE, key=lambda row: row.area)
 
 
 def name_of(row: Attack) -> str:
-    return f"{row.room}: {row.what}"
+    return f"{row.area}: {row.what}"
 
 
 def run_row(row: Attack, limit_s: float = LIMIT_S) -> Result:
-    """Try it in a child; whatever the child leaves behind ends with it."""
+    """Run it in a child process; processes it leaves behind are killed."""
     scratch = Path(tempfile.mkdtemp(prefix="attack-"))
     began = time.monotonic()
     child = subprocess.Popen(
@@ -58,9 +58,9 @@ def run_row(row: Attack, limit_s: float = LIMIT_S) -> Result:
         start_new_session=True,
     )
     try:
-        said, _ = child.communicate(timeout=limit_s)
+        output, _ = child.communicate(timeout=limit_s)
         happened = (
-            "" if child.returncode == 0 else said.decode("utf-8", "replace").strip() or f"exit {child.returncode}"
+            "" if child.returncode == 0 else output.decode("utf-8", "replace").strip() or f"exit {child.returncode}"
         )
     except subprocess.TimeoutExpired:
         happened = f"it did not end within {limit_s:.0f} s"
@@ -78,7 +78,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def run_here(name: str, module: str, scratch: Path) -> int:
-    """The child's part: exit code 0 when the attack was refused, else 1 and what happened. It loads no other rows."""
+    """In the child process: exit code 0 if the attack was refused, else 1 and what happened. Loads no other rows."""
     import_module(module)
     [row] = [row for row in TABLE if name_of(row) == name]
     try:

@@ -20,7 +20,7 @@ def session_file(path: Path, *rows: object) -> Path:
     return path
 
 
-@attack("sessions", "talk.jsonl.bad is a link to ../.bashrc", expect="not written through, told")
+@attack("sessions", "talk.jsonl.bad is a link to ../.bashrc", expect="not written; reported")
 def aside_through_a_link(scratch: Path) -> str:
     place = Place(scratch)
     victim = place.user / ".bashrc"
@@ -35,7 +35,7 @@ def aside_through_a_link(scratch: Path) -> str:
     return "" if "talk.jsonl.bad: is a link" in ran.err else f"not a word about it: {ran.err}"
 
 
-@attack("sessions", "talk.jsonl.bad is a second name of .bashrc", expect="not written through, told")
+@attack("sessions", "talk.jsonl.bad is a second name of .bashrc", expect="not written; reported")
 def aside_through_a_hard_link(scratch: Path) -> str:
     place = Place(scratch)
     victim = place.user / ".bashrc"
@@ -48,7 +48,7 @@ def aside_through_a_hard_link(scratch: Path) -> str:
     return ran.unclean or ("" if "talk.jsonl.bad" in ran.err else f"not a word about it: {ran.err}")
 
 
-@attack("sessions", "talk.jsonl.bad is a dangling link", expect="nothing made, told")
+@attack("sessions", "talk.jsonl.bad is a dangling link", expect="nothing created; reported")
 def aside_through_a_dangling_link(scratch: Path) -> str:
     place = Place(scratch)
     session_file(place.clone / "talk.jsonl", b"touch /tmp/pwned")
@@ -57,7 +57,7 @@ def aside_through_a_dangling_link(scratch: Path) -> str:
     return ran.unclean or ("a file was made where the link points" if (place.user / ".profile").exists() else "")
 
 
-@attack("sessions", "talk.jsonl.bad is a pipe", expect="not waited for, told")
+@attack("sessions", "talk.jsonl.bad is a pipe", expect="does not block; reported")
 def aside_is_a_pipe(scratch: Path) -> str:
     place = Place(scratch)
     session_file(place.clone / "talk.jsonl", b"not a row")
@@ -91,7 +91,7 @@ def session_that_cannot_be_read(scratch: Path) -> str:
     return ""
 
 
-@attack("sessions", "one flipped byte in the arguments of a call", expect="set aside, the rest opens")
+@attack("sessions", "one flipped byte in the arguments of a call", expect="skipped; the rest opens")
 def flipped_byte_in_a_call(scratch: Path) -> str:
     place = Place(scratch)
     block = {"type": "tool_call", "id": "t1", "name": "read", "arguments": {"path": "A"}}

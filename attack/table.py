@@ -1,4 +1,4 @@
-"""The table of attacks: a row tries something that must not work, through its real boundary, and tells how it went."""
+"""The table of attacks. A row tries something that must fail, through the real boundary, and returns the result."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ import msgspec
 
 
 class Attack(msgspec.Struct, frozen=True):
-    room: str
+    area: str
     what: str
     expect: str
-    run: Callable[
-        [Path], str
-    ]  # given a scratch directory; returns "" when the attack was refused as expected, else what happened
-    quick: bool = True  # part of the slice `make test` runs
+    run: Callable[[Path], str]  # gets a scratch directory; returns "" if refused as expected, else what happened
+    quick: bool = True  # also run by `make test`
 
     @property
     def module(self) -> str:
@@ -25,9 +23,9 @@ class Attack(msgspec.Struct, frozen=True):
 TABLE: list[Attack] = []
 
 
-def attack(room: str, what: str, *, expect: str, quick: bool = True):
+def attack(area: str, what: str, *, expect: str, quick: bool = True):
     def register(run: Callable[[Path], str]) -> Callable[[Path], str]:
-        TABLE.append(Attack(room, what, expect, run, quick))
+        TABLE.append(Attack(area, what, expect, run, quick))
         return run
 
     return register

@@ -30,7 +30,7 @@ def _without_ripgrep(place: Place) -> dict[str, str]:
     return {"PATH": str(programs)}
 
 
-@attack("tools", "the clone's .ignore is a link to /dev/zero, and files are listed", expect="passed over")
+@attack("tools", "the clone's .ignore is a link to /dev/zero, and files are listed", expect="skipped")
 def ignore_file_without_end(scratch: Path) -> str:
     place = Place(scratch)
     (place.clone / ".ignore").symlink_to("/dev/zero")
@@ -39,7 +39,7 @@ def ignore_file_without_end(scratch: Path) -> str:
     return ran.unclean or ("" if "here.txt" in ran.out else f"nothing was found: {ran.told[-300:]}")
 
 
-@attack("tools", "the clone's .ignore is a pipe", expect="passed over")
+@attack("tools", "the clone's .ignore is a pipe", expect="skipped")
 def ignore_file_is_a_pipe(scratch: Path) -> str:
     place = Place(scratch)
     os.mkfifo(place.clone / ".ignore")
@@ -48,7 +48,7 @@ def ignore_file_is_a_pipe(scratch: Path) -> str:
     return ran.unclean or ("" if "here.txt" in ran.out else f"nothing was found: {ran.told[-300:]}")
 
 
-@attack("tools", "an ignore pattern with many stars", expect="matched in one walk")
+@attack("tools", "an ignore pattern with many stars", expect="matched in linear time")
 def freezing_ignore_pattern(scratch: Path) -> str:
     place = Place(scratch)
     (place.clone / ".ignore").write_text(f"{FREEZING}\n")
@@ -57,7 +57,7 @@ def freezing_ignore_pattern(scratch: Path) -> str:
     return ran.unclean or ("" if "a" * 200 in ran.out else f"nothing was found: {ran.told[-300:]}")
 
 
-@attack("tools", "a glob pattern with many stars, many ** and many braces", expect="matched in one walk, or refused")
+@attack("tools", "a glob pattern with many stars, many ** and many braces", expect="matched in linear time, or refused")
 def freezing_glob_pattern(scratch: Path) -> str:
     place = Place(scratch)
     deep = place.clone.joinpath(*(["a"] * 60))
@@ -82,7 +82,7 @@ def edit_of_a_huge_file(scratch: Path) -> str:
     return ran.unclean or ("" if "is larger than 32 MiB" in ran.out else ran.told[-300:])
 
 
-@attack("tools", "edit of a file with a second name", expect="both names keep one content")
+@attack("tools", "edit of a file with a second name", expect="both names still share one file")
 def edit_of_a_hard_link(scratch: Path) -> str:
     place = Place(scratch)
     (place.clone / "one").write_text("old text\n")
@@ -93,7 +93,7 @@ def edit_of_a_hard_link(scratch: Path) -> str:
     return "" if os.path.samefile(place.clone / "one", place.clone / "two") else "the link was broken"
 
 
-@attack("tools", "edit of a writable file that belongs to somebody else", expect="it still belongs to them")
+@attack("tools", "edit of a writable file of another user", expect="its owner is unchanged")
 def edit_of_somebody_elses_file(scratch: Path) -> str:
     if os.geteuid() != 0:
         return ""  # only root can give a file away and then be somebody else
@@ -150,7 +150,7 @@ HARMLESS = (
 )
 
 
-@attack("tools", "a command prints the secrets of the environment", expect="withheld, but for those let through")
+@attack("tools", "a command prints the secrets of the environment", expect="withheld, except allowed ones")
 def credentials_in_the_environment(scratch: Path) -> str:
     place = Place(scratch)
     allowed = {"TAVILY_API_KEY", "GH_TOKEN", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}
@@ -164,7 +164,7 @@ def credentials_in_the_environment(scratch: Path) -> str:
     return ran.unclean or (f"wrongly seen or not seen: {sorted(wrong)}" if wrong else "")
 
 
-@attack("tools", "a program the user lives by lacks its token", expect="the result names the variable and the setting")
+@attack("tools", "a command lacks a token that was withheld", expect="the result names the variable and the setting")
 def a_withheld_token_is_named(scratch: Path) -> str:
     place = Place(scratch)
     told: list[bool] = []

@@ -130,7 +130,7 @@ def _turn_link(victim: Victim) -> None:
 
 
 _row("the target of a linked extension directory is changed", _linked_directory, _write("mark.py", EVIL))
-_row("a linked extension directory is turned elsewhere", _linked_directory, _turn_link)
+_row("a linked extension directory is changed to another target", _linked_directory, _turn_link)
 _row("the target of a linked .zot is changed", _linked_zot, _write("mark.py", EVIL))
 
 
@@ -155,7 +155,7 @@ def _never(what: str, exec: str, *args: str) -> None:
 
 
 _never("a script outside the extension whose imports change later", sys.executable, "../../../tools/main.py")
-_never("sh -c with a path that leads out", "sh", "-c", "../../../tools/run.sh")
+_never("sh -c with a path outside the project", "sh", "-c", "../../../tools/run.sh")
 _never("sh -c with a path into the project", "sh", "-c", "exec PROJECT/tools/run.sh")
 _never("a program of the project by its absolute path", "PROJECT/tools/run.sh")
 
@@ -341,7 +341,7 @@ def swapped_while_asked(root: Path) -> str:
 # --- other doors
 
 
-@attack("trust", "zot ext trace runs a project extension that nobody trusted", expect="refused")
+@attack("trust", "zot ext trace runs an untrusted project extension", expect="refused")
 def traced(root: Path) -> str:
     victim = Victim(root)
     victim.extension_at(victim.place)
@@ -364,7 +364,7 @@ def traced_by_name(root: Path) -> str:
     return "" if victim.wiped("ran") else f"nothing ran: {ran.err}"
 
 
-@attack("trust", "an untrusted extension runs in any mode or verb that only looks", expect="refused", quick=False)
+@attack("trust", "an untrusted extension runs in a mode or verb that should only read", expect="refused", quick=False)
 def only_looked_at(root: Path) -> str:
     victim = Victim(root)
     victim.extension_at(victim.place)

@@ -52,20 +52,20 @@ def drivers_by_attributes(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
     put(Path(tree.path, ".gitattributes"), "* filter=x diff=x merge=x\n[attr]binary filter=x\n")
 
 
-def a_file_that_is_included(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
+def an_included_file(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
     put(Path(tree.path, "more"), f"[core]\n\tfsmonitor = {trap.program}\n\thooksPath = {trap.program.parent}\n")
     git(repo, "config", "include.path", str(Path(tree.path, "more")))
     git(repo, "config", "includeIf.gitdir:/**.path", str(Path(tree.path, "more")))
 
 
-def another_repository_in_place_of_git(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
+def another_repository_instead_of_git(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
     shutil.rmtree(Path(tree.path, ".git"))
     git(Path(tree.path), "init", "-q")
     git(Path(tree.path), "config", "core.fsmonitor", str(trap.program))
     git(Path(tree.path), "config", "core.hooksPath", str(trap.program.parent))
 
 
-def a_pointer_elsewhere(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
+def a_git_file_that_points_elsewhere(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
     other = repository(trap.program.parent / "other")
     git(other, "config", "core.fsmonitor", str(trap.program))
     shutil.rmtree(Path(tree.path, ".git"))
@@ -88,7 +88,7 @@ def its_own_settings_and_hooks(repo: Path, tree: WorktreeRecord, trap: Trap) -> 
         Path(tree.path, ".git/hooks", name).chmod(0o755)
 
 
-def a_link_in_place_of_git(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
+def a_link_instead_of_git(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
     other = repository(trap.program.parent / "other")
     shutil.rmtree(Path(tree.path, ".git"))
     os.symlink(other / ".git", Path(tree.path, ".git"))
@@ -103,7 +103,7 @@ def objects_elsewhere(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
     Path(tree.path, ".git/refs/heads", tree.branch).write_text(git(other, "rev-parse", "HEAD") + "\n")
 
 
-def a_commit_that_is_not_sound(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
+def an_invalid_commit(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
     made = git(Path(tree.path), "commit-tree", "-p", tree.base, "-m", "x", f"{tree.base}^{{tree}}")
     Path(tree.path, ".git/refs/heads", tree.branch).write_text(made + "\n")
     loose = Path(tree.path, ".git/objects", made[:2], made[2:])
@@ -117,7 +117,7 @@ def a_repository_inside(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
     git(Path(tree.path), "add", "inner")
 
 
-def a_repository_in_place_of_a_submodule(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
+def a_repository_instead_of_a_submodule(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
     inner = repository(Path(tree.path, "sub", "x").parent / "inner")
     for name in inner.iterdir():
         name.rename(inner.parent / name.name)
@@ -134,17 +134,17 @@ TRICKS: list[Callable[[Path, WorktreeRecord, Trap], None]] = [
     hooks_of_the_repository,
     settings_of_the_repository,
     drivers_by_attributes,
-    a_file_that_is_included,
-    another_repository_in_place_of_git,
-    a_pointer_elsewhere,
+    an_included_file,
+    another_repository_instead_of_git,
+    a_git_file_that_points_elsewhere,
     a_common_directory_elsewhere,
     a_repository_inside,
-    a_repository_in_place_of_a_submodule,
+    a_repository_instead_of_a_submodule,
     its_own_index,
     its_own_settings_and_hooks,
-    a_link_in_place_of_git,
+    a_link_instead_of_git,
     objects_elsewhere,
-    a_commit_that_is_not_sound,
+    an_invalid_commit,
 ]
 
 
@@ -182,7 +182,7 @@ async def tried(scratch: Path, trick: Callable[[Path, WorktreeRecord, Trap], Non
 
 for trick in TRICKS:
 
-    @attack("swarm", f"a worker's tree: {trick.__name__.replace('_', ' ')}", expect="nothing of it is run", quick=False)
+    @attack("swarm", f"a worker's tree: {trick.__name__.replace('_', ' ')}", expect="nothing in it runs", quick=False)
     def row(scratch: Path, trick: Callable[[Path, WorktreeRecord, Trap], None] = trick) -> str:
         try:
             asyncio.run(tried(scratch, trick))

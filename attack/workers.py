@@ -90,7 +90,7 @@ for _what, (_flags, _fields) in STARTS.items():
     attack(
         "workers",
         f"swarm_start of a client {_what}",
-        expect="no more than the client may",
+        expect="no more rights than the client",
         quick="plan" in _what or "--tools read" in _what,
     )(_start)
 

@@ -1,4 +1,4 @@
-"""What rewinding costs while nobody rewinds: keeping a file that is about to change, looking at a project twice."""
+"""Cost of checkpoints: saving a file before it changes, scanning a project before and after a command."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ root = Path(sys.argv[1])
 (root / "project").mkdir()
 session = SessionStore(root / "home", root / "project", "bench").create("p", "m")
 store = ChangeStorePaths(root / "home")
-keeping = FileChangeRecorder(store, root / "project", lambda: session, lambda: "2026", print, 1 << 40)
+recorder = FileChangeRecorder(store, root / "project", lambda: session, lambda: "2026", print, 1 << 40)
 times = []
 for number in range(100):
     path = root / "project" / str(number)
     data = os.urandom(50_000).hex().encode()
     path.write_bytes(data)
     before = time.perf_counter()
-    keeping.before_write(path, data[:60_000] + b"changed" + data[60_007:], "write")
+    recorder.before_write(path, data[:60_000] + b"changed" + data[60_007:], "write")
     times.append(time.perf_counter() - before)
-    if keeping.tidying is not None:
-        keeping.tidying.join()
+    if recorder.tidying is not None:
+        recorder.tidying.join()
 times.sort()
 print(times[len(times) // 2], times[-5])
 """
@@ -57,9 +57,9 @@ print(best)
 def rows() -> Iterator[Row]:
     median, slow = map(float, _run(KEEP).split())
     note = f"before and after; the slowest in twenty: {slow * 1000:.2f} ms"
-    yield Row("keep a file of 100 KB before it is changed", median * 1000, 1, "ms", note=note)
+    yield Row("save a 100 KB file before it is changed", median * 1000, 1, "ms", note=note)
     looks = float(_run(LOOK, str(FILES)))
-    yield Row(f"look at {FILES:,} files before and after a command", looks * 1000, 60, "ms")
+    yield Row(f"scan {FILES:,} files before and after a command", looks * 1000, 60, "ms")
 
 
 def _run(program: str, *words: str) -> str:

@@ -36,7 +36,7 @@ async def _measured(directory: Path) -> tuple[list[float], list[float]]:
     workspace = Workspace(directory)
     hook = Hook(event="PreToolUse", command=COMMAND, matcher="Bash")
     source = HookSource(name="x", file="x", origin="own", root=directory, project=directory, hooks=(hook,))
-    host = HookHost([source], workspace=workspace, strict=False, tell=lambda text: None)
+    host = HookHost([source], workspace=workspace, strict=False, notify=lambda text: None)
     here = SimpleNamespace(session_id="s", session_file="", directory=str(directory), permission_mode="everything")
     host.conversation = cast("Any", SimpleNamespace(present=here))
     call = ToolCallBlock("1", "bash").with_args({"command": "echo hello"})

@@ -75,7 +75,7 @@ async def warm_call() -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="zot-bench-") as place:
         home = Path(place)
         entry = parse_server("fake", command(era="modern"))
-        host = McpHost({"fake": entry}, home=home, workspace=Workspace(home), tell=lambda text: None)
+        host = McpHost({"fake": entry}, home=home, workspace=Workspace(home), notify=lambda text: None)
         await host.list_unknown_servers()
         server, row = host.rows()["mcp__fake__echo"]
         tool = McpTool("mcp__fake__echo", server, row, host, pinned=False)

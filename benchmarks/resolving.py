@@ -40,7 +40,7 @@ def rows() -> Iterator[Row]:
             (home / name).chmod(0o600)
         stored, named = (min(_seconds(home, model) for _ in range(15)) for model in ("", "fast"))
     note = f"{named * 1000:.1f} ms with a name of one's own"
-    yield Row("credential and model looked up, settings and auth.json there", stored * 1000, 5, "ms", note=note)
+    yield Row("resolve credential and model, with settings and auth.json", stored * 1000, 5, "ms", note=note)
 
 
 def _seconds(home: Path, model: str) -> float:

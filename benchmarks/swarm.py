@@ -82,7 +82,7 @@ async def trees(repository: Path, agents: Path) -> Row:
     async with asyncio.TaskGroup() as group:
         for number in range(TREES):
             group.create_task(one(number))
-    return Row(f"swarm: {TREES} trees of a repository of {FILES} files", time.monotonic() - began, 15, "s")
+    return Row(f"swarm: {TREES} worktrees of a repository with {FILES} files", time.monotonic() - began, 15, "s")
 
 
 async def dashboard() -> Row:
@@ -148,14 +148,14 @@ async def waiting(swarm: SupervisorClient, home: Path, cwd: Path, server: FakeMo
     pids = [info.pid for info in await swarm.list() if info.id in ids]
     sizes = sorted(rss_mb(pid) for pid in pids)
     rows = [
-        Row(f"swarm: {WORKERS} workers that wait for a model, RSS of each", sum(sizes) / len(sizes), 45, "MB"),
+        Row(f"swarm: {WORKERS} idle workers, RSS of each", sum(sizes) / len(sizes), 45, "MB"),
         Row(f"swarm: the supervisor of {WORKERS} workers, RSS", rss_mb(supervisor), 60, "MB"),
-        Row(f"swarm: the supervisor of {WORKERS} workers that wait, CPU", share, 3, "%"),
+        Row(f"swarm: the supervisor of {WORKERS} idle workers, CPU", share, 3, "%"),
     ]
     started = time.monotonic()
     await swarm.stop(all=True)
     stopped = time.monotonic() - started
-    return [*rows, Row(f"swarm: stop --all, {WORKERS} workers in the middle of an answer", stopped, 10, "s")]
+    return [*rows, Row(f"swarm: stop --all, {WORKERS} workers during an answer", stopped, 10, "s")]
 
 
 async def start(swarm: SupervisorClient, cwd: Path, task: str, name: str = "") -> str:

@@ -160,7 +160,7 @@ def _rows() -> tuple[list[str], list[str]]:
     """One row per kind of attempt, and the attempts that succeed at the reduced level."""
     rows: list[str] = []
     opened: list[str] = []
-    for kind, group in groupby(ATTEMPTS, key=lambda attempt: attempt.room):
+    for kind, group in groupby(ATTEMPTS, key=lambda attempt: attempt.area):
         attempts = list(group)
         open_ones = [attempt.what for attempt in attempts if attempt.open_at_reduced]
         reduced = f"{len(open_ones)} open" if open_ones else "denied"

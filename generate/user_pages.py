@@ -1,4 +1,4 @@
-"""The reference pages of flags, settings and slash commands, from the tables zot itself reads."""
+"""The reference pages of flags, settings and slash commands, from zot's own tables."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ _WHEN_BUSY = {
 
 
 def command_line() -> str:
-    """``docs/reference/command-line.md``: what ``--help`` shows, of zot and of each verb."""
+    """``docs/reference/command-line.md``: the help of zot and of each verb."""
     lines: list[str] = []
     for title, rows in sections():
         lines += ["", f"## {title}", "", "| | |", "|---|---|"]

@@ -1,4 +1,4 @@
-"""The reference pages of the SDKs and client libraries: every public name, from the source that has it."""
+"""The reference pages of the SDKs and client libraries: every public name, from its source."""
 
 from generate.api import go, python, typescript
 

@@ -1,4 +1,4 @@
-"""The page of the Go module: what its two packages export, with the comment before each declaration."""
+"""The page of the Go module: the exports of its two packages, with the comment before each declaration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of ``zot.sdk``, ``zot.client`` and ``zot.ext``: signatures and docstrings of what ``__all__`` names."""
+"""The pages of ``zot.sdk``, ``zot.client`` and ``zot.ext``: signatures and docstrings of the names in ``__all__``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HEAD = """\
 """
 _PLAIN = re.compile(r"\b(?:rpc_frames|events|rpc|frames|handlers|msgspec|collections\.abc|typing)\.(?=[A-Z])")
 _OURS = re.compile(r"\bzot\.(?:[a-z_]+\.)+")
-_GIVEN = ("EventStream", "SyncStream", "PromptStream")  # what a method gives you: nobody makes one
+_GIVEN = ("EventStream", "SyncStream", "PromptStream")  # returned by methods, not created by callers
 _INSIDE = ("left",)
 _COMMENT = re.compile(r"^    (\w+): (.+?)(?:  # (.*))?$")
 
@@ -56,10 +56,10 @@ def extension() -> str:
     return _page("zot.ext", "Python extensions: zot.ext", about, ["Extension", "ToolContext", "Response", "ToolResult"])
 
 
-def _page(door: str, title: str, about: str, first: list[str]) -> str:
-    module = import_module(door)
+def _page(package: str, title: str, about: str, first: list[str]) -> str:
+    module = import_module(package)
     names = [*first, *(name for name in module.__all__ if name not in first)]
-    source = "src/" + door.replace(".", "/")
+    source = "src/" + package.replace(".", "/")
     parts = [_HEAD.format(title=title, source=source, about=about)]
     return "\n".join([*parts, *(_entry(module, name) for name in names)])
 
@@ -75,8 +75,8 @@ def _entry(module: ModuleType, name: str) -> str:
     if inspect.isfunction(thing):
         return f"## {name}\n\n{_code(_signatures(name, thing))}\n\n{_doc(thing)}\n"
     parts = _shown(str(thing)).split(" | ")
-    said = f"`{_shown(str(thing))}`" if "[" in parts[0] else f"One of {', '.join(f'`{part}`' for part in parts)}."
-    return f"## {name}\n\n{said}\n"
+    text = f"`{_shown(str(thing))}`" if "[" in parts[0] else f"One of {', '.join(f'`{part}`' for part in parts)}."
+    return f"## {name}\n\n{text}\n"
 
 
 def _class(name: str, kind: type[Any]) -> str:
@@ -95,7 +95,7 @@ def _class(name: str, kind: type[Any]) -> str:
 
 
 def _members(kind: type[Any]) -> Iterator[tuple[str, Any]]:
-    """Public methods and properties, those of our own bases too, in the order of the source."""
+    """Public methods and properties, including those of zot's base classes, in source order."""
     seen: set[str] = set()
     for base in kind.__mro__:
         if not base.__module__.startswith("zot."):

@@ -1,4 +1,4 @@
-"""The page of the TypeScript package: what its two doors export, with the comment before each declaration."""
+"""The page of the TypeScript package: the exports of its two entry points, with the comment before each declaration."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 _SOURCE = Path(__file__).parents[2] / "sdks/typescript/src"
-_DOORS = {
+_ENTRY_POINTS = {
     "zot-ext": ("extension.ts", "handlers.ts", "answers.ts"),
     "zot-ext/client": ("client.ts", "client-error.ts"),
 }
@@ -32,8 +32,8 @@ _MEMBER = re.compile(r"^  (?!#|private|//|\}|\s)(?:readonly |static |async |get 
 
 def page() -> str:
     parts = [_HEAD]
-    for door, files in _DOORS.items():
-        parts.append(f'## `import {{ … }} from "{door}"`\n')
+    for entry_point, files in _ENTRY_POINTS.items():
+        parts.append(f'## `import {{ … }} from "{entry_point}"`\n')
         for file in files:
             text = (_SOURCE / file).read_text(encoding="utf-8")
             parts += [_entry(text, found) for found in _DECLARATION.finditer(text)]

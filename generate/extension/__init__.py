@@ -1,4 +1,4 @@
-"""Made from the frames of the extension wire: schemas, golden frames, the reference page, the types of the SDKs."""
+"""Generated from the frames of the extension wire: schemas, golden frames, reference page, SDK types."""
 
 from generate.extension import go, golden_frames, python, reference, shapes, typescript
 

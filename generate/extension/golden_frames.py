@@ -1,6 +1,6 @@
-"""Golden frames: every frame of both directions, bare and with all its keys, and the awkward characters once.
+"""Golden frames: every frame of both directions, minimal and with all keys, and one frame with special characters.
 
-A line is ``{"to":"host","frame":…}`` or ``{"to":"child","frame":…}``; the frame's bytes stand there as on the wire.
+A line is ``{"to":"host","frame":…}`` or ``{"to":"child","frame":…}``; the bytes of the frame are those on the wire.
 """
 
 from __future__ import annotations

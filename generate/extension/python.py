@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from zot.ext.record import Record
 
-TYPE_CHECKING = False  # what typing says, without importing it
+TYPE_CHECKING = False  # as in typing, without importing it
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any

@@ -1,4 +1,4 @@
-"""The protocol reference page: one table per frame, then objects, names and numbers."""
+"""The protocol reference page: one table per frame, then objects, names and limits."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ zot ext check PATH                 # check them
 ```
 
 zot starts the program in the directory of its `extension.json`. Both send JSON, one object per line: zot on the
-program's stdin, the program on its stdout; its stderr goes to its log file. This page is generated from the structs zot
-decodes with. So are the JSON Schemas `docs/schema/extension-child.json` and `docs/schema/extension-host.json` and the
-samples in `docs/schema/golden-frames.jsonl`.
+program's stdin, the program on its stdout; its stderr goes to its log file. This page is generated from zot's structs,
+and so are the JSON Schemas `docs/schema/extension-child.json` and `docs/schema/extension-host.json` and the samples in
+`docs/schema/golden-frames.jsonl`.
 
 ## Rules for every frame
 
@@ -55,7 +55,7 @@ _MANIFEST = """\
 that names it. [Extensions](../extensions.md) explains them.
 """
 MANIFEST_KEYS = (
-    ("name", "string", "required; its name in logs, notes and lists"),
+    ("name", "string", "required; its name in logs, notifications and lists"),
     ("exec", "string", "the program; required unless there is a theme file or `skills`"),
     ("args", "list of string", "its arguments"),
     ("version", "string", "shown in lists"),
@@ -64,16 +64,20 @@ MANIFEST_KEYS = (
     ("skills", "list of string", "directories with skills, or `SKILL.md` files, inside its directory"),
     ("enabled", "boolean", "`false`: installed but skipped"),
     ("guard", "boolean", "`true`: calls are denied while it cannot answer"),
-    ("permissions", "object", "what it may do; without it, the user's own extension may do everything"),
+    ("permissions", "object", "its permissions; without this key, the user's own extension is not restricted"),
     ("permissions.fs.read", "list of string", "paths it may read: `$PROJECT…`, `$DATA…`, `~/…`, absolute, or its own"),
     ("permissions.fs.write", "list of string", "paths it may change; missing directories are created"),
     ("permissions.net", "boolean", "`true`: the whole network"),
     ("permissions.exec", "boolean or list of string", "programs besides its own command; `true`: any"),
-    ("permissions.env", "list of string", "variables it gets besides the harmless ones"),
-    ("permissions.intercept", "boolean or list of string", "what it may intercept; `true`: all. A guard needs it"),
+    ("permissions.env", "list of string", "environment variables it gets besides the standard ones"),
+    (
+        "permissions.intercept",
+        "boolean or list of string",
+        "events it may intercept; `true`: all. Required for a guard",
+    ),
 )
 
-_PRESENCE = {"always": "always", "unless empty": "when not empty", "unless absent": "when there is one"}
+_PRESENCE = {"always": "always", "unless empty": "if not empty", "unless absent": "if there is one"}
 
 
 def page() -> str:
@@ -89,8 +93,8 @@ def page() -> str:
         *(_section(shape) for shape in objects()),
         "## Names\n",
         _names(),
-        "## Numbers\n",
-        _table(("what", "value"), numbers()),
+        "## Limits\n",
+        _table(("limit", "value"), numbers()),
     ]
     return "\n".join(parts)
 
@@ -128,7 +132,7 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 def numbers() -> list[tuple[str, str]]:
-    """What and how much, as the reference page shows them."""
+    """Names and values for the reference page."""
     delays = ", ".join(f"{delay:g}" for delay in limits.RESTART_DELAYS)
     reset, waiting = _seconds(limits.RESTART_RESET), _size(limits.QUEUE_BYTES)
     nested = f"result {_size(limits.CALL_TOOL_RESULT)}; chain {limits.CALL_TOOL_CHAIN}"

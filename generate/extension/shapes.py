@@ -1,7 +1,7 @@
-"""The extension's frames as data: keys in wire order, what each means, and the JSON Schema of each direction.
+"""The extension frames as data: keys in wire order with their meaning, and the JSON Schema of each direction.
 
-Everything that describes the wire elsewhere (schemas, reference page, golden frames, SDK types) is made from what
-this module reads off the structs. A key without a sentence in MEANINGS fails the generator.
+Schemas, reference page, golden frames and SDK types are generated from it. A key that is missing in MEANINGS fails the
+generator.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from zot.wire.extension_frames import ChildFrame, HostFrame
 
 Presence = Literal["always", "unless empty", "unless absent"]
 
-# Child frames decode leniently, so the structs give these keys defaults; a child that leaves one out is still wrong.
+# Required of a child, although the structs have defaults: zot decodes its frames leniently.
 _OWED_BY_CHILD = ("id", "name", "panel_id", "panel")
-# Typed loosely so that the host can tell a wrong answer from none; authors write a string.
+# Typed as Any so that zot can distinguish an invalid answer from none; authors write a string.
 _STRING_FOR_AUTHORS = ("event_intercept_response.system_prompt",)
 
 
@@ -49,7 +49,7 @@ def host_frames() -> tuple[Shape, ...]:
 
 
 def objects() -> tuple[Shape, ...]:
-    """The objects inside frames, each once, after those it holds itself."""
+    """The objects inside frames, each once, after the objects it contains."""
     found: dict[str, Shape] = {}
     for struct in (*get_args(ChildFrame), *get_args(HostFrame)):
         for field in msgspec.structs.fields(struct):
@@ -141,112 +141,112 @@ def _property(key: Key) -> dict[str, Any]:
     return {"description": key.meaning, **value}
 
 
-# A bare key speaks for every frame, ``frame.key`` for one, ``>frame.key`` for the host's where both directions have it.
+# A bare key applies to every frame, ``frame.key`` to one, ``>frame.key`` to the host's if both directions have it.
 MEANINGS: dict[str, str] = {
     "id": "Correlates a request with its answer; the answer repeats it.",
     "name": "The name, without a slash.",
-    "hello.name": "Your name; it should equal the manifest's.",
+    "hello.name": "The name of the extension; it should equal the manifest's.",
     "register_tool.name": "The name the model calls.",
     "call_tool.name": "The tool to run.",
     "event.name": "The sub-agent's name.",
-    "command_invoked.name": "The command as it was registered.",
-    "tool_call.name": "The tool as it was registered.",
+    "command_invoked.name": "The registered name of the command.",
+    "tool_call.name": "The registered name of the tool.",
     ">tool_result.name": "The tool that ran.",
-    "version": "Shown to people.",
-    "hello.capabilities": "What you intend to use; advisory, except `guard`.",
-    "hello_ack.capabilities": "Host features you may rely on.",
-    "description": "One line for people and, for tools, for the model.",
-    "schema": "JSON Schema of the arguments; an object schema without properties when absent.",
+    "version": "The version, shown to users.",
+    "hello.capabilities": "Features you intend to use; advisory, except `guard`.",
+    "hello_ack.capabilities": "Features of zot you can rely on.",
+    "description": "One line for users and, for tools, for the model.",
+    "schema": "JSON Schema of the arguments; default: an object without properties.",
     "output_schema": "JSON Schema of `structured_content`; descriptive.",
-    "namespace": "Groups the tool; the extension's name when absent.",
-    "namespace_description": "What the group is about.",
-    "namespace_instructions": "How to use the group.",
-    "exposure": "Who sees the definition: `direct`, `codemode`, `deferred` or `model-only`.",
+    "namespace": "The group of the tool; default: the name of the extension.",
+    "namespace_description": "A description of the group.",
+    "namespace_instructions": "Instructions for using the group.",
+    "exposure": "How the model sees the definition: `direct`, `codemode`, `deferred` or `model-only`.",
     "deferred": "Older form of `exposure` `deferred`.",
-    "interactive": "Waits for a person: no time limit, only in hosts with a screen.",
-    "replay": "What a durable host may repeat: `never`, `safe`, `idempotent` or `reconcile`.",
+    "interactive": "The tool waits for the user: no time limit, available only with a screen.",
+    "replay": "Whether a durable host may repeat a call: `never`, `safe`, `idempotent` or `reconcile`.",
     "events": "Events to observe.",
     "intercept": "Events to intercept.",
     "action": "`prompt`, `insert`, `display`, `open_panel`, `tool_prompt` or `noop`.",
-    "prompt": "Submitted as a user message.",
-    "insert": "Put into the editor at the cursor.",
-    "display": "Shown once as a note.",
+    "prompt": "Text to submit as a prompt.",
+    "insert": "Text to insert into the editor at the cursor.",
+    "display": "Text to show once as a notification.",
     "command_response.open_panel": "The panel to open.",
     "panel": "The panel to open.",
     "tool_name": "The tool's name.",
     "command_response.tool_name": "The tool to run before the prompt.",
     "tool_args": "The tool's arguments.",
     "command_response.tool_args": "Its arguments.",
-    "error": "What went wrong.",
-    "command_response.error": "Shown as an error; the action is not carried out.",
+    "error": "The error message.",
+    "command_response.error": "Shown as an error; the action is not executed.",
     "content": "Blocks of text and images.",
-    "is_error": "The tool failed.",
-    "activate_tools": "Deferred tools that become callable from the next model request on.",
+    "is_error": "Whether the tool failed.",
+    "activate_tools": "Deferred tools that become available with the next model request.",
     "structured_content": "The result for programs; the model reads `content`.",
-    "block": "Refuse.",
-    "reason": "Why it was refused.",
+    "block": "Whether to deny the action.",
+    "reason": "The reason of the denial.",
     "event.reason": "Why the session ended, or why permission was denied.",
-    "modified_args": "What the tool runs with instead; an object.",
-    "replace_text": "What the user sees instead.",
-    "event_intercept_response.system_prompt": "Replaces the system prompt exactly; an empty string removes it.",
+    "modified_args": "New arguments for the tool; an object.",
+    "replace_text": "The text to show to the user instead.",
+    "event_intercept_response.system_prompt": "Replaces the whole system prompt; an empty string removes it.",
     "event_intercept.system_prompt": "The complete system prompt.",
     "level": "`info`, `success`, `warn` or `error`.",
-    "message": "The text of the note.",
+    "message": "The text of the notification.",
     "panel_id": "The panel's id.",
-    "title": "The heading; empty keeps the old one, or shows the extension's name.",
-    "lines": "The rows; absent means none.",
-    "footer": "A muted last row.",
+    "title": "The title; if empty, the old one, or the name of the extension.",
+    "lines": "The lines; default: none.",
+    "footer": "A muted last line.",
     "text": "The text.",
     "event.text": "The visible text of the message, or the accepted prompt.",
     "event_intercept.text": "The complete text of the message.",
     "panel_key.text": "The character, with `rune` only.",
     "args": "The arguments, an object.",
-    "command_invoked.args": "What followed the name, trimmed.",
-    "parent_id": "The `tool_call` you are answering, when you call from inside it.",
+    "command_invoked.args": "The trimmed text after the name.",
+    "parent_id": "The `tool_call` you are answering, if you call from inside it.",
     "protocol_version": "1.",
-    "zot_version": "The host's version.",
+    "zot_version": "The version of zot.",
     "provider": "The active provider.",
     "model": "The active model.",
-    "cwd": "The project's directory.",
+    "cwd": "The directory of the project.",
     "extension_dir": "The directory of your manifest.",
-    "data_dir": "Where to keep your state.",
+    "data_dir": "The directory for your data.",
     "operation_key": "The same for every replay of one call.",
-    "reconcile": "A question: say how far the operation got, do not perform it.",
-    "event": "The event's name.",
-    "session_id": "The conversation.",
-    "sequence": "Counts all notifications of this host.",
-    "step": "The model call within one prompt, from 1.",
+    "reconcile": "Report how far the operation got; do not perform it.",
+    "event": "The name of the event.",
+    "session_id": "The id of the conversation.",
+    "sequence": "The number of this notification, counted over all notifications of this process.",
+    "step": "The number of the model call within the prompt, from 1.",
     "stop": "`end_turn`, `tool_use`, `length`, `error` or `aborted`.",
     "tool_id": "The model's id of the call.",
-    "tool_args_raw": "The arguments as text, when they are not JSON.",
-    "tool_preview": "What the user is asked about.",
+    "tool_args_raw": "The arguments as text, if they are not JSON.",
+    "tool_preview": "The summary of the call that the user is asked about.",
     "status": "`completed`, `failed`, `blocked`, `cancelled` or `timed_out`.",
-    "executed": "Whether the tool's code was entered.",
-    "result": "What the tool returned.",
-    "truncated": "It was cut to fit.",
+    "executed": "Whether the tool started to run.",
+    "result": "The result of the tool.",
+    "truncated": "Whether it was truncated.",
     "decision": "`approved`, `denied` or `cancelled`.",
     "source": "`user`, `remembered`, `policy` or `yolo`.",
     "stage": "`pre_execution` or `tool_execution`.",
-    "queued": "The prompt waits behind a running turn.",
-    "image_count": "Images that came with the prompt.",
-    "compaction_id": "Pairs `pre_compact` and `post_compact`.",
-    "message_count": "Messages in the transcript.",
-    "token_estimate": "Its size in tokens, estimated.",
-    "agent_id": "The sub-agent.",
-    "agent_run_id": "One run of an agent.",
-    "origin_extension": "The extension whose `call_tool` this is.",
-    "key": "A key name, see below.",
-    "Panel.id": "Yours to choose; names the panel in later frames.",
+    "queued": "Whether the prompt waits for a running one.",
+    "image_count": "Number of images in the prompt.",
+    "compaction_id": "Connects `pre_compact` and `post_compact`.",
+    "message_count": "Number of messages in the transcript.",
+    "token_estimate": "The estimated size of the transcript in tokens.",
+    "agent_id": "The id of the sub-agent.",
+    "agent_run_id": "The id of one run of an agent.",
+    "origin_extension": "The extension that sent the `call_tool`.",
+    "key": "The name of the key, see below.",
+    "Panel.id": "Any text; names the panel in later frames.",
     "Content.type": "`text` or `image`.",
     "Content.text": "The text of a text block.",
     "Content.mime_type": "The type of an image, such as `image/png`.",
     "Content.data": "The image in standard base64.",
-    "Content.format": "`markdown`: a hint for screens.",
+    "Content.format": "`markdown`: a hint for display.",
 }
 
 
 def _meaning(owner: str, key: str, *, from_host: bool) -> str:
-    """The sentence for a key of a frame or object; KeyError when there is none."""
+    """The meaning of a key of a frame or object; KeyError if it has none."""
     for name in ([f">{owner}.{key}"] if from_host else []) + [f"{owner}.{key}", key]:
         if name in MEANINGS:
             return MEANINGS[name]

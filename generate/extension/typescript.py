@@ -16,14 +16,14 @@ def module() -> str:
     parts = [_HEAD, *(_interface(shape) for shape in shapes)]
     parts.append(_union("ChildFrame", children) + _union("HostFrame", hosts))
     parts.append(
-        "\n/** Keys of each child frame in wire order; `?` is left out when empty, `~` when null or undefined. */\n"
+        "\n/** Keys of each child frame in wire order; `?` is omitted when empty, `~` when null or undefined. */\n"
         "export const KEYS: Readonly<Record<string, readonly string[]>> = {\n"
         + "".join(f"  {shape.type or shape.name}: [{_keys(shape)}],\n" for shape in [*inner, *children])
         + "};\n"
     )
     nested = sorted({(key.name, key.kind) for shape in children for key in shape.keys if key.kind[0].isupper()})
     parts.append(
-        "\n/** Which keys hold an object of which shape. */\n"
+        "\n/** The object type of keys that contain objects. */\n"
         "export const OBJECTS: Readonly<Record<string, string>> = {\n"
         + "".join(f'  {name}: "{kind}",\n' for name, kind in nested)
         + "};\n"

@@ -1,4 +1,4 @@
-"""Made from the structs of the RPC wire: its schema, the reference page, the types of the client libraries."""
+"""Generated from the structs of the RPC wire: schema, reference page, client types."""
 
 from generate.rpc import go, python, reference, shapes, typescript
 

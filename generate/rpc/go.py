@@ -80,7 +80,7 @@ def _name(key: str) -> str:
 def _type(field: Field) -> str:
     if (item := item_of(field.annotation)) is not None:
         return f"[]{_kind(item)}"
-    pointer = field.nullable and not field.optional  # what may be left out is empty anyway
+    pointer = field.nullable and not field.optional  # optional fields have an empty value
     return f"*{_kind(field.annotation)}" if pointer else _kind(field.annotation)
 
 

@@ -1,6 +1,6 @@
-"""The methods of ``zot.sdk`` and ``zot.client`` that are one op each, asynchronous and synchronous, from the structs.
+"""Generates the methods of ``zot.sdk`` and ``zot.client`` that submit one op, asynchronous and synchronous.
 
-A method takes the fields of its op. METHODS names it, and what its result is of the op's data.
+The parameters of a method are the fields of its op. METHODS has its name and the returned part of the op's data.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _WIDTH = 120
 
 
 class Method(NamedTuple):
-    """``unwrap`` is the field of the data that is returned, empty for all of it, None for nothing. ``waits`` is False
-    where the SDK can answer without an await; ``renamed`` are fields whose parameter has another name."""
+    """``unwrap`` is the field of the data to return, empty for all of it, None for nothing. ``waits`` is False if
+    the SDK needs no await; ``renamed`` maps fields to other parameter names."""
 
     name: str
     unwrap: str | None = None
@@ -50,7 +50,7 @@ _BY_HAND = {
         *(rpc_frames.Hello, rpc_frames.Prompt, rpc_frames.Compact, rpc_frames.RunCommand),
         *(rpc_frames.Approve, rpc_frames.Permit, rpc_frames.AnswerElicitation),
     ),
-    "sdk": (ops.Prompt, ops.Compact, ops.Abort, ops.Steer, ops.Continue),  # those of one prompt's stream
+    "sdk": (ops.Prompt, ops.Compact, ops.Abort, ops.Steer, ops.Continue),  # they control the stream of a prompt
 }
 _SDK_TYPES = {"reasoning": "Reasoning", "permission_mode": "Mode"}
 
@@ -93,7 +93,7 @@ from zot.wire import rpc_frames as rpc
 
 class RuntimeMethods:
     def _read(self, op: rpc.Command) -> Any:
-        """Submit an op that is answered at once."""
+        """Submit an op whose result is available immediately."""
         raise NotImplementedError
 
     async def _change(self, op: rpc.Command) -> Any:

@@ -32,22 +32,21 @@ the order of events and error handling.
 echo '{"id":"1","type":"ping"}' | zot rpc
 ```
 
-This page is generated from the structs zot encodes and decodes with;
-`docs/schema/rpc.json` is the same as JSON Schema. zot writes compact JSON, `type` first, `id` second, then the keys in
-the order of the tables. Within a major version commands, events and keys are only added: ignore unknown ones.
+This page is generated from zot's structs; `docs/schema/rpc.json` has the same content as JSON Schema. zot writes
+compact JSON: `type` first, `id` second, then the keys in the order of the tables. Within a major version commands,
+events and keys are only added: ignore unknown ones.
 """
 
 _COMMANDS = """\
 ## Commands
 
-Each has `type`, and an optional `id`: any text, repeated in the response. `null` means absent. Required keys are
-marked.
+Every command has a `type` and an optional `id`: any text, repeated in the response. `null` means absent.
 """
 
 _RESPONSES = """\
 ## Responses
 
-Exactly one for each line that is not blank.
+zot answers every line that is not blank with exactly one response.
 """
 
 _EVENTS = """\
@@ -85,8 +84,8 @@ def _section(shape: Shape, *, command: bool = False) -> str:
 def _table(shape: Shape, *, command: bool = False) -> str:
     rows = [("key", "type", "present", "meaning"), ("---",) * 4]
     for field in shape.fields:
-        presence = "if you like" if command else "when there is one"
-        always = "needed" if command else "always"
+        presence = "optional" if command else "if there is one"
+        always = "required" if command else "always"
         rows.append(
             (
                 f"`{field.name}`",

@@ -66,6 +66,4 @@ def _union(name: str, names: list[str]) -> str:
 
 def _answers() -> str:
     rows = "".join(f"  {command}: {shape.name};\n" for command, shape in data().items())
-    return (
-        f"\n/** What the `data` of a successful response holds, by command. */\nexport interface Answers {{\n{rows}}}\n"
-    )
+    return f"\n/** The `data` of a successful response, by command. */\nexport interface Answers {{\n{rows}}}\n"

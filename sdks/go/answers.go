@@ -8,7 +8,7 @@ import (
 	"github.com/zot-agent/zot/sdks/go/internal/wire"
 )
 
-// Response is the answer to a slash command; made by Prompt, Insert, Display, OpenPanel, ToolPrompt, Noop or Errorf.
+// Response is the answer to a slash command; create it with Prompt, Insert, Display, OpenPanel, ToolPrompt, Noop or Errorf.
 type Response struct{ frame wire.CommandResponse }
 
 // Prompt submits the text as a user message and runs the agent.
@@ -16,7 +16,7 @@ func Prompt(text string) Response {
 	return Response{wire.CommandResponse{Action: "prompt", Prompt: text}}
 }
 
-// Insert puts the text into the editor, at the cursor.
+// Insert inserts the text into the editor at the cursor.
 func Insert(text string) Response {
 	return Response{wire.CommandResponse{Action: "insert", Insert: text}}
 }
@@ -26,13 +26,13 @@ func Display(text string) Response {
 	return Response{wire.CommandResponse{Action: "display", Display: text}}
 }
 
-// OpenPanel opens a panel; its keys come to the handlers given to OnPanelKey.
+// OpenPanel opens a panel; OnPanelKey registers the handlers of its keys.
 func OpenPanel(id, title string, lines []string, footer string) Response {
 	panel := Panel{ID: id, Title: title, Lines: lines, Footer: footer}
 	return Response{wire.CommandResponse{Action: "open_panel", OpenPanel: &panel}}
 }
 
-// ToolPrompt runs a tool, then a turn that sees its result. The arguments are anything that encodes to an object.
+// ToolPrompt runs a tool, then a turn with its result. The arguments are any value that encodes to a JSON object.
 func ToolPrompt(prompt, tool string, args any) Response {
 	encoded, err := rawJSON(args)
 	if err != nil {
@@ -41,7 +41,7 @@ func ToolPrompt(prompt, tool string, args any) Response {
 	return Response{wire.CommandResponse{Action: "tool_prompt", Prompt: prompt, ToolName: tool, ToolArgs: encoded}}
 }
 
-// Noop says that there is nothing more to do.
+// Noop requests no further action.
 func Noop() Response { return Response{wire.CommandResponse{Action: "noop"}} }
 
 // Errorf shows an error.
@@ -49,21 +49,21 @@ func Errorf(format string, args ...any) Response {
 	return Response{wire.CommandResponse{Action: "noop", Error: fmt.Sprintf(format, args...)}}
 }
 
-// Panel is what a panel shows.
+// Panel is the content of a panel.
 type Panel = wire.Panel
 
 // ToolContent is one block of a tool result.
 type ToolContent = wire.Content
 
-// Text is a block of text.
+// Text is a text block.
 func Text(text string) ToolContent { return ToolContent{Type: "text", Text: text} }
 
-// Image is a block with an image whose data already is base64.
+// Image is an image block from base64 data.
 func Image(mimeType, data string) ToolContent {
 	return ToolContent{Type: "image", MimeType: mimeType, Data: data}
 }
 
-// ImageBytes is a block with an image.
+// ImageBytes is an image block from bytes.
 func ImageBytes(mimeType string, data []byte) ToolContent {
 	return Image(mimeType, base64.StdEncoding.EncodeToString(data))
 }
@@ -76,20 +76,20 @@ type ToolResult struct {
 	StructuredContent any
 }
 
-// TextResult is a result of one block of text.
+// TextResult is a result with one text block.
 func TextResult(text string) ToolResult { return ToolResult{Content: []ToolContent{Text(text)}} }
 
-// TextErrorResult is a failure; the model reads the text.
+// TextErrorResult is a failure; the model gets the text.
 func TextErrorResult(text string) ToolResult {
 	return ToolResult{Content: []ToolContent{Text(text)}, IsError: true}
 }
 
-// MarkdownResult is a result of one block that screens draw as markdown.
+// MarkdownResult is a result with one text block that is displayed as Markdown.
 func MarkdownResult(text string) ToolResult {
 	return ToolResult{Content: []ToolContent{{Type: "text", Text: text, Format: "markdown"}}}
 }
 
-// Reconciliation says how far an operation got.
+// Reconciliation is the state of an interrupted operation.
 type Reconciliation struct {
 	State   string // Completed, NotStarted or Unknown
 	Content []ToolContent
@@ -102,20 +102,20 @@ const (
 	Unknown    = "unknown"
 )
 
-// ToolCallDecision: may this tool run, and with which arguments? The zero value allows and changes nothing.
+// ToolCallDecision allows or blocks a tool call, or changes its arguments. The zero value allows it unchanged.
 type ToolCallDecision struct {
 	Block        bool
 	Reason       string
 	ModifiedArgs json.RawMessage
 }
 
-// TurnStartDecision: may the model be asked? The zero value allows.
+// TurnStartDecision allows or blocks a model call. The zero value allows it.
 type TurnStartDecision struct {
 	Block  bool
 	Reason string
 }
 
-// AssistantMessageDecision: may the user see this message, and in which words? The zero value allows.
+// AssistantMessageDecision allows or blocks a message, or replaces its text. The zero value allows it unchanged.
 type AssistantMessageDecision struct {
 	Block       bool
 	Reason      string

@@ -15,7 +15,7 @@ const callToolLimit = 60 * time.Second
 // CalledTool is the result of CallTool.
 type CalledTool = wire.HostToolResult
 
-// ErrNoCallTool says that the host does not offer call_tool.
+// ErrNoCallTool: this zot does not support call_tool.
 var ErrNoCallTool = errors.New("this host does not offer call_tool")
 
 var errHostGone = errors.New("the host is gone")
@@ -48,8 +48,8 @@ func newCalls(send func(wire.Frame)) *calls {
 	return &calls{send: send, waiting: map[string]chan CalledTool{}, running: map[string]context.CancelFunc{}}
 }
 
-// CallTool asks the host to run a tool. Inside a tool handler, pass its context. Not from event or panel handlers:
-// they run in the reader and would wait for themselves.
+// CallTool requests that zot runs a tool. Inside a tool handler, pass its context. Do not call it in event or panel
+// handlers: they run in the reader, which would wait for itself.
 func (e *Extension) CallTool(ctx context.Context, name string, args any) (CalledTool, error) {
 	encoded, err := rawJSON(args)
 	if err != nil {
@@ -115,7 +115,7 @@ func (c *calls) loseAll() {
 	}
 }
 
-// begin makes the context of a tool call the host made; tool_cancel may end it before the handler starts.
+// begin creates the context of a tool call; tool_cancel may end it before the handler starts.
 func (c *calls) begin(call wire.ToolCall) context.Context {
 	ctx := context.WithValue(context.Background(), parentKey, call.ID)
 	ctx = context.WithValue(ctx, operationKey, call.OperationKey)

@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// channel is the wire: one write per frame, and standard output kept away from everybody else.
+// channel writes frames, one write each, and reserves standard output for them.
 type channel struct {
 	mu   sync.Mutex
 	sink io.Writer
 }
 
-// open takes standard output for the wire; what is printed from now on goes to the log.
+// open reserves standard output for frames; other output goes to the log from now on.
 func (c *channel) open() *bufio.Reader {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -26,6 +26,6 @@ func (c *channel) send(line []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.sink != nil {
-		c.sink.Write(line) // a host that is gone is not an error
+		c.sink.Write(line) // a closed pipe is not an error
 	}
 }

@@ -1,11 +1,11 @@
 // Package ext writes zot extensions in Go: slash commands, tools, events, interceptors and panels.
 //
 // Register handlers on an Extension, then call Run. Handlers of commands, tools and interceptors run concurrently;
-// handlers of events and panel keys run one after the other in the order things happened. Each request gets exactly
-// one answer: a handler that panics answers with an error, an interceptor that panics blocks.
+// handlers of events and panel keys run one at a time, in order. Each request gets exactly one answer: a handler that
+// panics answers with an error, an interceptor that panics blocks.
 //
-// Nothing takes the place of something else: handlers of one event are called in the order they were registered, and
-// the name of a command or a tool is given once, a second time panics, which ends the extension before it starts.
+// Handlers of one event are called in registration order. Registering a command or tool name twice panics, which ends
+// the extension before it starts.
 package ext
 
 import (
@@ -22,16 +22,16 @@ import (
 	"github.com/zot-agent/zot/sdks/go/internal/wire"
 )
 
-// Event is a lifecycle notification; which fields are set depends on its name.
+// Event is a lifecycle notification; its fields depend on its name.
 type Event = wire.Event
 
-// HostInfo is what the host said of itself.
+// HostInfo is the information zot sent about itself.
 type HostInfo = wire.HelloAck
 
-// BeforeAgentStart is the question whether to change the system prompt.
+// BeforeAgentStart lets an interceptor change the system prompt.
 type BeforeAgentStart = wire.EventIntercept
 
-// The handlers an author writes.
+// The types of handlers.
 type (
 	CommandHandler          func(args string) Response
 	ToolHandler             func(args json.RawMessage) ToolResult
@@ -46,7 +46,7 @@ type (
 	PanelKeyHandler         func(key, text string)
 )
 
-// ToolOptions are the rarer properties of a tool.
+// ToolOptions are the less common properties of a tool.
 type ToolOptions struct {
 	OutputSchema          json.RawMessage
 	Namespace             string
@@ -82,7 +82,7 @@ type interceptor func(wire.EventIntercept) wire.EventInterceptResponse
 type Extension struct {
 	hello wire.Hello
 
-	mu           sync.Mutex // guards what follows
+	mu           sync.Mutex // guards the fields below
 	registered   bool
 	host         HostInfo
 	commands     []command
@@ -93,13 +93,13 @@ type Extension struct {
 	interceptors map[string][]interceptor
 	panels       map[string]panel
 	onHello      []func()
-	named        map[string]string // where a name was given
+	named        map[string]string // where a name was registered
 
 	wire  *channel
 	calls *calls
 }
 
-// New makes an extension; the name should be the manifest's.
+// New creates an extension; the name should equal the manifest's.
 func New(name, version string) *Extension {
 	e := &Extension{
 		hello:        wire.Hello{Name: name, Version: version, Capabilities: append([]string{}, capabilities...)},
@@ -114,13 +114,13 @@ func New(name, version string) *Extension {
 	return e
 }
 
-// Guard declares that what this extension cannot decide must not happen.
+// Guard declares a guard: zot denies calls while the extension cannot decide about them.
 func (e *Extension) Guard() *Extension {
 	e.hello.Capabilities = append(e.hello.Capabilities, "guard")
 	return e
 }
 
-// Command registers a slash command; the handler gets what followed the name.
+// Command registers a slash command; the handler gets the text after the name.
 func (e *Extension) Command(name, description string, handler CommandHandler) {
 	frame := wire.RegisterCommand{Name: name, Description: description}
 	e.claim("command", name)
@@ -140,17 +140,17 @@ func (e *Extension) StructuredTool(name, description string, schema, output json
 	e.ToolWithOptions(name, description, schema, ToolOptions{OutputSchema: output}, withoutContext(handler))
 }
 
-// DeferredTool registers a tool the model does not see until a result activates it.
+// DeferredTool registers a tool that the model does not see until a result activates it.
 func (e *Extension) DeferredTool(name, description string, schema json.RawMessage, handler ToolHandler) {
 	e.ToolWithOptions(name, description, schema, ToolOptions{Exposure: "deferred"}, withoutContext(handler))
 }
 
-// InteractiveTool registers a tool that waits for a person and therefore has no time limit.
+// InteractiveTool registers a tool that waits for the user and has no time limit.
 func (e *Extension) InteractiveTool(name, description string, schema json.RawMessage, handler ToolContextHandler) {
 	e.ToolWithOptions(name, description, schema, ToolOptions{Interactive: true}, handler)
 }
 
-// ToolWithOptions registers a tool; its context ends when the host gives the call up.
+// ToolWithOptions registers a tool; its context ends when zot cancels the call.
 func (e *Extension) ToolWithOptions(name, description string, schema json.RawMessage, o ToolOptions, handler ToolContextHandler) {
 	frame := wire.RegisterTool{
 		Name: name, Description: description, Schema: schema, OutputSchema: o.OutputSchema, Namespace: o.Namespace,
@@ -168,7 +168,7 @@ func withoutContext(handler ToolHandler) ToolContextHandler {
 	return func(_ context.Context, args json.RawMessage) ToolResult { return handler(args) }
 }
 
-// Reconciler says how far an operation of the tool got; without one the answer is Unknown.
+// Reconciler registers a handler that reports how far an operation of the tool got; without one, Unknown.
 func (e *Extension) Reconciler(tool string, handler ReconcileHandler) {
 	e.claim("reconciler", tool)
 	e.mu.Lock()
@@ -176,7 +176,7 @@ func (e *Extension) Reconciler(tool string, handler ReconcileHandler) {
 	e.reconcilers[tool] = handler
 }
 
-// On observes an event; all its handlers are called, in the order they were registered.
+// On observes an event; all its handlers are called, in registration order.
 func (e *Extension) On(event string, handler EventHandler) {
 	e.mu.Lock()
 	if !slices.Contains(e.eventNames, event) {
@@ -190,8 +190,8 @@ func (e *Extension) On(event string, handler EventHandler) {
 // OnHello runs when Host is known, before the registrations are sent.
 func (e *Extension) OnHello(handler func()) { e.onHello = append(e.onHello, handler) }
 
-// InterceptToolCall is asked before each tool runs. Interceptors of one event are asked in the order they were
-// registered: each sees what those before it rewrote, and the first refusal is the answer.
+// InterceptToolCall is called before each tool runs. Interceptors of one event are called in registration order: each
+// gets the changes of those before it, and the first that blocks decides.
 func (e *Extension) InterceptToolCall(handler InterceptHandler) {
 	e.intercept("tool_call", func(asked wire.EventIntercept) wire.EventInterceptResponse {
 		allowed, reason := handler(asked.ToolName, objectOr(asked.ToolArgs))
@@ -199,7 +199,7 @@ func (e *Extension) InterceptToolCall(handler InterceptHandler) {
 	})
 }
 
-// InterceptToolCallX is the same, and may change the arguments.
+// InterceptToolCallX does the same and may change the arguments.
 func (e *Extension) InterceptToolCallX(handler ToolCallHandler) {
 	e.intercept("tool_call", func(asked wire.EventIntercept) wire.EventInterceptResponse {
 		d := handler(asked.ToolName, objectOr(asked.ToolArgs))
@@ -207,7 +207,7 @@ func (e *Extension) InterceptToolCallX(handler ToolCallHandler) {
 	})
 }
 
-// InterceptTurnStart is asked before each model call.
+// InterceptTurnStart is called before each model call.
 func (e *Extension) InterceptTurnStart(handler TurnStartHandler) {
 	e.intercept("turn_start", func(asked wire.EventIntercept) wire.EventInterceptResponse {
 		d := handler(asked.Step)
@@ -215,7 +215,7 @@ func (e *Extension) InterceptTurnStart(handler TurnStartHandler) {
 	})
 }
 
-// InterceptAssistantMessage is asked before the user sees a message.
+// InterceptAssistantMessage is called before the user sees a message.
 func (e *Extension) InterceptAssistantMessage(handler AssistantMessageHandler) {
 	e.intercept("assistant_message", func(asked wire.EventIntercept) wire.EventInterceptResponse {
 		d := handler(asked.Text)
@@ -223,7 +223,7 @@ func (e *Extension) InterceptAssistantMessage(handler AssistantMessageHandler) {
 	})
 }
 
-// InterceptBeforeAgentStart may replace the system prompt; nil keeps it.
+// InterceptBeforeAgentStart may replace the system prompt; nil leaves it unchanged.
 func (e *Extension) InterceptBeforeAgentStart(handler BeforeAgentStartHandler) {
 	e.intercept("before_agent_start", func(asked wire.EventIntercept) wire.EventInterceptResponse {
 		return wire.EventInterceptResponse{SystemPrompt: handler(asked)}
@@ -237,8 +237,8 @@ func (e *Extension) intercept(event string, ask interceptor) {
 	e.sendIfRegistered(wire.Subscribe{Intercept: []string{event}})
 }
 
-// OnPanelKey gets the keys of a panel, and learns when the user closed it. Either handler may be nil. While the
-// extension runs, a panel that is opened anew may be given new handlers.
+// OnPanelKey registers handlers for the keys of a panel and for its close by the user. Either may be nil. A panel that
+// is opened again may get new handlers.
 func (e *Extension) OnPanelKey(id string, onKey PanelKeyHandler, onClose func()) {
 	if !e.running() {
 		e.claim("panel", id)
@@ -248,12 +248,12 @@ func (e *Extension) OnPanelKey(id string, onKey PanelKeyHandler, onClose func())
 	e.panels[id] = panel{onKey, onClose}
 }
 
-// Notify shows a note below the transcript; level is info, success, warn or error.
+// Notify shows a notification below the transcript; level is info, success, warn or error.
 func (e *Extension) Notify(level, message string) {
 	e.send(wire.Notify{Level: level, Message: message})
 }
 
-// ClearNotes takes back every note of this extension.
+// ClearNotes removes all notifications of this extension.
 func (e *Extension) ClearNotes() { e.send(wire.ClearNotes{}) }
 
 // OpenPanel opens a panel without a command.
@@ -261,7 +261,7 @@ func (e *Extension) OpenPanel(id, title string, lines []string, footer string) {
 	e.send(wire.OpenPanel{Panel: Panel{ID: id, Title: title, Lines: lines, Footer: footer}})
 }
 
-// RenderPanel draws the open panel anew; an empty title keeps the old one.
+// RenderPanel redraws an open panel; an empty title leaves the old one.
 func (e *Extension) RenderPanel(id, title string, lines []string, footer string) {
 	e.send(wire.PanelRender{PanelID: id, Title: title, Lines: lines, Footer: footer})
 }
@@ -269,13 +269,13 @@ func (e *Extension) RenderPanel(id, title string, lines []string, footer string)
 // ClosePanel closes a panel.
 func (e *Extension) ClosePanel(id string) { e.send(wire.PanelClose{PanelID: id}) }
 
-// Submit submits text as if it was typed.
+// Submit submits text as if the user had typed it.
 func (e *Extension) Submit(text string) { e.send(wire.Submit{Text: text}) }
 
 // SubmitSlash runs a slash command; the text begins with a slash.
 func (e *Extension) SubmitSlash(text string) { e.send(wire.SubmitSlash{Text: text}) }
 
-// Host is what the host said of itself; empty before it did.
+// Host is the information zot sent about itself; empty before OnHello.
 func (e *Extension) Host() HostInfo {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -308,7 +308,7 @@ func (e *Extension) running() bool {
 	return e.registered
 }
 
-// claim gives a name away; it panics if the name is taken. Commands that differ in case are one to the host.
+// claim reserves a name; it panics if the name is taken. Names of commands are case-insensitive.
 func (e *Extension) claim(kind, name string) {
 	key := kind + " " + name
 	if kind == "command" {

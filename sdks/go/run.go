@@ -16,9 +16,9 @@ import (
 	"github.com/zot-agent/zot/sdks/go/internal/wire"
 )
 
-const handlersGrace = time.Second // what running handlers get before shutdown is acknowledged
+const handlersGrace = time.Second // for running handlers before shutdown is acknowledged
 
-// Run greets the host, registers, then serves until shutdown or the end of input.
+// Run sends hello and the registrations, then serves until shutdown or the end of input.
 func (e *Extension) Run() error {
 	reader := e.wire.open()
 	e.send(e.hello)
@@ -54,7 +54,7 @@ type server struct {
 	handlers sync.WaitGroup
 }
 
-// next is the next frame somebody here knows; other lines are noted and skipped.
+// next is the next known frame; other lines are logged and skipped.
 func (s *server) next(reader *bufio.Reader) (wire.Frame, error) {
 	for {
 		line, err := reader.ReadBytes('\n')
@@ -164,10 +164,10 @@ func (s *server) concurrently(work func()) {
 }
 
 func (s *server) inOrder(what string, handler func()) {
-	s.guarded(what, handler) // a crash is in the log, and that is all there is to do
+	s.guarded(what, handler) // a crash is logged
 }
 
-// finish lets running handlers end, for a moment; those that wait for the host learn that it is gone.
+// finish waits briefly for running handlers; those that wait for zot get an error.
 func (s *server) finish() {
 	s.calls.loseAll()
 	done := make(chan struct{})
@@ -255,11 +255,11 @@ func (s *server) answerIntercept(asked wire.EventIntercept) {
 	s.send(answer)
 }
 
-// decide asks one handler after the other: each sees what those before it rewrote, and the first refusal is the answer.
+// decide calls the handlers in order: each gets the changes of those before it, and the first that blocks decides.
 func decide(asked wire.EventIntercept, chain []interceptor) (answer wire.EventInterceptResponse) {
 	for _, ask := range chain {
 		question := asked
-		question.ToolArgs = bytes.Clone(asked.ToolArgs) // what a handler does to its bytes is not seen by the next
+		question.ToolArgs = bytes.Clone(asked.ToolArgs) // so that the next handler does not see changes of the bytes
 		given := ask(question)
 		if given.Block {
 			return wire.EventInterceptResponse{Block: true, Reason: given.Reason}
@@ -278,8 +278,8 @@ func decide(asked wire.EventIntercept, chain []interceptor) (answer wire.EventIn
 	return answer
 }
 
-// guarded runs a handler to its end; what it panicked with is logged and returned. It has a goroutine of its own, so
-// that not even runtime.Goexit can swallow the answer.
+// guarded runs a handler to its end; a panic is logged and returned. The handler has its own goroutine, so that even
+// runtime.Goexit cannot lose the answer.
 func (s *server) guarded(what string, handler func()) string {
 	crashed := make(chan string, 1)
 	go func() {

@@ -51,8 +51,8 @@ def test_every_attempt_ends_as_documented(which: str, user: int) -> None:
     done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=600)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(rows) == len(ATTEMPTS) >= 126, done.stderr
-    open_ones = {(row.room, row.what) for row in ATTEMPTS if row.open_at_reduced and which == "reduced"}
-    won = {(row["room"], row["what"]): row["won"] for row in rows if row["won"]}
+    open_ones = {(row.area, row.what) for row in ATTEMPTS if row.open_at_reduced and which == "reduced"}
+    won = {(row["area"], row["what"]): row["won"] for row in rows if row["won"]}
     assert {name: won[name] for name in won.keys() - open_ones} == {}
     if user or os.geteuid() != 0:  # root without capabilities can do less to what others run
         assert sorted(open_ones - won.keys()) == [], "the table says more is open than is"

@@ -53,12 +53,12 @@ def test_init_asks_the_agent_to_write_or_update_the_file(serve: Any, open_zot: O
     terminal.submit("/init the tests are slow")
     terminal.wait_for("written")
     (prompt,) = user_texts(server.requests[0])
-    assert prompt.startswith("Write AGENTS.md in the working directory.")
-    assert prompt.endswith("What matters here in particular: the tests are slow")
+    assert prompt.startswith("Create AGENTS.md in the working directory.")
+    assert prompt.endswith("Additional instructions from the user: the tests are slow")
     (project / "AGENTS.md").write_text("# here\n")
     terminal.submit("/init")
     terminal.wait_for("mended")
-    assert user_texts(server.requests[1])[-1].startswith("Bring AGENTS.md in the working directory up to date")
+    assert user_texts(server.requests[1])[-1].startswith("Update AGENTS.md in the working directory")
 
 
 def test_review_covers_uncommitted_changes_or_a_range(serve: Any, open_zot: OpenZot) -> None:
@@ -69,7 +69,7 @@ def test_review_covers_uncommitted_changes_or_a_range(serve: Any, open_zot: Open
     assert "`git diff HEAD`" in user_texts(server.requests[0])[0]
     terminal.submit("/review main..topic")
     terminal.wait_for("fine, too")
-    assert "Review what this names: main..topic." in user_texts(server.requests[1])[-1]
+    assert "Review the following: main..topic." in user_texts(server.requests[1])[-1]
 
 
 def test_shell_escape_with_two_marks_is_hidden_from_model(serve: Any, open_zot: OpenZot, zot: Zot) -> None:

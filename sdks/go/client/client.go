@@ -1,6 +1,6 @@
-// Package client drives `zot rpc` from Go: the process is started, watched, restarted and ended here, and nothing waits
-// for ever. Prompts sent while one runs wait their turn in zot. A process that died takes its conversation along, unless
-// a session keeps it (Args: "--session", FILE); the next command starts another one.
+// Package client drives `zot rpc` from Go: it starts, watches, restarts and stops the process, and every wait has a
+// time limit. zot queues prompts sent while one runs. If the process dies, the next command starts another one; the
+// conversation is lost unless it is saved (Args: "--session", FILE).
 //
 //	zot, err := client.Start(ctx, client.Options{Model: "claude-opus-4-5"})
 //	if err != nil { ... }
@@ -25,29 +25,29 @@ import (
 	"time"
 )
 
-// Options say how zot is started. The zero value drives the `zot` on PATH in the current directory.
+// Options configure the process. The zero value runs the `zot` on PATH in the current directory.
 type Options struct {
-	Command    []string          // how zot is started; "zot" when empty
+	Command    []string          // the command that starts zot; default "zot"
 	Args       []string          // more flags, such as "--session", FILE
-	Env        map[string]string // added to the process's own environment: keys belong here, not into Args
+	Env        map[string]string // added to the environment; put keys here, not into Args
 	Provider   string
 	Model      string
 	BaseURL    string
 	CWD        string
 	Extensions []string
-	Token      string                                     // a shared secret: zot serves nobody else
-	Approve    func(ApprovalRequestEvent) (string, error) // asked before each tool call: once, prefix, tool, all or deny; with Outside: once, session, never or deny
-	// Elicit is asked what MCP servers ask: the values by name (an empty map for an address that was opened), or nil for
-	// no. One that fails, or whose values do not fit the question, has not answered.
+	Token      string                                     // a shared secret that protects the connection
+	Approve    func(ApprovalRequestEvent) (string, error) // called before each tool call: once, prefix, tool, all or deny; with Outside: once, session, never or deny
+	// Elicit answers questions of MCP servers: the values by name (an empty map for an opened address), or nil to
+	// decline. An error or invalid values cancel the question.
 	Elicit       func(ElicitationRequestEvent) (map[string]any, error)
-	Capabilities []string          // what else you can show: commands, panels
-	OnEvent      func(Event)       // hears events that belong to no prompt
-	OnStderr     func(line string) // hears zot's stderr, line by line
-	NoRestart    bool              // leave a dead process dead
+	Capabilities []string          // other capabilities: commands, panels
+	OnEvent      func(Event)       // receives events that belong to no prompt
+	OnStderr     func(line string) // receives zot's stderr, line by line
+	NoRestart    bool              // do not restart a process that died
 
 	StartTimeout  time.Duration // 30 s
-	AnswerTimeout time.Duration // 10 s, for commands answered at once
-	Silence       time.Duration // 30 s without an event, then zot is asked whether it is there
+	AnswerTimeout time.Duration // 10 s, for commands that are answered immediately
+	Silence       time.Duration // 30 s without an event, then the client sends a ping
 	ExitTimeout   time.Duration // 5 s between closing its stdin and killing it
 }
 
@@ -61,14 +61,14 @@ type Client struct {
 	starts  int
 }
 
-// Start runs zot and waits until it serves. The error carries zot's own words when it cannot.
+// Start starts zot and waits until it is ready. If it fails, the error contains zot's stderr.
 func Start(ctx context.Context, options Options) (*Client, error) {
 	c := &Client{options: options}
 	_, err := c.connected(ctx)
 	return c, err
 }
 
-// Close aborts what runs and ends the process; harmless the second time.
+// Close aborts running work and ends the process. It can be called more than once.
 func (c *Client) Close() error {
 	c.opening.Lock()
 	defer c.opening.Unlock()
@@ -79,13 +79,13 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Hello is what zot said of itself.
+// Hello is zot's answer to hello: versions, provider and model.
 func (c *Client) Hello() HelloData { c.opening.Lock(); defer c.opening.Unlock(); return c.hello }
 
-// Starts counts the processes so far; above 1 means that one died.
+// Starts is the number of processes started; above 1 means that one died.
 func (c *Client) Starts() int { c.opening.Lock(); defer c.opening.Unlock(); return c.starts }
 
-// PID is the process id of zot, 0 when it does not live.
+// PID is the process id of zot, 0 if it is not running.
 func (c *Client) PID() int {
 	c.opening.Lock()
 	defer c.opening.Unlock()
@@ -95,12 +95,12 @@ func (c *Client) PID() int {
 	return c.live.child.Process.Pid
 }
 
-// Prompt says something; read the stream to its end or close it, which aborts the prompt.
+// Prompt sends a prompt. Read the stream to its end, or close it, which aborts the prompt.
 func (c *Client) Prompt(ctx context.Context, message string, images ...Image) *Stream {
 	return c.run(ctx, promptCommand{Type: "prompt", Message: message, Images: images})
 }
 
-// Ask says something and waits; the text of the last message. An error event is returned as an error.
+// Ask sends a prompt, waits, and returns the text of the last message. An error event is returned as an error.
 func (c *Client) Ask(ctx context.Context, message string, images ...Image) (string, error) {
 	stream := c.Prompt(ctx, message, images...)
 	defer stream.Close()
@@ -116,7 +116,7 @@ func (c *Client) Ask(ctx context.Context, message string, images ...Image) (stri
 	return answer, errors.Join(failure, stream.Err())
 }
 
-// Compact replaces the transcript by a summary; focus, where given, says what it should keep above all. It ends with
+// Compact replaces the transcript with a summary; the optional focus names what it must preserve. It ends with
 // compact_done, without done.
 func (c *Client) Compact(ctx context.Context, focus ...string) (string, error) {
 	stream := c.run(ctx, compactCommand{Type: "compact", Focus: strings.Join(focus, " ")})
@@ -147,66 +147,66 @@ func (c *Client) RunCommand(ctx context.Context, name, args string) (CommandRun,
 	return answer, stream, err
 }
 
-// Abort ends the running prompt or compaction; queued ones stay. Harmless when idle.
+// Abort stops the running prompt or compaction; queued prompts stay queued. Also succeeds when idle.
 func (c *Client) Abort(ctx context.Context) error {
 	return c.request(ctx, abortCommand{Type: "abort"}, nil)
 }
 
-// Ping asks whether zot is there.
+// Ping checks that zot responds.
 func (c *Client) Ping(ctx context.Context) error {
 	return c.request(ctx, pingCommand{Type: "ping"}, nil)
 }
 
-// State is where the agent stands.
+// State returns the state of the agent.
 func (c *Client) State(ctx context.Context) (State, error) {
 	var state State
 	return state, c.request(ctx, getStateCommand{Type: "get_state"}, &state)
 }
 
-// Messages is the transcript as it is now.
+// Messages returns the current transcript.
 func (c *Client) Messages(ctx context.Context) ([]Message, error) {
 	var answer Messages
 	err := c.request(ctx, getMessagesCommand{Type: "get_messages"}, &answer)
 	return answer.Messages, err
 }
 
-// Models are those of the current provider.
+// Models lists the models of the current provider.
 func (c *Client) Models(ctx context.Context) ([]ModelInfo, error) {
 	var answer Models
 	err := c.request(ctx, getModelsCommand{Type: "get_models"}, &answer)
 	return answer.Models, err
 }
 
-// McpServers are those of this run; nobody is started to be asked.
+// McpServers lists the MCP servers of this run. It starts none of them.
 func (c *Client) McpServers(ctx context.Context) ([]McpServer, error) {
 	var answer McpServers
 	err := c.request(ctx, getMcpServersCommand{Type: "get_mcp_servers"}, &answer)
 	return answer.Servers, err
 }
 
-// Commands are those of the extensions (capability commands).
+// Commands lists the commands of extensions (capability commands).
 func (c *Client) Commands(ctx context.Context) ([]CommandInfo, error) {
 	var answer Commands
 	err := c.request(ctx, getCommandsCommand{Type: "get_commands"}, &answer)
 	return answer.Commands, err
 }
 
-// Changes is what the tools did to files: during the prompt of this number, from 1, or with 0 in the whole session.
-// Needs a session that is kept.
+// Changes lists file changes made by tools: during one prompt (its number, from 1), or with 0 in the whole session.
+// Requires a saved session.
 func (c *Client) Changes(ctx context.Context, prompt int) (Changes, error) {
 	var answer Changes
 	return answer, c.request(ctx, getChangesCommand{Type: "get_changes", Prompt: prompt}, &answer)
 }
 
-// RewindOptions say how to go back. What is both (as when it is empty), files or conversation. What others changed
-// meanwhile is named and left alone, unless Overwrite; a DryRun only tells.
+// RewindOptions: What is both (the default), files or conversation. Files that something else changed since are
+// reported and not touched, unless Overwrite is set; DryRun reports and changes nothing.
 type RewindOptions struct {
 	What      string
 	Overwrite bool
 	DryRun    bool
 }
 
-// Rewind goes back to before the prompt of this number, from 1; 0 undoes the last rewinding of files.
+// Rewind goes back to before a prompt (its number, from 1); 0 undoes the last rewind of files.
 func (c *Client) Rewind(ctx context.Context, prompt int, options RewindOptions) (Rewound, error) {
 	var answer Rewound
 	command := rewindCommand{
@@ -215,34 +215,34 @@ func (c *Client) Rewind(ctx context.Context, prompt int, options RewindOptions) 
 	return answer, c.request(ctx, command, &answer)
 }
 
-// Clear drops the transcript. Needs an idle agent, as do the next two.
+// Clear clears the transcript. Fails while the agent is busy, as do SetModel and SetReasoning.
 func (c *Client) Clear(ctx context.Context) error {
 	return c.request(ctx, clearCommand{Type: "clear"}, nil)
 }
 
-// SetModel goes on with another model of the same provider.
+// SetModel switches to another model of the same provider.
 func (c *Client) SetModel(ctx context.Context, model string) error {
 	return c.request(ctx, setModelCommand{Type: "set_model", Model: model}, nil)
 }
 
-// SetReasoning says how hard the model thinks.
+// SetReasoning sets the reasoning effort.
 func (c *Client) SetReasoning(ctx context.Context, level string) error {
 	return c.request(ctx, setReasoningCommand{Type: "set_reasoning", Reasoning: level}, nil)
 }
 
-// SetPermissionMode says what runs without a question: plan, ask, accept-edits or everything; no wider than zot was
-// started with.
+// SetPermissionMode sets which calls run without approval: plan, ask, accept-edits or everything; not wider than at
+// start.
 func (c *Client) SetPermissionMode(ctx context.Context, mode string) error {
 	return c.request(ctx, setPermissionModeCommand{Type: "set_permission_mode", PermissionMode: mode}, nil)
 }
 
-// PanelKey is a key pressed in a panel (capability panels).
+// PanelKey sends a key press to a panel (capability panels).
 func (c *Client) PanelKey(ctx context.Context, extension, panelID, key, text string) error {
 	command := panelKeyCommand{Type: "panel_key", Extension: extension, PanelID: panelID, Key: key, Text: text}
 	return c.request(ctx, command, nil)
 }
 
-// PanelClose says that the user closed a panel (capability panels).
+// PanelClose reports that the user closed a panel (capability panels).
 func (c *Client) PanelClose(ctx context.Context, extension, panelID string) error {
 	return c.request(ctx, panelCloseCommand{Type: "panel_close", Extension: extension, PanelID: panelID}, nil)
 }

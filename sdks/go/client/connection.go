@@ -19,12 +19,12 @@ const (
 	highWater   = 1000 // events waiting for a reader
 	stderrKept  = 64 * 1024
 	termGrace   = time.Second
-	lastWordsIn = time.Second // for the exit code, once stdout has ended
+	lastWordsIn = time.Second // for the exit code, after stdout was closed
 )
 
-// connection is one life of the child: commands and their responses by id, events to the command they belong to.
-// Everything between a `started` response and `done` (or `compact_done`) belongs to that command. A caller that reads
-// slowly makes us read slowly, and zot then merges what it streams; responses are never held up by that.
+// connection is one process: it matches responses to commands by id, and events to the command they belong to.
+// Everything between a `started` response and `done` (or `compact_done`) belongs to that command. If the caller reads
+// slowly, the client does as well, and zot then merges events; responses are not delayed by that.
 type connection struct {
 	options       Options
 	answerTimeout time.Duration
@@ -55,13 +55,13 @@ type response struct {
 	gone    error
 }
 
-// inbox is what belongs to one command: its response, then its events. The connection's lock guards it.
+// inbox is the response of one command, then its events. The connection's lock guards it.
 type inbox struct {
 	answer  *response
 	events  []Event
 	failure error
-	over    bool // nothing more will come
-	dropped bool // nobody reads any more
+	over    bool // complete
+	dropped bool // its reader is gone
 	news    chan struct{}
 }
 
@@ -123,7 +123,7 @@ func (c *connection) alive() bool { c.mu.Lock(); defer c.mu.Unlock(); return !c.
 
 func (c *connection) lastWords() string { c.mu.Lock(); defer c.mu.Unlock(); return string(c.stderr) }
 
-// --- asking
+// --- sending
 
 func (c *connection) request(ctx context.Context, command any, timeout time.Duration) (json.RawMessage, error) {
 	answer := make(chan response, 1)
@@ -168,7 +168,7 @@ func (c *connection) register(keep func(id string)) (string, error) {
 	c.lastID++
 	id := fmt.Sprint(c.lastID)
 	keep(id)
-	c.room.Broadcast() // a slow reader must not hold up the answer
+	c.room.Broadcast() // a slow reader must not delay the answer
 	return id, nil
 }
 
@@ -211,7 +211,7 @@ func (c *connection) next(ctx context.Context, box *inbox) (Event, error) {
 	}
 }
 
-// wait for news of the command; a zot that is silent and answers no ping is ended.
+// wait for output of the command; a zot that answers no ping is stopped.
 func (c *connection) wait(ctx context.Context, box *inbox) error {
 	select {
 	case <-box.news:
@@ -233,7 +233,7 @@ func (c *connection) wait(ctx context.Context, box *inbox) error {
 	return nil
 }
 
-// drop: nobody reads it any more. Abort it, now or when its turn comes.
+// drop a command whose reader is gone: abort it, now or when it starts.
 func (c *connection) drop(box *inbox) {
 	c.mu.Lock()
 	abort := c.current == box && !box.over && !box.dropped
@@ -246,7 +246,7 @@ func (c *connection) drop(box *inbox) {
 	}
 }
 
-// send never waits for the child, only for room among the lines that wait for it.
+// send never waits for the child, only for room in the queue of lines.
 func (c *connection) send(command any, id string) {
 	line, err := withID(command, id)
 	if err != nil {
@@ -267,7 +267,7 @@ func (c *connection) write(stdin io.WriteCloser) {
 				_ = stdin.Close()
 				return
 			}
-			_, _ = stdin.Write(line) // a process that is gone is noticed by its output
+			_, _ = stdin.Write(line) // the end of the output reports a dead process
 		case <-c.exited:
 			return
 		}
@@ -282,7 +282,7 @@ func withID(command any, id string) ([]byte, error) {
 	return append([]byte(`{"id":"`+id+`",`), line[1:]...), nil
 }
 
-// --- listening
+// --- receiving
 
 func (c *connection) live(stdout, stderr io.Reader) {
 	said := make(chan struct{})
@@ -317,7 +317,7 @@ func (c *connection) hear(stdout io.Reader) {
 	}
 }
 
-// counting tells that output arrives, in steps of two.
+// counting counts arriving output, in steps of two.
 type counting struct {
 	io.Reader
 	progress *atomic.Int64
@@ -332,7 +332,7 @@ func (r counting) Read(buffer []byte) (int, error) {
 func (c *connection) take(line []byte) {
 	kind := kindOf(line)
 	if kind == "" {
-		return // not ours: something else wrote to its stdout
+		return // not from zot: something else wrote to its stdout
 	}
 	var event Event
 	if kind != "response" {
@@ -353,7 +353,7 @@ func (c *connection) take(line []byte) {
 	}
 }
 
-// kindOf reads the type without reading a long line twice: zot writes it first.
+// kindOf reads the type without parsing a long line twice: zot writes it first.
 func kindOf(line []byte) string {
 	if rest, ok := bytes.CutPrefix(line, []byte(`{"type":"`)); ok {
 		if end := bytes.IndexByte(rest, '"'); end >= 0 {
@@ -443,7 +443,7 @@ func (c *connection) announce() {
 	}
 }
 
-// approve: a decision that fails has said no.
+// approve calls Approve; an error denies the call.
 func (c *connection) approve(asked ApprovalRequestEvent) {
 	answer := approveCommand{Type: "approve", RequestID: asked.RequestID}
 	decision, err := c.options.Approve(asked)
@@ -456,7 +456,7 @@ func (c *connection) approve(asked ApprovalRequestEvent) {
 	c.send(answer, "")
 }
 
-// elicit: an answer that fails, or does not fit the question, is none, and the server does not wait for a better one.
+// elicit calls Elicit; an error or an answer that does not fit the question cancels it.
 func (c *connection) elicit(asked ElicitationRequestEvent) {
 	nothing := answerElicitationCommand{Type: "answer_elicitation", RequestID: asked.RequestID, Action: "cancel"}
 	answer := nothing
@@ -519,7 +519,7 @@ func (c *connection) gone() error {
 	return &Error{Kind: Gone, Message: message, Stderr: words}
 }
 
-// close aborts what runs, closes stdin, and waits until the process is gone.
+// close aborts running work, closes stdin, and waits until the process has exited.
 func (c *connection) close(grace time.Duration) {
 	c.mu.Lock()
 	if c.current != nil {

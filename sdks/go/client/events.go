@@ -9,19 +9,19 @@ import (
 // Event is one of the event types of this package; switch on it. New kinds arrive as UnknownEvent.
 type Event interface{ EventType() string }
 
-// UnknownEvent is an event this version does not know, to be passed over.
+// UnknownEvent is an event this version does not know. Ignore it.
 type UnknownEvent struct {
 	Type string
 	Raw  json.RawMessage
 }
 
-// EventType is the type as it came.
+// EventType is the type as received.
 func (e UnknownEvent) EventType() string { return e.Type }
 
-// Kind says what went wrong.
+// Kind is the kind of an Error.
 type Kind string
 
-// Failed: zot said no. Gone: the process ended. Silent: no answer in time. Closed: the client was closed.
+// Failed: zot refused the command. Gone: the process ended. Silent: no answer in time. Closed: the client was closed.
 const (
 	Failed Kind = "failed"
 	Gone   Kind = "gone"
@@ -29,7 +29,7 @@ const (
 	Closed Kind = "closed"
 )
 
-// Error is what every method returns; Stderr is what zot last said there.
+// Error is the error of every method; Stderr is the end of zot's stderr.
 type Error struct {
 	Kind    Kind
 	Message string
@@ -38,7 +38,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Stream is the events of one prompt, in order, ending after done.
+// Stream has the events of one prompt, in order, ending after done.
 type Stream struct {
 	ctx   context.Context
 	live  *connection
@@ -47,7 +47,7 @@ type Stream struct {
 	err   error
 }
 
-// Next waits for an event; false after the last one, or when Err says why. Cancelling the context aborts the prompt.
+// Next waits for an event; false after the last one or on an error (see Err). Cancelling the context aborts the prompt.
 func (s *Stream) Next() bool {
 	if s.err != nil {
 		return false
@@ -56,13 +56,13 @@ func (s *Stream) Next() bool {
 	return s.event != nil && s.err == nil
 }
 
-// Event is the one Next found.
+// Event is the event of the last Next.
 func (s *Stream) Event() Event { return s.event }
 
-// Err says why the stream ended early; nil after done.
+// Err is the error that ended the stream early; nil after done.
 func (s *Stream) Err() error { return s.err }
 
-// Close aborts the prompt unless it is over.
+// Close aborts the prompt unless it has ended.
 func (s *Stream) Close() {
 	if s.box != nil {
 		s.live.drop(s.box)
@@ -78,7 +78,7 @@ func (s *Stream) started() (json.RawMessage, error) {
 	return data, s.err
 }
 
-// TextOf joins the text blocks of a message by newlines.
+// TextOf joins the text blocks of a message with newlines.
 func TextOf(content []Content) string {
 	var texts []string
 	for _, block := range content {

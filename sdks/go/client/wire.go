@@ -18,13 +18,13 @@ type Content struct {
 	Content  []Content       `json:"content,omitempty"`
 }
 
-// Image: An image of a prompt: PNG, JPEG, GIF or WebP. Its type is taken from the content.
+// Image: An image of a prompt: PNG, JPEG, GIF or WebP. zot detects the type from the content.
 type Image struct {
 	MimeType string `json:"mime_type,omitempty"`
 	Data     []byte `json:"data"`
 }
 
-// UsageTotals: Tokens and cost. `reasoning` is null when the provider does not count it.
+// UsageTotals: Tokens and cost. `reasoning` is null if the provider does not report it.
 type UsageTotals struct {
 	Input      int     `json:"input"`
 	Output     int     `json:"output"`
@@ -41,7 +41,7 @@ type Message struct {
 	Time    string    `json:"time"`
 }
 
-// ModelInfo: One model of the current provider.
+// ModelInfo: A model of the current provider.
 type ModelInfo struct {
 	ID            string `json:"id"`
 	Provider      string `json:"provider"`
@@ -50,7 +50,7 @@ type ModelInfo struct {
 	Reasoning     bool   `json:"reasoning"`
 }
 
-// CommandInfo: One command of an extension, or a prompt template: then `extension` is empty.
+// CommandInfo: A command of an extension, or a prompt template, whose `extension` is empty.
 type CommandInfo struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -58,7 +58,7 @@ type CommandInfo struct {
 	Arguments   string `json:"arguments,omitempty"`
 }
 
-// PromptChanges: One prompt one can go back to: how many files it changed, and by how many lines.
+// PromptChanges: A prompt of the session, with the number of files and lines it changed.
 type PromptChanges struct {
 	Prompt  int    `json:"prompt"`
 	Text    string `json:"text"`
@@ -67,7 +67,7 @@ type PromptChanges struct {
 	Removed int    `json:"removed"`
 }
 
-// ChangedFile: One file that changed. `diff` is in the unified format, without a head; `note` says why there is none.
+// ChangedFile: A changed file. `diff` is in unified format without the file header; if there is no diff, `note` says why.
 type ChangedFile struct {
 	Path    string `json:"path"`
 	Change  string `json:"change"`
@@ -77,14 +77,14 @@ type ChangedFile struct {
 	Note    string `json:"note,omitempty"`
 }
 
-// RewoundFile: What became of one file. A `conflict` was changed by others and left alone; what a `lost` one was is not known; `reason` tells more of these, and of a `failed` one.
+// RewoundFile: The result for one file. `conflict`: something else changed it, so it was not touched; `lost`: its earlier content is unknown; `failed`: it could not be changed. `reason` explains these three.
 type RewoundFile struct {
 	Path    string `json:"path"`
 	Outcome string `json:"outcome"`
 	Reason  string `json:"reason,omitempty"`
 }
 
-// JailState: What commands and file tools are confined to. `read` and `write` are what may be read and changed beside the system, the project among the latter; `approve` says whether somebody may be asked about what is outside.
+// JailState: The limits of commands and file tools. `read` and `write` are readable and writable paths besides the system's, `write` includes the project; `approve` is `outside` if the user can be asked about other paths.
 type JailState struct {
 	Level   string   `json:"level"`
 	Network bool     `json:"network"`
@@ -93,7 +93,7 @@ type JailState struct {
 	Approve string   `json:"approve"`
 }
 
-// Outside: What a jailed call wanted that is not in its jail. A yes allows exactly `path`, or all of the network whatever `host` was named; `missing` is what is to be made there.
+// Outside: Access that a jailed call requested outside its jail. Approval allows exactly `path`, or the whole network, whatever `host` is named. `missing`: the path does not exist yet and would be created.
 type Outside struct {
 	Access  string `json:"access"`
 	Path    string `json:"path"`
@@ -102,7 +102,7 @@ type Outside struct {
 	Host    string `json:"host"`
 }
 
-// ElicitationField: A field of a form. `choices` are the values there are to choose from, `labels` what people are shown of them.
+// ElicitationField: A field of a form. `choices` are the allowed values, `labels` the texts to show for them.
 type ElicitationField struct {
 	Name        string   `json:"name"`
 	Kind        string   `json:"kind"`
@@ -114,7 +114,7 @@ type ElicitationField struct {
 	Labels      []string `json:"labels,omitempty"`
 }
 
-// McpServer: One MCP server. `shown` is what runs, or where it is; `tokens` is about what its `tools` would cost if all of them were told to the model; `known` says whether it was ever asked for them.
+// McpServer: An MCP server. `shown` is its command or address, `tokens` the approximate cost of its tool definitions in a request, and `known` is false until the server has listed its tools once.
 type McpServer struct {
 	Name    string `json:"name"`
 	Origin  string `json:"origin"`
@@ -129,7 +129,7 @@ type McpServer struct {
 	Version string `json:"version,omitempty"`
 }
 
-// WorkerInfo: A worker in a list. Times are seconds since 1970, 0 when not yet.
+// WorkerInfo: A worker. Times are in seconds since 1970; 0 means not yet.
 type WorkerInfo struct {
 	ID       string      `json:"id"`
 	Name     string      `json:"name"`
@@ -158,7 +158,7 @@ type WorkerInfo struct {
 	Notes    []string    `json:"notes,omitempty"`
 }
 
-// HelloData: Data of `hello`. `capabilities` are the accepted ones, present when the client announced some.
+// HelloData: Data of `hello`. `capabilities` are the accepted ones; absent if the client announced none.
 type HelloData struct {
 	ProtocolVersion int      `json:"protocol_version"`
 	Version         string   `json:"version"`
@@ -167,7 +167,7 @@ type HelloData struct {
 	Capabilities    []string `json:"capabilities,omitempty"`
 }
 
-// Started: Data of `prompt` and `compact`: the turn has come, events follow.
+// Started: Data of `prompt` and `compact`: the work has started and events follow.
 type Started struct {
 	Started bool `json:"started"`
 }
@@ -189,14 +189,14 @@ type Messages struct {
 	Messages []Message `json:"messages"`
 }
 
-// Changes: Data of `get_changes`: every prompt, the files asked about, and why there may be more of them.
+// Changes: Data of `get_changes`: all prompts, the changed files, and reasons why the list may be incomplete.
 type Changes struct {
 	Prompts []PromptChanges `json:"prompts"`
 	Files   []ChangedFile   `json:"files"`
 	Unknown []string        `json:"unknown"`
 }
 
-// Rewound: Data of `rewind`: the files, why more may have changed than is known, and the prompt one is before now.
+// Rewound: Data of `rewind`: the files, reasons why the list may be incomplete, and the text of the prompt that was undone.
 type Rewound struct {
 	Files   []RewoundFile `json:"files"`
 	Unknown []string      `json:"unknown"`
@@ -238,7 +238,7 @@ type Commands struct {
 	Commands []CommandInfo `json:"commands"`
 }
 
-// CommandRun: Data of `run_command`. For `prompt` and `tool_prompt` it comes when their turn does, as for a prompt.
+// CommandRun: Data of `run_command`. For `prompt` and `tool_prompt` the response arrives when the prompt starts.
 type CommandRun struct {
 	Action  string `json:"action"`
 	Insert  string `json:"insert,omitempty"`
@@ -250,7 +250,7 @@ type SwarmStarted struct {
 	Worker WorkerInfo `json:"worker"`
 }
 
-// SwarmWorkers: Data of `swarm_list`, oldest first, and of `swarm_stop`: those that were stopped.
+// SwarmWorkers: Data of `swarm_list`, oldest first, and of `swarm_stop`: the stopped workers.
 type SwarmWorkers struct {
 	Workers []WorkerInfo `json:"workers"`
 }
@@ -270,7 +270,7 @@ type SwarmDiffData struct {
 	Diff string `json:"diff"`
 }
 
-// SwarmMerged: Data of `swarm_merge`. With `conflicts` nothing was changed.
+// SwarmMerged: Data of `swarm_merge`. With `conflicts`, nothing was changed.
 type SwarmMerged struct {
 	Into      string   `json:"into"`
 	Files     []string `json:"files,omitempty"`
@@ -281,12 +281,12 @@ type SwarmMerged struct {
 	Mending   []string `json:"mending,omitempty"`
 }
 
-// SwarmRemoved: Data of `swarm_remove`, where something could not be removed: a line for each.
+// SwarmRemoved: Data of `swarm_remove` if something could not be removed.
 type SwarmRemoved struct {
 	Left []string `json:"left"`
 }
 
-// UserMessageEvent: The prompt as it was added to the transcript.
+// UserMessageEvent: A prompt was added to the transcript.
 type UserMessageEvent struct {
 	Type    string    `json:"type"`
 	Content []Content `json:"content"`
@@ -296,7 +296,7 @@ type UserMessageEvent struct {
 // EventType is "user_message".
 func (UserMessageEvent) EventType() string { return "user_message" }
 
-// TurnStartEvent: A model call begins.
+// TurnStartEvent: A model call starts.
 type TurnStartEvent struct {
 	Type string `json:"type"`
 	Step int    `json:"step"`
@@ -305,7 +305,7 @@ type TurnStartEvent struct {
 // EventType is "turn_start".
 func (TurnStartEvent) EventType() string { return "turn_start" }
 
-// AssistantStartEvent: The model began to answer.
+// AssistantStartEvent: The model starts to answer.
 type AssistantStartEvent struct {
 	Type string `json:"type"`
 }
@@ -313,7 +313,7 @@ type AssistantStartEvent struct {
 // EventType is "assistant_start".
 func (AssistantStartEvent) EventType() string { return "assistant_start" }
 
-// TextDeltaEvent: A piece of the answer. `merged` says how many pieces were joined because the client read too slowly.
+// TextDeltaEvent: A piece of the answer. `merged` counts the pieces that were joined because the client reads too slowly.
 type TextDeltaEvent struct {
 	Type   string `json:"type"`
 	Delta  string `json:"delta"`
@@ -323,7 +323,7 @@ type TextDeltaEvent struct {
 // EventType is "text_delta".
 func (TextDeltaEvent) EventType() string { return "text_delta" }
 
-// ThinkingDeltaEvent: A piece of what the model thinks before it answers, empty when only that is known. `merged` as in `text_delta`.
+// ThinkingDeltaEvent: A piece of the model's thinking; empty if the text is withheld. `merged` as in `text_delta`.
 type ThinkingDeltaEvent struct {
 	Type   string `json:"type"`
 	Delta  string `json:"delta"`
@@ -333,7 +333,7 @@ type ThinkingDeltaEvent struct {
 // EventType is "thinking_delta".
 func (ThinkingDeltaEvent) EventType() string { return "thinking_delta" }
 
-// ThinkingEndEvent: The model stops thinking, `seconds` after its first thought.
+// ThinkingEndEvent: The model stopped thinking, `seconds` after its first thought.
 type ThinkingEndEvent struct {
 	Type    string  `json:"type"`
 	Seconds float64 `json:"seconds"`
@@ -342,7 +342,7 @@ type ThinkingEndEvent struct {
 // EventType is "thinking_end".
 func (ThinkingEndEvent) EventType() string { return "thinking_end" }
 
-// RetryWaitEvent: An attempt to reach the model failed for `reason`; `attempt` of `attempts` begins in `wait_s` seconds.
+// RetryWaitEvent: A model call failed for `reason`; attempt `attempt` of `attempts` starts in `wait_s` seconds.
 type RetryWaitEvent struct {
 	Type     string  `json:"type"`
 	Attempt  int     `json:"attempt"`
@@ -354,7 +354,7 @@ type RetryWaitEvent struct {
 // EventType is "retry_wait".
 func (RetryWaitEvent) EventType() string { return "retry_wait" }
 
-// ToolUseStartEvent: The model begins to write a tool call.
+// ToolUseStartEvent: The model starts to write a tool call.
 type ToolUseStartEvent struct {
 	Type string `json:"type"`
 	ID   string `json:"id"`
@@ -384,7 +384,7 @@ type ToolUseEndEvent struct {
 // EventType is "tool_use_end".
 func (ToolUseEndEvent) EventType() string { return "tool_use_end" }
 
-// UsageEvent: What a model call used, once per call, and the running sum.
+// UsageEvent: The usage of one model call, and the total so far.
 type UsageEvent struct {
 	Type       string      `json:"type"`
 	Input      int         `json:"input"`
@@ -400,7 +400,7 @@ type UsageEvent struct {
 // EventType is "usage".
 func (UsageEvent) EventType() string { return "usage" }
 
-// AssistantMessageEvent: The complete answer, as the user may see it.
+// AssistantMessageEvent: The complete answer, as shown to the user.
 type AssistantMessageEvent struct {
 	Type    string    `json:"type"`
 	Content []Content `json:"content"`
@@ -410,7 +410,7 @@ type AssistantMessageEvent struct {
 // EventType is "assistant_message".
 func (AssistantMessageEvent) EventType() string { return "assistant_message" }
 
-// ToolCallEvent: The model wants a tool to run; `args` is null when they were empty or invalid.
+// ToolCallEvent: The model called a tool, which has not run yet. `args` is null if the arguments were empty or invalid.
 type ToolCallEvent struct {
 	Type string          `json:"type"`
 	ID   string          `json:"id"`
@@ -421,7 +421,7 @@ type ToolCallEvent struct {
 // EventType is "tool_call".
 func (ToolCallEvent) EventType() string { return "tool_call" }
 
-// TurnEndEvent: The model call is over. After `tool_use` the tools run, then the next turn begins.
+// TurnEndEvent: The model call ended. After `tool_use` the tools run, then the next turn starts.
 type TurnEndEvent struct {
 	Type  string `json:"type"`
 	Stop  string `json:"stop"`
@@ -431,7 +431,7 @@ type TurnEndEvent struct {
 // EventType is "turn_end".
 func (TurnEndEvent) EventType() string { return "turn_end" }
 
-// ToolProgressEvent: Output of a running tool. `merged` as in `text_delta`; `dropped` counts characters left out before it.
+// ToolProgressEvent: Output of a running tool. `merged` as in `text_delta`; `dropped` counts characters omitted before it.
 type ToolProgressEvent struct {
 	Type    string `json:"type"`
 	ID      string `json:"id"`
@@ -443,7 +443,7 @@ type ToolProgressEvent struct {
 // EventType is "tool_progress".
 func (ToolProgressEvent) EventType() string { return "tool_progress" }
 
-// ToolResultEvent: A tool finished, failed or was refused.
+// ToolResultEvent: A tool finished, failed or was denied.
 type ToolResultEvent struct {
 	Type    string    `json:"type"`
 	ID      string    `json:"id"`
@@ -454,7 +454,7 @@ type ToolResultEvent struct {
 // EventType is "tool_result".
 func (ToolResultEvent) EventType() string { return "tool_result" }
 
-// CompactDoneEvent: A compaction succeeded: its last event, in place of `done`.
+// CompactDoneEvent: A compaction succeeded. This is its last event; no `done` follows.
 type CompactDoneEvent struct {
 	Type    string `json:"type"`
 	Summary string `json:"summary"`
@@ -463,7 +463,7 @@ type CompactDoneEvent struct {
 // EventType is "compact_done".
 func (CompactDoneEvent) EventType() string { return "compact_done" }
 
-// SessionFaultEvent: The session cannot be saved; the conversation goes on. With `lost` the run is over and records are missing.
+// SessionFaultEvent: The session cannot be saved; the conversation continues. With `lost` the run ended and records are missing.
 type SessionFaultEvent struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
@@ -473,7 +473,7 @@ type SessionFaultEvent struct {
 // EventType is "session_fault".
 func (SessionFaultEvent) EventType() string { return "session_fault" }
 
-// DiagnosticEvent: Something is not as configured, or a part of zot failed; the run continues. May come at any time, also while nothing runs.
+// DiagnosticEvent: A configuration problem, or a part of zot failed; the run continues. Can arrive at any time, also while idle.
 type DiagnosticEvent struct {
 	Type    string `json:"type"`
 	Source  string `json:"source"`
@@ -484,7 +484,7 @@ type DiagnosticEvent struct {
 // EventType is "diagnostic".
 func (DiagnosticEvent) EventType() string { return "diagnostic" }
 
-// ErrorEvent: A prompt or compaction failed; `done` follows. Never after an abort.
+// ErrorEvent: A prompt or compaction failed; `done` follows. Not sent after an abort.
 type ErrorEvent struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
@@ -494,7 +494,7 @@ type ErrorEvent struct {
 // EventType is "error".
 func (ErrorEvent) EventType() string { return "error" }
 
-// DoneEvent: The prompt is over, whatever the outcome; so is a failed compaction. A good one ends in `compact_done`.
+// DoneEvent: The prompt ended, successfully or not; also the last event of a failed or aborted compaction. A successful one ends with `compact_done`.
 type DoneEvent struct {
 	Type string `json:"type"`
 }
@@ -502,7 +502,7 @@ type DoneEvent struct {
 // EventType is "done".
 func (DoneEvent) EventType() string { return "done" }
 
-// ExtNotifyEvent: A note of an extension.
+// ExtNotifyEvent: A notification of an extension.
 type ExtNotifyEvent struct {
 	Type      string `json:"type"`
 	Extension string `json:"extension"`
@@ -513,7 +513,7 @@ type ExtNotifyEvent struct {
 // EventType is "ext_notify".
 func (ExtNotifyEvent) EventType() string { return "ext_notify" }
 
-// ExtDisplayEvent: Text an extension's command wants shown.
+// ExtDisplayEvent: Text to display, from an extension's command.
 type ExtDisplayEvent struct {
 	Type      string `json:"type"`
 	Extension string `json:"extension"`
@@ -523,7 +523,7 @@ type ExtDisplayEvent struct {
 // EventType is "ext_display".
 func (ExtDisplayEvent) EventType() string { return "ext_display" }
 
-// ExtClearNotesEvent: Remove the notes of this extension.
+// ExtClearNotesEvent: Remove all notifications of this extension.
 type ExtClearNotesEvent struct {
 	Type      string `json:"type"`
 	Extension string `json:"extension"`
@@ -532,7 +532,7 @@ type ExtClearNotesEvent struct {
 // EventType is "ext_clear_notes".
 func (ExtClearNotesEvent) EventType() string { return "ext_clear_notes" }
 
-// ExtPanelEvent: A panel opens or is redrawn: it looks exactly like this now.
+// ExtPanelEvent: An extension opened or redrew a panel. The content is complete and replaces the previous one.
 type ExtPanelEvent struct {
 	Type      string   `json:"type"`
 	Extension string   `json:"extension"`
@@ -555,7 +555,7 @@ type ExtPanelCloseEvent struct {
 // EventType is "ext_panel_close".
 func (ExtPanelCloseEvent) EventType() string { return "ext_panel_close" }
 
-// McpStateEvent: An MCP server was started, stopped, failed, or said what it has: `server` as `get_mcp_servers` would tell it now.
+// McpStateEvent: An MCP server started, stopped, failed or listed its tools; `server` is its entry in `get_mcp_servers`.
 type McpStateEvent struct {
 	Type   string    `json:"type"`
 	Server McpServer `json:"server"`
@@ -564,7 +564,7 @@ type McpStateEvent struct {
 // EventType is "mcp_state".
 func (McpStateEvent) EventType() string { return "mcp_state" }
 
-// ApprovalRequestEvent: May this call run? `args` are those that will run; the agent waits for `approve`. `prefix`, where there is one, is the beginning of commands that the decision `prefix` allows from now on. With `outside` (only where zot was started with `--ask-outside`) the call failed in its jail, and a yes runs it again with these.
+// ApprovalRequestEvent: A tool call needs approval; the agent waits for `approve`. `args` are the arguments it will run with. `prefix` is the command prefix that the decision `prefix` allows from now on. With `outside` (only if zot was started with `--ask-outside`) the call failed in its jail; approval runs it again with this access.
 type ApprovalRequestEvent struct {
 	Type      string          `json:"type"`
 	RequestID string          `json:"request_id"`
@@ -579,7 +579,7 @@ type ApprovalRequestEvent struct {
 // EventType is "approval_request".
 func (ApprovalRequestEvent) EventType() string { return "approval_request" }
 
-// ElicitationRequestEvent: An MCP server asks the person something in the middle of a call, which waits for `answer_elicitation`: to fill in `fields`, or to open `url` in a browser.
+// ElicitationRequestEvent: An MCP server asks the user a question during a call, which waits for `answer_elicitation`: to fill in `fields`, or to open `url` in a browser.
 type ElicitationRequestEvent struct {
 	Type      string             `json:"type"`
 	RequestID string             `json:"request_id"`
@@ -592,7 +592,7 @@ type ElicitationRequestEvent struct {
 // EventType is "elicitation_request".
 func (ElicitationRequestEvent) EventType() string { return "elicitation_request" }
 
-// PermitRequestEvent: May this model call be made? It costs at least `usd`, for its input; the agent waits for `permit`. Asked of a client that announced `permits`, before each call and each repetition of one. `unpriced`: nobody said what this model costs, so no limit in dollars can be held.
+// PermitRequestEvent: A model call, or a retry of one, needs a permit; the agent waits for `permit`. Sent only to a client that announced `permits`. `usd` is the estimated cost of its input. `unpriced`: the price of the model is unknown, so a cost limit cannot be enforced.
 type PermitRequestEvent struct {
 	Type      string  `json:"type"`
 	RequestID string  `json:"request_id"`
@@ -605,7 +605,7 @@ type PermitRequestEvent struct {
 // EventType is "permit_request".
 func (PermitRequestEvent) EventType() string { return "permit_request" }
 
-// PermitSettledEvent: What a permitted call came to. `rate_limited`: the provider refused it, and wants `pause_s` of silence, or does not say for how long.
+// PermitSettledEvent: The result of a permitted call. `rate_limited`: the provider rejected it; `pause_s` is the pause it requires, absent if it named none.
 type PermitSettledEvent struct {
 	Type      string  `json:"type"`
 	RequestID string  `json:"request_id"`
@@ -617,7 +617,7 @@ type PermitSettledEvent struct {
 // EventType is "permit_settled".
 func (PermitSettledEvent) EventType() string { return "permit_settled" }
 
-// SwarmUpdateEvent: Something changed about a worker; for a subscriber.
+// SwarmUpdateEvent: A worker changed; sent to subscribers.
 type SwarmUpdateEvent struct {
 	Type   string     `json:"type"`
 	ID     string     `json:"id"`
@@ -628,7 +628,7 @@ type SwarmUpdateEvent struct {
 // EventType is "swarm_update".
 func (SwarmUpdateEvent) EventType() string { return "swarm_update" }
 
-// SwarmEventEvent: An event of a worker one subscribed to, as it came.
+// SwarmEventEvent: An event of a subscribed worker, unchanged.
 type SwarmEventEvent struct {
 	Type  string          `json:"type"`
 	ID    string          `json:"id"`
@@ -638,7 +638,7 @@ type SwarmEventEvent struct {
 // EventType is "swarm_event".
 func (SwarmEventEvent) EventType() string { return "swarm_event" }
 
-// helloCommand: Who are you? With a token in zot's environment this must be the first line, and carry it.
+// helloCommand: Get the versions, provider and model, and announce capabilities. If zot was started with a token, this must be the first line and contain it.
 type helloCommand struct {
 	Type         string   `json:"type"`
 	ID           string   `json:"id,omitempty"`
@@ -646,7 +646,7 @@ type helloCommand struct {
 	Capabilities []string `json:"capabilities,omitempty"`
 }
 
-// promptCommand: Say something to the model. Answered when its turn comes; events follow, up to one `done`.
+// promptCommand: Send a prompt to the model. The response arrives when the prompt starts; its events follow, ending with `done`.
 type promptCommand struct {
 	Type    string  `json:"type"`
 	ID      string  `json:"id,omitempty"`
@@ -654,39 +654,39 @@ type promptCommand struct {
 	Images  []Image `json:"images,omitempty"`
 }
 
-// abortCommand: End the running prompt or compaction, at once; queued ones stay. Succeeds when idle, too.
+// abortCommand: Stop the running prompt or compaction; queued prompts stay queued. Also succeeds when idle.
 type abortCommand struct {
 	Type string `json:"type"`
 	ID   string `json:"id,omitempty"`
 }
 
-// compactCommand: Replace the transcript by a summary. Ends with `compact_done` and no `done`; with `done` if it failed. `focus` says what the summary should keep above all.
+// compactCommand: Replace the transcript with a summary. Ends with `compact_done` and no `done`; a failed compaction ends with `done`. `focus` names what the summary must preserve.
 type compactCommand struct {
 	Type  string `json:"type"`
 	ID    string `json:"id,omitempty"`
 	Focus string `json:"focus,omitempty"`
 }
 
-// getStateCommand: Provider, model, directory, size of the transcript, usage, permission mode, and whether something runs.
+// getStateCommand: Get the provider, model, working directory, transcript size, usage, permission mode, jail, and whether the agent is busy.
 type getStateCommand struct {
 	Type string `json:"type"`
 	ID   string `json:"id,omitempty"`
 }
 
-// getMessagesCommand: The transcript as it is now.
+// getMessagesCommand: Get the current transcript.
 type getMessagesCommand struct {
 	Type string `json:"type"`
 	ID   string `json:"id,omitempty"`
 }
 
-// getChangesCommand: What the tools did to files: during the prompt of this number, from 1, or without one in the whole session. Needs a session that is kept.
+// getChangesCommand: List file changes made by tools: during one prompt (its number, from 1) or, without a number, in the whole session. Also works during a prompt. Requires a saved session.
 type getChangesCommand struct {
 	Type   string `json:"type"`
 	ID     string `json:"id,omitempty"`
 	Prompt int    `json:"prompt,omitempty"`
 }
 
-// rewindCommand: Go back to before the prompt of this number, from 1; without one, undo the last rewinding of files. What others changed meanwhile is named and left alone, unless `overwrite`. `dry_run` only tells. Needs an idle agent and a session that is kept.
+// rewindCommand: Go back to before a prompt (its number, from 1); without a number, undo the last rewind of files. Files that something else changed since are reported as conflicts and not touched, unless `overwrite` is set. `dry_run` reports and changes nothing. Requires an idle agent and a saved session.
 type rewindCommand struct {
 	Type      string `json:"type"`
 	ID        string `json:"id,omitempty"`
@@ -696,52 +696,52 @@ type rewindCommand struct {
 	DryRun    bool   `json:"dry_run,omitempty"`
 }
 
-// clearCommand: Drop the transcript; the usage stays. Needs an idle agent.
+// clearCommand: Clear the transcript; usage and cost continue to count. Fails while the agent is busy.
 type clearCommand struct {
 	Type string `json:"type"`
 	ID   string `json:"id,omitempty"`
 }
 
-// setModelCommand: Another model of the same provider, from the next prompt on. Needs an idle agent.
+// setModelCommand: Switch to another model of the same provider, from the next prompt on. Fails while the agent is busy.
 type setModelCommand struct {
 	Type  string `json:"type"`
 	ID    string `json:"id,omitempty"`
 	Model string `json:"model"`
 }
 
-// setReasoningCommand: How hard the model thinks, from the next prompt on. Needs an idle agent.
+// setReasoningCommand: Set the reasoning effort, from the next prompt on. Fails while the agent is busy.
 type setReasoningCommand struct {
 	Type      string `json:"type"`
 	ID        string `json:"id,omitempty"`
 	Reasoning string `json:"reasoning"`
 }
 
-// setPermissionModeCommand: What runs without a question, from the next tool call on: `plan`, `ask`, `accept-edits` or `everything`. No wider than zot was started with, unless `--permission-limit` says so. Also while something runs.
+// setPermissionModeCommand: Set which tool calls run without approval, from the next call on: `plan`, `ask`, `accept-edits` or `everything`. The mode cannot be wider than at start, or than `--permission-limit`. Also works during a prompt.
 type setPermissionModeCommand struct {
 	Type           string `json:"type"`
 	ID             string `json:"id,omitempty"`
 	PermissionMode string `json:"permission_mode"`
 }
 
-// getModelsCommand: The models of the current provider.
+// getModelsCommand: List the models of the current provider.
 type getModelsCommand struct {
 	Type string `json:"type"`
 	ID   string `json:"id,omitempty"`
 }
 
-// getMcpServersCommand: The MCP servers of this run: state, tools and what they would cost, last error, log. Starts none of them.
+// getMcpServersCommand: List the MCP servers of this run: state, tools and their token cost, last error, log file. Starts none of them.
 type getMcpServersCommand struct {
 	Type string `json:"type"`
 	ID   string `json:"id,omitempty"`
 }
 
-// pingCommand: Are you there?
+// pingCommand: Check that zot responds. Answered at once, even before zot is fully loaded.
 type pingCommand struct {
 	Type string `json:"type"`
 	ID   string `json:"id,omitempty"`
 }
 
-// approveCommand: The answer to `approval_request`. Needs the capability `approvals`. `session` and `never` answer one with `outside`, as `once` and `deny` do, and no other.
+// approveCommand: Answer an `approval_request`. Requires the capability `approvals`. A request with `outside` accepts `once`, `session`, `never` and `deny`; others accept `once`, `prefix`, `tool`, `all` and `deny`.
 type approveCommand struct {
 	Type      string `json:"type"`
 	ID        string `json:"id,omitempty"`
@@ -750,7 +750,7 @@ type approveCommand struct {
 	Reason    string `json:"reason,omitempty"`
 }
 
-// answerElicitationCommand: The answer to `elicitation_request`. Needs the capability `elicitation`. `accept` comes with the fields' values by name; `decline` says no, `cancel` says nothing.
+// answerElicitationCommand: Answer an `elicitation_request`. Requires the capability `elicitation`. `accept` sends the values of the fields, `decline` refuses, `cancel` dismisses the question without a choice.
 type answerElicitationCommand struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id,omitempty"`
@@ -759,7 +759,7 @@ type answerElicitationCommand struct {
 	Content   json.RawMessage `json:"content,omitempty"`
 }
 
-// permitCommand: The answer to `permit_request`. Needs the capability `permits`. `refuse` ends the turn with `reason`.
+// permitCommand: Answer a `permit_request`. Requires the capability `permits`. `refuse` ends the turn with `reason` as its error.
 type permitCommand struct {
 	Type      string `json:"type"`
 	ID        string `json:"id,omitempty"`
@@ -768,13 +768,13 @@ type permitCommand struct {
 	Reason    string `json:"reason,omitempty"`
 }
 
-// getCommandsCommand: The commands of the extensions. Needs the capability `commands`.
+// getCommandsCommand: List the commands of extensions and the prompt templates. Requires the capability `commands`.
 type getCommandsCommand struct {
 	Type string `json:"type"`
 	ID   string `json:"id,omitempty"`
 }
 
-// runCommandCommand: Run an extension's command, answered when the extension answered, or say a prompt template. Needs the capability `commands`.
+// runCommandCommand: Run an extension's command or submit a prompt template. The response arrives when the extension has answered. Requires the capability `commands`.
 type runCommandCommand struct {
 	Type string `json:"type"`
 	ID   string `json:"id,omitempty"`
@@ -782,7 +782,7 @@ type runCommandCommand struct {
 	Args string `json:"args,omitempty"`
 }
 
-// panelKeyCommand: A key pressed in a panel. Needs the capability `panels`.
+// panelKeyCommand: Send a key press to an extension's panel. Requires the capability `panels`.
 type panelKeyCommand struct {
 	Type      string `json:"type"`
 	ID        string `json:"id,omitempty"`
@@ -792,7 +792,7 @@ type panelKeyCommand struct {
 	Text      string `json:"text,omitempty"`
 }
 
-// panelCloseCommand: The user closed a panel. Needs the capability `panels`.
+// panelCloseCommand: Report that the user closed a panel. Requires the capability `panels`.
 type panelCloseCommand struct {
 	Type      string `json:"type"`
 	ID        string `json:"id,omitempty"`
@@ -800,7 +800,7 @@ type panelCloseCommand struct {
 	PanelID   string `json:"panel_id"`
 }
 
-// swarmStartCommand: Start a worker; answered as soon as it is recorded, before it runs. `max_…` and `timeout_s` are its own limits, 0 is none; `swarm` names a budget made by `swarm_budget`. `mode` is `worktree` in a repository and `shared` elsewhere when left out; a shared worker only reads unless `write`. A worker in a worktree is always in the jail; `jail` is for the others. What it is told nothing about it has from the zot that starts it: model, directory, jail, permission mode.
+// swarmStartCommand: Start a worker. The response arrives when the worker is recorded, before it runs. `max_…` and `timeout_s` are its limits; 0 is no limit. `swarm` names a budget created with `swarm_budget`. `mode` defaults to `worktree` in a repository and to `shared` elsewhere; a shared worker can only read, unless `write` is set. A worker in a worktree is always jailed; `jail` jails a shared one. Model, directory, jail and permission mode default to those of the zot that starts it.
 type swarmStartCommand struct {
 	Type           string   `json:"type"`
 	ID             string   `json:"id,omitempty"`
@@ -830,7 +830,7 @@ type swarmStartCommand struct {
 	Session        string   `json:"session,omitempty"`
 }
 
-// swarmBudgetCommand: Make the budget that workers with this `swarm` share, or change its limits; 0 is none.
+// swarmBudgetCommand: Create the budget that workers with this `swarm` share, or change its limits; 0 is no limit.
 type swarmBudgetCommand struct {
 	Type      string  `json:"type"`
 	ID        string  `json:"id,omitempty"`
@@ -841,7 +841,7 @@ type swarmBudgetCommand struct {
 	TimeoutS  float64 `json:"timeout_s,omitempty"`
 }
 
-// swarmListCommand: The workers that live, or with `all` every one there is a record of. `session` leaves out those of other conversations, `swarm` those of other budgets.
+// swarmListCommand: List the active workers, or with `all` every recorded one. `session` limits the list to workers of one conversation, `swarm` to those of one budget.
 type swarmListCommand struct {
 	Type    string `json:"type"`
 	ID      string `json:"id,omitempty"`
@@ -850,14 +850,14 @@ type swarmListCommand struct {
 	Swarm   string `json:"swarm,omitempty"`
 }
 
-// swarmGetCommand: One worker, with its diffstat and everything it last said.
+// swarmGetCommand: Get one worker, with the size of its changes and its complete last answer.
 type swarmGetCommand struct {
 	Type   string `json:"type"`
 	ID     string `json:"id,omitempty"`
 	Worker string `json:"worker"`
 }
 
-// swarmSendCommand: A further prompt for a worker, taken when its turn comes. Acknowledged when it is on disk.
+// swarmSendCommand: Send a further prompt to a worker, which starts it when it is idle. The response arrives when the prompt is saved.
 type swarmSendCommand struct {
 	Type   string  `json:"type"`
 	ID     string  `json:"id,omitempty"`
@@ -866,7 +866,7 @@ type swarmSendCommand struct {
 	Images []Image `json:"images,omitempty"`
 }
 
-// swarmStopCommand: End a worker and everything it started, or with `all` every one.
+// swarmStopCommand: Stop a worker and all its processes, or with `all` every worker.
 type swarmStopCommand struct {
 	Type   string `json:"type"`
 	ID     string `json:"id,omitempty"`
@@ -874,14 +874,14 @@ type swarmStopCommand struct {
 	All    bool   `json:"all,omitempty"`
 }
 
-// swarmResumeCommand: Continue a worker that runs no more, from its session. Its task is not said again.
+// swarmResumeCommand: Continue a worker that no longer runs, from its session. Its task is not repeated.
 type swarmResumeCommand struct {
 	Type   string `json:"type"`
 	ID     string `json:"id,omitempty"`
 	Worker string `json:"worker"`
 }
 
-// swarmApproveCommand: The answer to an `approval_request` of a worker.
+// swarmApproveCommand: Answer an `approval_request` of a worker.
 type swarmApproveCommand struct {
 	Type      string `json:"type"`
 	ID        string `json:"id,omitempty"`
@@ -891,14 +891,14 @@ type swarmApproveCommand struct {
 	Reason    string `json:"reason,omitempty"`
 }
 
-// swarmDiffCommand: What a worker changed in its tree, against the commit it began from.
+// swarmDiffCommand: Get a worker's changes in its worktree, relative to the commit it started from.
 type swarmDiffCommand struct {
 	Type   string `json:"type"`
 	ID     string `json:"id,omitempty"`
 	Worker string `json:"worker"`
 }
 
-// swarmMergeCommand: Bring a worker's changes into the origin. `check` is a command that has to succeed in the merged tree first. With `repair` a conflict is put into the worker's own tree, and it is told to mend it.
+// swarmMergeCommand: Merge a worker's changes into the repository it was started from. `check` is a command that must succeed in the merged files first. With `repair`, conflicts are written into the worker's worktree and the worker is asked to resolve them.
 type swarmMergeCommand struct {
 	Type   string `json:"type"`
 	ID     string `json:"id,omitempty"`
@@ -909,7 +909,7 @@ type swarmMergeCommand struct {
 	Repair bool   `json:"repair,omitempty"`
 }
 
-// swarmRemoveCommand: Delete a worker's record, tree and branch. Refused while it runs, and with unmerged changes unless `force`.
+// swarmRemoveCommand: Delete a worker's record, worktree and branch. Fails while it runs, and with unmerged changes unless `force` is set.
 type swarmRemoveCommand struct {
 	Type   string `json:"type"`
 	ID     string `json:"id,omitempty"`
@@ -917,7 +917,7 @@ type swarmRemoveCommand struct {
 	Force  bool   `json:"force,omitempty"`
 }
 
-// swarmSubscribeCommand: From now on `swarm_event` brings every event of this worker; with `past`, what it said before comes first. Without a worker, `swarm_update` of all workers only. `off` ends it.
+// swarmSubscribeCommand: Receive every event of this worker as `swarm_event`; with `past`, its earlier events come first. Without a worker: receive `swarm_update` for all workers. `off` unsubscribes.
 type swarmSubscribeCommand struct {
 	Type   string `json:"type"`
 	ID     string `json:"id,omitempty"`

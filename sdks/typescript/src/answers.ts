@@ -1,11 +1,11 @@
-// What handlers give back: a command's Response, a tool's ToolResult and an interceptor's decision.
+// Return values of handlers: a command's Response, a tool's ToolResult and an interceptor's decision.
 
 import type { CommandResponse, Content, Panel } from "./frames.js";
 
 /** One block of a tool result. */
 export type ToolContent = Content;
 
-/** The answer to a slash command; made by one of the methods below. */
+/** The answer to a slash command; create it with one of the methods below. */
 export class Response {
   readonly keys: Omit<CommandResponse, "type" | "id">;
 
@@ -18,7 +18,7 @@ export class Response {
     return new Response({ action: "prompt", prompt: text });
   }
 
-  /** Put the text into the editor, at the cursor. */
+  /** Insert the text into the editor at the cursor. */
   static insert(text: string): Response {
     return new Response({ action: "insert", insert: text });
   }
@@ -28,17 +28,17 @@ export class Response {
     return new Response({ action: "display", display: text });
   }
 
-  /** Open a panel; its keys come to the handlers given to onPanelKey. */
+  /** Open a panel; `onPanelKey` registers the handlers of its keys. */
   static openPanel(panel: Panel): Response {
     return new Response({ action: "open_panel", open_panel: panel });
   }
 
-  /** Run a tool, then a turn that sees its result. */
+  /** Run a tool, then a turn with its result. */
   static toolPrompt(prompt: string, tool: string, args: object): Response {
     return new Response({ action: "tool_prompt", prompt, tool_name: tool, tool_args: args });
   }
 
-  /** Nothing more to do. */
+  /** No further action. */
   static noop(): Response {
     return new Response({ action: "noop" });
   }
@@ -64,50 +64,50 @@ export class ToolResult {
   }
 }
 
-/** A block of text. */
+/** A text block. */
 export function text(words: string): ToolContent {
   return { type: "text", text: words };
 }
 
-/** A block with an image whose data already is base64. */
+/** An image block from base64 data. */
 export function image(mimeType: string, data: string): ToolContent {
   return { type: "image", mime_type: mimeType, data };
 }
 
-/** A block with an image. */
+/** An image block from bytes. */
 export function imageBytes(mimeType: string, data: Uint8Array): ToolContent {
   return image(mimeType, Buffer.from(data).toString("base64"));
 }
 
-/** A result of one block of text. */
+/** A result with one text block. */
 export function textResult(words: string): ToolResult {
   return new ToolResult({ content: [text(words)] });
 }
 
-/** A failure; the model reads the words. */
+/** A failure; the model gets the text. */
 export function textErrorResult(words: string): ToolResult {
   return new ToolResult({ content: [text(words)], is_error: true });
 }
 
-/** A result of one block that screens draw as markdown. */
+/** A result with one text block that is displayed as Markdown. */
 export function markdownResult(words: string): ToolResult {
   return new ToolResult({ content: [{ type: "text", text: words, format: "markdown" }] });
 }
 
-/** May this tool run, and with which arguments? `{}` allows and changes nothing. */
+/** Allows or blocks a tool call, or changes its arguments. `{}` allows it unchanged. */
 export interface ToolCallDecision {
   block?: boolean;
   reason?: string;
   modified_args?: object;
 }
 
-/** May the model be asked? `{}` allows. */
+/** Allows or blocks a model call. `{}` allows it. */
 export interface TurnStartDecision {
   block?: boolean;
   reason?: string;
 }
 
-/** May the user see this message, and in which words? `{}` allows and changes nothing. */
+/** Allows or blocks a message, or replaces its text. `{}` allows it unchanged. */
 export interface AssistantMessageDecision {
   block?: boolean;
   reason?: string;

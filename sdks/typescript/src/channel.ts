@@ -1,5 +1,5 @@
-// The wire: lines in from the host, one write per frame out to it. Opening it keeps stdout for frames alone:
-// whatever else is printed goes to stderr, which is the extension's log.
+// Reads lines from zot and writes frames, one write each. Opening it reserves stdout for frames: other output goes to
+// stderr, which is the extension's log.
 
 import { stderr, stdin, stdout } from "node:process";
 
@@ -11,7 +11,7 @@ export class Channel {
   open(onLine: (line: string) => boolean, onEnd: () => void): void {
     this.#write = stdout.write.bind(stdout);
     stdout.write = stderr.write.bind(stderr) as typeof stdout.write;
-    stdout.on("error", () => (this.#write = () => true)); // a host that is gone is not an error
+    stdout.on("error", () => (this.#write = () => true)); // a closed pipe is not an error
     readLines(onLine, onEnd);
   }
 
@@ -25,7 +25,7 @@ export class Channel {
   }
 }
 
-/** Splits at LF alone: node:readline would also split at U+2028 inside a string. */
+/** Splits only at LF: node:readline would also split at U+2028 inside a string. */
 function readLines(onLine: (line: string) => boolean, onEnd: () => void): void {
   let rest: Buffer[] = [];
   let open = true;

@@ -1,7 +1,7 @@
-/** What went wrong with `zot rpc`: `failed` (it said no), `gone` (it ended), `silent` (no answer in time), `closed`. */
+/** An error of the client: `failed` (zot refused), `gone` (zot ended), `silent` (no answer in time), `closed`. */
 export class ClientError extends Error {
   readonly kind: "failed" | "gone" | "silent" | "closed";
-  /** What zot last said on stderr. */
+  /** The end of zot's stderr. */
   readonly stderr: string;
 
   constructor(kind: ClientError["kind"], message: string, stderr = "") {

@@ -1,7 +1,7 @@
-// Drives `zot rpc` from Node: the process is started, watched, restarted and ended here; nothing waits for ever.
-// Prompts sent while one runs wait their turn in zot. A process that died takes its conversation along, unless a
-// session keeps it (`args: ["--session", FILE]`); the next command starts another one. Events are typed as this version
-// knows them; a later zot may send more types, so let a `switch` pass over what it does not know.
+// Drives `zot rpc` from Node: starts, watches, restarts and stops the process; every wait has a time limit. zot queues
+// prompts sent while one runs. If the process dies, the next command starts another one; the conversation is lost
+// unless it is saved (`args: ["--session", FILE]`). Events have the types of this version; a later zot may send more types, so
+// a `switch` should ignore unknown ones.
 
 import { Connection, type Inbox } from "./connection.js";
 import { ClientError } from "./client-error.js";
@@ -15,34 +15,34 @@ export type Decision = "once" | "prefix" | "tool" | "all" | "deny" | "session" |
 export type ElicitationAnswer = Readonly<Record<string, unknown>> | null;
 
 export interface ClientOptions {
-  /** How zot is started; `["zot"]` when left out. */
+  /** The command that starts zot; default `["zot"]`. */
   command?: readonly string[];
   /** More flags, such as `["--session", file]`. */
   args?: readonly string[];
-  /** Added to the process's own environment: keys belong here, not into `args`. */
+  /** Added to the environment; put keys here, not into `args`. */
   env?: Readonly<Record<string, string>>;
   provider?: string;
   model?: string;
   baseUrl?: string;
   cwd?: string;
   extensions?: readonly string[];
-  /** A shared secret: zot serves nobody else. */
+  /** A shared secret that protects the connection. */
   token?: string;
-  /** Asked before each tool call; one that throws has said no. */
+  /** Called before each tool call; an exception denies it. */
   approve?: (request: rpc.ApprovalRequestEvent) => Decision | Promise<Decision>;
-  /** Asked what MCP servers ask: the values by name (`{}` for an address that was opened), or null for no. One that
-   * throws, or whose values do not fit the question, has not answered. */
+  /** Answers questions of MCP servers: the values by name (`{}` for an opened address), or null to decline. An
+   * exception or invalid values cancel the question. */
   elicit?: (request: rpc.ElicitationRequestEvent) => ElicitationAnswer | Promise<ElicitationAnswer>;
-  /** What else you can show: "commands", "panels". */
+  /** Other capabilities: "commands", "panels". */
   capabilities?: readonly string[];
-  /** Hears events that belong to no prompt. */
+  /** Receives events that belong to no prompt. */
   onEvent?: (event: rpc.Event) => void;
-  /** Hears zot's stderr, line by line. */
+  /** Receives zot's stderr, line by line. */
   onStderr?: (line: string) => void;
-  /** Start another process when the last one died; on unless said otherwise. */
+  /** Start another process if the last one died; default true. */
   restart?: boolean;
-  /** Milliseconds: 30 000 to start, 10 000 for commands answered at once, 30 000 of silence before zot is asked whether
-   * it is there, 5 000 between closing its stdin and killing it. */
+  /** Milliseconds: 30 000 to start, 10 000 for commands that are answered immediately, 30 000 without output before a
+   * ping, 5 000 between closing its stdin and killing it. */
   startTimeout?: number;
   answerTimeout?: number;
   silence?: number;
@@ -54,32 +54,32 @@ export class Client {
   #connection: Promise<Connection> | undefined;
   #live: Connection | undefined;
   #closed = false;
-  /** What zot said of itself. */
+  /** zot's answer to `hello`: versions, provider and model. */
   hello: rpc.HelloData | undefined;
-  /** Processes started so far; above 1 means that one died. */
+  /** Number of processes started; above 1 means that one died. */
   starts = 0;
 
   constructor(options: ClientOptions = {}) {
     this.#options = options;
   }
 
-  /** The process id of zot, while it lives. */
+  /** The process id of zot, while it runs. */
   get pid(): number | undefined {
     return this.#live?.alive ? this.#live.pid : undefined;
   }
 
-  /** The end of what zot said on stderr. */
+  /** The end of zot's stderr. */
   get stderr(): string {
     return this.#live?.stderr ?? "";
   }
 
-  /** Starts zot and waits until it serves. Not needed: the first command does the same. */
+  /** Starts zot and waits until it is ready. Optional: the first command does the same. */
   async start(): Promise<this> {
     await this.#connected();
     return this;
   }
 
-  /** Abort what runs and end the process; harmless the second time. */
+  /** Abort running work and end the process. It can be called more than once. */
   async close(): Promise<void> {
     this.#closed = true;
     const connection = await this.#connection?.catch(() => undefined);
@@ -95,7 +95,7 @@ export class Client {
     return this.#run({ type: "prompt", message, images });
   }
 
-  /** Say something and wait; the text of the last message. An `error` event is thrown. */
+  /** Send a prompt, wait, and return the text of the last message. An `error` event is thrown. */
   async ask(message: string, images: readonly rpc.Image[] = []): Promise<string> {
     let answer = "";
     let failure: string | undefined;
@@ -107,7 +107,7 @@ export class Client {
     return answer;
   }
 
-  /** Replace the transcript by a summary, and return it; `focus` says what it should keep above all. It ends with
+  /** Replace the transcript with a summary and return it; `focus` names what it must preserve. It ends with
    * `compact_done`, without `done`. */
   async compact(focus = ""): Promise<string> {
     let summary: string | undefined;
@@ -120,7 +120,7 @@ export class Client {
     return summary;
   }
 
-  /** Run an extension's command (capability `commands`). Read `events`: those of the prompt it started, if it did. */
+  /** Run an extension's command (capability `commands`). Read `events`, the events of the prompt, if it started one. */
   async runCommand(name: string, args = ""): Promise<{ answer: rpc.CommandRun; events: AsyncGenerator<rpc.Event, void> }> {
     const connection = await this.#connected();
     const inbox = await connection.begin({ type: "run_command", name, args });
@@ -128,7 +128,7 @@ export class Client {
     return { answer, events: this.#events(connection, inbox) };
   }
 
-  /** End the running prompt or compaction; queued ones stay. Harmless when idle. */
+  /** Stop the running prompt or compaction; queued prompts stay queued. Also succeeds when idle. */
   async abort(): Promise<void> {
     await this.#request({ type: "abort" });
   }
@@ -149,7 +149,7 @@ export class Client {
     return ((await this.#request({ type: "get_models" })) as rpc.Models).models;
   }
 
-  /** The MCP servers of this run; nobody is started to be asked. */
+  /** The MCP servers of this run. Starts none of them. */
   async mcpServers(): Promise<readonly rpc.McpServer[]> {
     return ((await this.#request({ type: "get_mcp_servers" })) as rpc.McpServers).servers;
   }
@@ -158,19 +158,19 @@ export class Client {
     return ((await this.#request({ type: "get_commands" })) as rpc.Commands).commands;
   }
 
-  /** What the tools did to files: during the prompt of this number, from 1, or without one in the whole session. Needs
-   * a session that is kept. */
+  /** File changes made by tools: during one prompt (its number, from 1) or, without a number, in the whole session.
+   * Requires a saved session. */
   async changes(prompt = 0): Promise<rpc.Changes> {
     return (await this.#request({ type: "get_changes", prompt })) as rpc.Changes;
   }
 
-  /** Go back to before the prompt of this number, from 1; without one, undo the last rewinding of files. What others
-   * changed meanwhile is named and left alone, unless `overwrite`; `dry_run` only tells. */
+  /** Go back to before a prompt (its number, from 1); without a number, undo the last rewind of files. Files that
+   * something else changed since are reported and not touched, unless `overwrite`; `dry_run` changes nothing. */
   async rewind(prompt = 0, how: Omit<rpc.RewindCommand, "type" | "id" | "prompt"> = {}): Promise<rpc.Rewound> {
     return (await this.#request({ ...how, type: "rewind", prompt })) as rpc.Rewound;
   }
 
-  /** Drop the transcript. Needs an idle agent, as do the next two. */
+  /** Clear the transcript. Fails while the agent is busy, as do `setModel` and `setReasoning`. */
   async clear(): Promise<void> {
     await this.#request({ type: "clear" });
   }
@@ -183,7 +183,7 @@ export class Client {
     await this.#request({ type: "set_reasoning", reasoning });
   }
 
-  /** What runs without a question: `plan`, `ask`, `accept-edits` or `everything`; no wider than zot was started with. */
+  /** Set which calls run without approval: `plan`, `ask`, `accept-edits` or `everything`; not wider than at start. */
   async setPermissionMode(mode: string): Promise<void> {
     await this.#request({ type: "set_permission_mode", permission_mode: mode });
   }
@@ -221,7 +221,7 @@ export class Client {
     if (connection && this.#options.restart === false) {
       throw new ClientError("gone", "zot is gone and restart is off", connection.stderr);
     }
-    // Of several callers that find it dead, the first opens another one and the rest share it.
+    // If several callers find it dead, the first opens another one and the others share it.
     if (this.#connection === opened) this.#connection = this.#open();
     return this.#connection as Promise<Connection>;
   }
@@ -251,7 +251,7 @@ export class Client {
     return connection;
   }
 
-  /** The caller's decision; one that fails has said no. */
+  /** The caller's decision; an exception denies the call. */
   async #approve(request: rpc.ApprovalRequestEvent): Promise<rpc.ApproveCommand> {
     let decision: Decision = "deny";
     let reason = "";
@@ -266,7 +266,7 @@ export class Client {
     return { type: "approve", request_id: request.request_id, decision, reason };
   }
 
-  /** The caller's values; one that fails has not answered. */
+  /** The caller's values; an exception cancels the question. */
   async #elicit(request: rpc.ElicitationRequestEvent): Promise<rpc.AnswerElicitationCommand> {
     const { request_id } = request;
     try {

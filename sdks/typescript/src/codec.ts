@@ -1,16 +1,16 @@
-// Lines to frames and back: keys in wire order, empty ones left out, raw UTF-8, lone surrogates as U+FFFD.
+// Encodes and decodes frames: keys in wire order, empty ones omitted, raw UTF-8, lone surrogates as U+FFFD.
 
 import { type ChildFrame, type HostFrame, KEYS, OBJECTS } from "./frames.js";
 
 type Fields = Record<string, unknown>;
 
-/** One line with its LF. Throws when something in the frame has no JSON. */
+/** One line with its LF. Throws if a value cannot be encoded as JSON. */
 export function encode(frame: ChildFrame): string {
   const fields = { type: frame.type, ...inOrder(frame as unknown as Fields, frame.type) };
   return wellFormed(JSON.stringify(fields)) + "\n";
 }
 
-/** The frame in a line, or undefined for a type nobody knows here. Throws when it is not a frame. */
+/** The frame in a line, or undefined for an unknown type. Throws if it is not a frame. */
 export function decode(line: string): HostFrame | undefined {
   const fields = JSON.parse(line) as Fields | null;
   if (typeof fields !== "object" || fields === null || typeof fields["type"] !== "string") {

@@ -1,6 +1,6 @@
-// One life of the child: commands and their responses by id, events to the command they belong to. Everything between a
-// `started` response and `done` (or `compact_done`) belongs to that command. A caller that reads slowly makes us read
-// slowly, and zot then merges what it streams; responses are never held up by that.
+// One process: matches responses to commands by id, and events to the command they belong to. Everything between a
+// `started` response and `done` (or `compact_done`) belongs to that command. If the caller reads slowly, the client
+// does as well, and zot then merges events; responses are not delayed by that.
 
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { ClientError } from "./client-error.js";
@@ -10,7 +10,7 @@ const LF = 0x0a;
 const HIGH_WATER = 1000; // events waiting for a reader
 const STDERR_KEPT = 64 * 1024;
 const TERM_GRACE = 1_000;
-const LAST_WORDS = 1_000; // for the exit code, once stdout has ended
+const LAST_WORDS = 1_000; // for the exit code, after stdout was closed
 
 interface Response {
   type: "response";
@@ -30,13 +30,13 @@ export interface Limits {
   onElicitation: ((request: rpc.ElicitationRequestEvent) => Promise<rpc.AnswerElicitationCommand>) | undefined;
 }
 
-/** What belongs to one command: its response, then its events. */
+/** The response of one command, then its events. */
 export class Inbox {
   response: Response | undefined;
   events: rpc.Event[] = [];
   failure: ClientError | undefined;
-  over = false; // nothing more will come
-  dropped = false; // nobody reads any more
+  over = false; // complete
+  dropped = false; // its reader is gone
   #wake: (() => void) | undefined;
 
   put(event: rpc.Event): void {
@@ -56,7 +56,7 @@ export class Inbox {
     this.#wake?.();
   }
 
-  /** Whether something came within so many milliseconds. */
+  /** Whether something arrived within this many milliseconds. */
   news(milliseconds: number): Promise<boolean> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => resolve(false), milliseconds);
@@ -83,7 +83,7 @@ export class Connection {
 
   constructor(argv: readonly string[], env: NodeJS.ProcessEnv, limits: Limits) {
     this.#limits = limits;
-    // A process group of its own: a Ctrl-C in the terminal reaches only the caller.
+    // Its own process group: a Ctrl-C in the terminal reaches only the caller.
     this.#child = spawn(argv[0] ?? "zot", argv.slice(1), { env, detached: true, stdio: ["pipe", "pipe", "pipe"] });
     this.#exited = new Promise((resolve) => {
       this.#child.once("exit", () => resolve());
@@ -92,7 +92,7 @@ export class Connection {
         resolve();
       });
     });
-    this.#child.stdin.on("error", () => undefined); // a process that is gone is noticed by its output
+    this.#child.stdin.on("error", () => undefined); // the end of the output reports a dead process
     this.#listen();
   }
 
@@ -104,7 +104,7 @@ export class Connection {
     return this.#child.pid;
   }
 
-  // --- asking
+  // --- sending
 
   /** The data of the response. */
   request(command: rpc.Command, timeout = this.#limits.answerTimeout): Promise<unknown> {
@@ -123,12 +123,12 @@ export class Connection {
         resolve: (data) => settle(() => resolve(data)),
         reject: (error) => settle(() => reject(error)),
       });
-      this.#child.stdout.resume(); // a slow reader must not hold up the answer
+      this.#child.stdout.resume(); // a slow reader must not delay the answer
       this.#send(command, id);
     });
   }
 
-  /** Send a command whose events follow when its turn comes. */
+  /** Send a command whose events follow when it starts. */
   async begin(command: rpc.Command): Promise<Inbox> {
     if (!this.alive) throw this.#gone();
     const id = String(++this.#lastId);
@@ -138,14 +138,14 @@ export class Connection {
     return inbox;
   }
 
-  /** The data of its response, once its turn has come. */
+  /** The data of its response, when it starts. */
   async started(inbox: Inbox): Promise<unknown> {
     while (!inbox.response && !inbox.over) await this.#news(inbox);
     if (!inbox.response?.success) throw inbox.failure ?? this.#gone();
     return inbox.response.data;
   }
 
-  /** The next event, undefined after the last; throws what ended it. */
+  /** The next event, undefined after the last; throws the error that ended it. */
   async next(inbox: Inbox): Promise<rpc.Event | undefined> {
     while (inbox.events.length === 0 && !inbox.over) await this.#news(inbox);
     const event = inbox.events.shift();
@@ -154,7 +154,7 @@ export class Connection {
     return event;
   }
 
-  /** Nobody reads it any more: abort it, now or when its turn comes. */
+  /** Its reader is gone: abort it, now or when it starts. */
   drop(inbox: Inbox): void {
     inbox.dropped = true;
     inbox.events = [];
@@ -169,7 +169,7 @@ export class Connection {
       await this.request({ type: "ping" });
     } catch (error) {
       if (!(error instanceof ClientError) || error.kind !== "silent") return;
-      if (this.#received > before) return; // a very long line is on its way
+      if (this.#received > before) return; // a very long line is arriving
       inbox.end(new ClientError("silent", "zot was silent and answers no ping", this.stderr));
       this.#over = true;
       this.#child.kill("SIGKILL");
@@ -180,7 +180,7 @@ export class Connection {
     if (this.#child.stdin.writable) this.#child.stdin.write(`${JSON.stringify(id ? { ...command, id } : command)}\n`);
   }
 
-  // --- listening
+  // --- receiving
 
   #listen(): void {
     this.#child.stdout.on("data", () => (this.#received += 1));
@@ -194,7 +194,7 @@ export class Connection {
 
   #heard(line: string): void {
     const frame = parsed(line);
-    if (!frame) return; // not ours: something else wrote to its stdout
+    if (!frame) return; // not from zot: something else wrote to its stdout
     if (frame.type === "response") this.#answered(frame);
     else this.#event(frame);
     if (this.#current && this.#current.events.length >= HIGH_WATER && this.#waiting.size === 0) this.#child.stdout.pause();
@@ -230,7 +230,7 @@ export class Connection {
     }
   }
 
-  /** An answer that does not fit the question is none: the server does not wait for a better one. */
+  /** An answer that does not fit the question cancels it: the server does not wait for another. */
   async #answer(event: rpc.ElicitationRequestEvent): Promise<void> {
     const answer = await this.#limits.onElicitation?.(event);
     if (!answer) return;
@@ -243,7 +243,7 @@ export class Connection {
     const patience = setTimeout(() => this.#child.kill("SIGKILL"), LAST_WORDS);
     await this.#exited;
     clearTimeout(patience);
-    await new Promise((resolve) => setImmediate(resolve)); // let stderr say its last words
+    await new Promise((resolve) => setImmediate(resolve)); // read the rest of stderr
     this.#loseAll();
   }
 
@@ -264,7 +264,7 @@ export class Connection {
     return new ClientError("gone", `zot ${how}${words ? `: ${words.split("\n").at(-1)}` : ""}`, words);
   }
 
-  /** Abort what runs, close its stdin, and wait until it is gone. */
+  /** Abort running work, close its stdin, and wait until it has exited. */
   async close(grace: number): Promise<void> {
     if (this.alive) this.#send({ type: "abort" });
     for (const inbox of [...this.#inboxes.values(), ...(this.#current ? [this.#current] : [])]) inbox.dropped = true;
@@ -288,7 +288,7 @@ function parsed(line: string): rpc.Event | Response | undefined {
   }
 }
 
-/** Splits at LF alone: node:readline would also split at U+2028 inside a string. */
+/** Splits only at LF: node:readline would also split at U+2028 inside a string. */
 function readLines(stream: NodeJS.ReadableStream, onLine: (line: string) => void): void {
   let rest: Buffer[] = [];
   stream.on("data", (chunk: Buffer) => {

@@ -1,6 +1,5 @@
-// The extension an author writes: register handlers, then `run`; the server does the rest. What is registered while it
-// runs is announced at once. Handlers of one event are called in the order they were registered; the name of a command
-// or a tool is given once, a second time throws.
+// An extension: register handlers, then call `run`. Registrations while it runs are sent at once. Handlers of one event
+// are called in registration order; registering a command or tool name twice throws.
 
 import type { ChildFrame, EventIntercept, HelloAck, HostToolResult, Panel, RegisterCommand, RegisterTool } from "./frames.js";
 import type * as handlers from "./handlers.js";
@@ -9,14 +8,14 @@ import { Server } from "./server.js";
 
 const CAPABILITIES = ["commands", "tools", "events", "panels", "tool_cancel", "call_tool"];
 
-/** The rarer properties of a tool. */
+/** The less common properties of a tool. */
 export type ToolOptions = Partial<Omit<RegisterTool, "type" | "name" | "description" | "schema">>;
 
 export class Extension {
   readonly #registry = new Registry();
   readonly #server: Server;
 
-  /** `guard: true` declares that what this extension cannot decide must not happen. */
+  /** `guard: true` declares a guard: zot denies calls while the extension cannot decide about them. */
   constructor(name: string, version = "", options: { guard?: boolean } = {}) {
     const capabilities = options.guard ? [...CAPABILITIES, "guard"] : CAPABILITIES;
     this.#server = new Server({ type: "hello", name, version, capabilities }, this.#registry);
@@ -24,7 +23,7 @@ export class Extension {
 
   // --- registration ---------------------------------------------------------------------------------------------
 
-  /** A slash command; the handler gets what followed the name. A returned string is displayed. */
+  /** A slash command; the handler gets the text after the name. A returned string is displayed. */
   command(name: string, description: string, handler: handlers.CommandHandler): this {
     this.#registry.claim("command", name, this.command);
     const frame: RegisterCommand = { type: "register_command", name, description };
@@ -32,7 +31,7 @@ export class Extension {
     return this.#announce(frame);
   }
 
-  /** A tool for the model; a schema written in place gives the arguments their type. */
+  /** A tool for the model; the arguments get their type from a literal schema. */
   tool<const S extends object>(
     name: string,
     description: string,
@@ -46,14 +45,14 @@ export class Extension {
     return this.#announce(frame);
   }
 
-  /** Says how far an operation of the tool got; without one the answer is `unknown`. */
+  /** Reports how far an operation of the tool got; without one, `unknown`. */
   reconciler(tool: string, handler: handlers.ReconcileHandler): this {
     this.#registry.claim("reconciler", tool, this.reconciler);
     this.#registry.reconcilers.set(tool, handler);
     return this;
   }
 
-  /** Observes an event; all its handlers are called, in the order they were registered. */
+  /** Observes an event; all its handlers are called, in registration order. */
   on(event: string, handler: handlers.EventHandler): this {
     addTo(this.#registry.events, event, handler);
     return this.#announce({ type: "subscribe", events: [event] });
@@ -66,8 +65,8 @@ export class Extension {
   }
 
   /**
-   * Asked before each tool runs: `[allowed, reason]`, a ToolCallDecision, or nothing to allow. Interceptors of one event
-   * are asked in the order they were registered: each sees what those before it rewrote, the first refusal is the answer.
+   * Called before each tool runs; returns `[allowed, reason]`, a ToolCallDecision, or nothing to allow it. Interceptors
+   * of one event are called in registration order: each gets the changes of those before it, the first that blocks decides.
    */
   interceptToolCall(handler: handlers.InterceptHandler): this {
     return this.#intercept("tool_call", (asked) => handler(asked.tool_name ?? "", objectOr(asked.tool_args)));
@@ -78,22 +77,22 @@ export class Extension {
     return this.#intercept("tool_call", (asked) => handler(asked.tool_name ?? "", objectOr(asked.tool_args)));
   }
 
-  /** Asked before each model call. */
+  /** Called before each model call. */
   interceptTurnStart(handler: handlers.TurnStartHandler): this {
     return this.#intercept("turn_start", (asked) => handler(asked.step ?? 0));
   }
 
-  /** Asked before the user sees a message. */
+  /** Called before the user sees a message. */
   interceptAssistantMessage(handler: handlers.AssistantMessageHandler): this {
     return this.#intercept("assistant_message", (asked) => handler(asked.text ?? ""));
   }
 
-  /** May replace the system prompt; nothing keeps it. */
+  /** May replace the system prompt; undefined leaves it unchanged. */
   interceptBeforeAgentStart(handler: handlers.BeforeAgentStartHandler): this {
     return this.#intercept("before_agent_start", handler);
   }
 
-  /** Keys of a panel, and the news that the user closed it. A panel that is opened anew may be given new handlers. */
+  /** Handlers for the keys of a panel and for its close by the user. A panel opened again may get new handlers. */
   onPanelKey(id: string, onKey: handlers.PanelKeyHandler, onClose?: () => unknown): this {
     if (this.#registry.panels.has(id) && !this.#server.registered) {
       throw new Error(`the keys of panel "${id}" are registered twice: remove one of the two`);
@@ -112,19 +111,19 @@ export class Extension {
     return this;
   }
 
-  // --- things to say at any time --------------------------------------------------------------------------------
+  // --- actions at any time -----------------------------------------------------------------------------------
 
-  /** What the host said of itself; empty before it did. */
+  /** Information zot sent about itself; empty before `onHello`. */
   get host(): HelloAck {
     return this.#server.host;
   }
 
-  /** A note below the transcript. */
+  /** Shows a notification below the transcript. */
   notify(level: "info" | "success" | "warn" | "error", message: string): void {
     this.#server.send({ type: "notify", level, message });
   }
 
-  /** Takes back every note of this extension. */
+  /** Removes all notifications of this extension. */
   clearNotes(): void {
     this.#server.send({ type: "clear_notes" });
   }
@@ -134,7 +133,7 @@ export class Extension {
     this.#server.send({ type: "open_panel", panel });
   }
 
-  /** Draws the open panel anew; an empty title keeps the old one. */
+  /** Redraws an open panel; an empty title leaves the old one. */
   renderPanel({ id, ...shown }: Panel): void {
     this.#server.send({ type: "panel_render", panel_id: id, ...shown });
   }
@@ -143,7 +142,7 @@ export class Extension {
     this.#server.send({ type: "panel_close", panel_id: id });
   }
 
-  /** Submits text as if it was typed. */
+  /** Submits text as if the user had typed it. */
   submit(text: string): void {
     this.#server.send({ type: "submit", text });
   }
@@ -153,17 +152,17 @@ export class Extension {
     this.#server.send({ type: "submit_slash", text });
   }
 
-  /** Asks the host to run a tool; rejects at once when it does not offer that. */
+  /** Requests that zot runs a tool; rejects if this zot does not support that. */
   callTool(name: string, args: object): Promise<HostToolResult> {
     return this.#server.hostCalls.call(name, args, this.#server.current.getStore());
   }
 
-  /** A line for the extension's log file (stderr). */
+  /** Writes a line to the extension's log file (stderr). */
   log(...words: unknown[]): void {
     this.#server.log(...words);
   }
 
-  /** Greets the host, registers, then serves; resolves after `shutdown` or the end of input. */
+  /** Sends `hello` and the registrations, then serves; resolves after `shutdown` or the end of input. */
   run(): Promise<void> {
     return this.#server.run();
   }

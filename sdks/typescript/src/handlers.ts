@@ -1,4 +1,4 @@
-// The shapes of handlers. Each may be async.
+// The types of handlers. Each may be async.
 
 import type { AssistantMessageDecision, Response, ToolCallDecision, ToolContent, ToolResult, TurnStartDecision } from "./answers.js";
 import type { Event, EventIntercept, HostToolResult } from "./frames.js";
@@ -6,20 +6,20 @@ import type { Event, EventIntercept, HostToolResult } from "./frames.js";
 type Maybe<T> = T | Promise<T>;
 type Args = Record<string, any>;
 
-/** One call of a tool: who asked, whether it was given up, and a way to call other tools. */
+/** One call of a tool: its ids, whether it was cancelled, and a method to call other tools. */
 export interface ToolContext {
   readonly id: string;
   readonly name: string;
   /** The same for every replay of one call; empty in ordinary sessions. */
   readonly operationKey: string;
-  /** Aborted when the host gives the call up; nobody waits for the result any more. */
+  /** Aborted when zot cancels the call; the result is then ignored. */
   readonly signal: AbortSignal;
-  /** Asks the host to run a tool as part of this call. */
+  /** Requests that zot runs a tool as part of this call. */
   callTool(name: string, args: object): Promise<HostToolResult>;
 }
 
 export type CommandHandler = (args: string) => Maybe<Response | string | void>;
-/** What a tool may return: text, blocks, a ToolResult, or data, which becomes `structured_content` and its JSON text. */
+/** The return value of a tool: text, blocks, a ToolResult, or data, which becomes `structured_content` and its JSON text. */
 export type ToolReturn = ToolResult | string | ToolContent | readonly ToolContent[] | object | number | boolean | void;
 export type ToolHandler<A = Args> = (args: A, context: ToolContext) => Maybe<ToolReturn>;
 export type ReconcileHandler = (args: Args, context: ToolContext) => Maybe<"completed" | "not_started" | "unknown" | ToolResult>;
@@ -31,7 +31,7 @@ export type AssistantMessageHandler = (text: string) => Maybe<AssistantMessageDe
 export type BeforeAgentStartHandler = (asked: EventIntercept) => Maybe<string | void>;
 export type PanelKeyHandler = (key: string, text: string) => Maybe<void>;
 
-/** The type of the arguments a literal JSON Schema describes. */
+/** The type of the arguments that a literal JSON Schema describes. */
 export type ArgsOf<S> = S extends { readonly enum: readonly (infer E)[] }
   ? E
   : S extends { readonly type: "string" }

@@ -1,4 +1,4 @@
-// The public door of the package.
+// The public entry point of the package.
 
 export * from "./answers.js";
 export { Extension, type ToolOptions } from "./extension.js";

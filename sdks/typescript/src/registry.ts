@@ -1,5 +1,5 @@
-// What an extension registered, before and while it runs. Nothing takes the place of something else: handlers of one
-// event are a chain, and a name is given once.
+// The registrations of an extension, before and while it runs. Handlers of one event are a chain; a name can be
+// registered once.
 
 import type { ChildFrame, EventIntercept, RegisterCommand, RegisterTool, Subscribe } from "./frames.js";
 import type { CommandHandler, EventHandler, PanelKeyHandler, ReconcileHandler, ToolHandler } from "./handlers.js";
@@ -18,7 +18,7 @@ export class Registry {
   readonly onHello: (() => unknown)[] = [];
   readonly #named = new Map<string, string>();
 
-  /** Gives a name away; throws if it is taken. Commands that differ in case are one to the host. */
+  /** Reserves a name; throws if it is taken. Names of commands are case-insensitive. */
   claim(kind: "command" | "tool" | "reconciler", name: string, by: (...args: any[]) => unknown): void {
     const key = `${kind} ${kind === "command" ? name.toLowerCase() : name}`;
     const here = callerOf(by);
@@ -44,7 +44,7 @@ export class Registry {
   }
 }
 
-/** File and line of whoever called the function that is running. */
+/** File and line of the caller of the running function. */
 function callerOf(running: (...args: any[]) => unknown): string {
   const here = { stack: "" };
   Error.captureStackTrace(here, running);

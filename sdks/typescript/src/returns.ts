@@ -1,4 +1,4 @@
-// What a handler gave back, as the answer it means; what means nothing throws, that is, counts as a crash.
+// Converts a handler's return value to an answer; an invalid value throws, which counts as a crash.
 
 import { Response, ToolResult, text, textResult } from "./answers.js";
 import type { Content, EventInterceptResponse } from "./frames.js";
@@ -30,7 +30,7 @@ export function reconciled(value: unknown): ToolResult {
   return value instanceof ToolResult ? value : new ToolResult({ structured_content: { state: String(value) } });
 }
 
-/** A decision; a key it does not have is a mistake that must not pass for "allow". */
+/** A decision; an unknown key throws, so that a mistake does not count as "allow". */
 export function decisionOf(value: unknown, keys: readonly string[]): Answer {
   if (value === undefined || value === null) return {};
   if (typeof value !== "object") throw new TypeError(`expected a decision, got ${typeof value}`);

@@ -1,4 +1,4 @@
-// The run of an extension: greet, register, serve. Each request gets exactly one answer, whatever a handler does: one
+// Runs an extension: hello, registrations, requests. Each request gets exactly one answer: a handler
 // that throws answers with an error, an interceptor that throws blocks. Handlers of commands, tools and interceptors
 // run concurrently; handlers of events and panel keys one after the other, in order.
 
@@ -23,7 +23,7 @@ import type { ToolContext } from "./handlers.js";
 import { type Intercepted, type Registry, objectOr } from "./registry.js";
 import { decisionOf, reconciled, responseOf, resultOf, systemPromptOf, toolCallDecision } from "./returns.js";
 
-const HANDLERS_GRACE_MS = 1000; // what running handlers get before `shutdown` is acknowledged
+const HANDLERS_GRACE_MS = 1000; // for running handlers before `shutdown` is acknowledged
 const NO_HOST: HelloAck = {
   type: "hello_ack",
   protocol_version: 0,
@@ -62,7 +62,7 @@ export class Server {
     stderr.write(`[${this.#hello.name}] ${words.map(String).join(" ")}\n`);
   }
 
-  /** Greets the host, registers, then serves; resolves after `shutdown` or the end of input. */
+  /** Sends `hello` and the registrations, then serves; resolves after `shutdown` or the end of input. */
   run(): Promise<void> {
     return new Promise((resolve) => {
       let greeted: Promise<void> | undefined;
@@ -86,7 +86,7 @@ export class Server {
           if (frame.type === "hello_ack") return true;
         }
         if (!frame || over) return !over;
-        // What arrives while onHello works waits for the registrations, except results it may be waiting for.
+        // Frames that arrive during onHello wait for the registrations, except results it may be waiting for.
         if (this.registered || frame.type === "tool_result") take(frame);
         else void greeted?.then(() => take(frame));
         return !over;
@@ -147,7 +147,7 @@ export class Server {
     void answer.finally(() => this.#answers.delete(answer));
   }
 
-  /** At once when nothing is before it, so that a handler that does not wait is done before the next frame. */
+  /** Immediately if the queue is empty, so that a synchronous handler is done before the next frame. */
   #inOrder(what: string, handler: () => unknown): void {
     const work = (): Promise<void> => this.#guarded(what, handler);
     const mine = this.#order ? this.#order.then(work) : work();
@@ -165,7 +165,7 @@ export class Server {
     }
   }
 
-  /** Lets running handlers end, for a moment; those that wait for the host learn that it is gone. */
+  /** Waits briefly for running handlers; those that wait for zot get an error. */
   async #finish(): Promise<void> {
     this.hostCalls.loseAll();
     let timer: NodeJS.Timeout | undefined;
@@ -230,7 +230,7 @@ export class Server {
     );
   }
 
-  /** Asks one handler after the other: each sees what those before it rewrote, and the first refusal is the answer. */
+  /** Calls the handlers in order: each gets the changes of those before it, and the first that blocks decides. */
   async #decide(question: EventIntercept): Promise<Decision> {
     let asked = question;
     let answer: Decision = {};
@@ -277,7 +277,7 @@ function answerTo(event: Intercepted, value: unknown): Decision {
   }
 }
 
-/** Without the keys that keep what there is: an empty text does, except for the system prompt, which it removes. */
+/** Without keys that change nothing: an empty text changes nothing, except for the system prompt, which it removes. */
 function whatItSays(decision: Decision): Decision {
   const says = ([key, value]: [string, unknown]): boolean => (value ?? "") !== "" || (key === "system_prompt" && value === "");
   return Object.fromEntries(Object.entries(decision).filter(says));

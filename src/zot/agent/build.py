@@ -167,7 +167,7 @@ def _converse(services: Services, session: Session | None, problems: list[str]) 
     agent.goes_on = not front_end.offers_to_go_on
     conversation = Conversation(services, agent, resolved, session)
     services.workspace.present = lambda: conversation.snapshot
-    services.workspace.tell = conversation.notify
+    services.workspace.notify = conversation.notify
     if front_end.reader is not None:
         agent.readers.subscribe(front_end.reader, *front_end.kinds)
     return conversation

@@ -64,11 +64,11 @@ def load(cwd: Path, home: Path, beneath: JailedFiles | None = None) -> ContextFi
                     mark = f"\n\n[cut: the first {LIMIT >> 10} KiB of {path.name}]" if file.cut else ""
                     loaded.parts.append(ContextFile(path, text + mark))
         except OSError as error:
-            loaded.problems.append(_left_out(path, error))
+            loaded.problems.append(_skipped(path, error))
     return loaded
 
 
-def _left_out(path: Path, error: OSError) -> str:
+def _skipped(path: Path, error: OSError) -> str:
     return f"{path}: {reason_of(error)}; skipped"
 
 
@@ -93,7 +93,7 @@ def _file_in(directory: Path, problems: list[str]) -> tuple[Path, os.stat_result
         ):  # missing, or not accessible
             continue
         except OSError as error:
-            problems.append(_left_out(directory / name, error))
+            problems.append(_skipped(directory / name, error))
             return None
         if not S_ISDIR(info.st_mode):
             return directory / name, info

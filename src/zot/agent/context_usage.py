@@ -119,7 +119,7 @@ def _kinds(message: Message, tools: dict[str, str]) -> Iterator[tuple[str, int]]
     for block in message.content:
         match block:
             case TextBlock(text):
-                yield _said_by(message), _tokens(text) + _MESSAGE
+                yield _category(message), _tokens(text) + _MESSAGE
             case ImageBlock():
                 yield "images", _IMAGE
             case ToolCallBlock(id, name, arguments):
@@ -140,7 +140,7 @@ def _results(tool: str, content: Sequence[TextBlock | ImageBlock]) -> Iterator[t
             yield "images", _IMAGE
 
 
-def _said_by(message: Message) -> str:
+def _category(message: Message) -> str:
     if message.role == "assistant":
         return "answers"
     if "compaction" in message.meta:

@@ -149,7 +149,7 @@ class Conversation:
 
     def emit(self, event: events.AgentEvent) -> None:
         """Emit an event from outside the agent."""
-        self.agent.tell(event)
+        self.agent.inject_event(event)
 
     # --- prompting
 

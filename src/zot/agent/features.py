@@ -237,7 +237,7 @@ class FeatureSet:
             if not row.prompt_prefix and self._join(row, conversation) is None and row.first_event is not None:
                 self._join_after(row, conversation)
         self.join_for_model(conversation)
-        conversation.workspace.keeping = lambda: self.change_recorder(conversation)
+        conversation.workspace.recorder = lambda: self.change_recorder(conversation)
 
     def _join_after(self, row: FeatureRow, conversation: Conversation) -> None:
         """Join soon after the first event of a kind, without delaying the events after it."""

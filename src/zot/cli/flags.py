@@ -463,7 +463,7 @@ FLAGS: tuple[Flag, ...] = (
         ("--theme",),
         "theme",
         MISC,
-        "theme of the terminal: auto, dark, light, or a name",
+        "theme of the terminal: auto, dark, light, or a name (or ZOT_THEME)",
         "NAME",
         _text,
         kind="theme",

@@ -228,11 +228,11 @@ class Client(ClientMethods):
         pictures = [tuple(images)]
 
         async def say(words: str) -> str:
-            return await self._say(words, pictures.pop() if pictures else (), whole=returns is not None)
+            return await self._prompt_text(words, pictures.pop() if pictures else (), whole=returns is not None)
 
         return await (say(text) if returns is None else OutputSchema(returns).ask(text, say, tries))
 
-    async def _say(self, text: str, images: Iterable[PromptImage], whole: bool) -> str:
+    async def _prompt_text(self, text: str, images: Iterable[PromptImage], whole: bool) -> str:
         answer, failure, stop = "", "", ""
         async for event in self.prompt(text, images):
             if isinstance(event, rpc.AssistantMessage):

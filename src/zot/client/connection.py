@@ -207,7 +207,7 @@ class RpcConnection:
             if isinstance(frame, rpc_frames.Response):
                 self._answered(frame)
             else:
-                self._heard(frame)
+                self._on_event(frame)
             while self._crowded():
                 self._room.clear()
                 await self._room.wait()
@@ -231,7 +231,7 @@ class RpcConnection:
                 if inbox.dropped:
                     self.drop(inbox)
 
-    def _heard(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         if isinstance(event, rpc_frames.ApprovalRequest) and self._approve and self._group:
             self._group.create_task(self._decide(self._approve, event))
         if isinstance(event, rpc_frames.ElicitationRequest) and self._elicit and self._group:

@@ -193,7 +193,7 @@ class Agent(AgentState):
         self.boundary.on_input("add", message=message)
         self.append(message)
 
-    def tell(self, event: AgentEvent) -> None:
+    def inject_event(self, event: AgentEvent) -> None:
         """Emit an event from outside the agent."""
         self.boundary.emit(self, event)
 

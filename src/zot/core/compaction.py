@@ -72,9 +72,9 @@ async def _compact(
     at = next((i for i in reversed(range(len(messages))) if _instruction(messages[i])), -1)
     instruction = None if at < 0 or at >= start else _instruction(messages[at])
     if instruction is not None:
-        said = head_and_tail(instruction.text, (window or _ASSUMED_WINDOW) * CHARS_PER_TOKEN // 2)
-        text += f"\n\n{LAST_INSTRUCTION}\n\n{said}"
-        meta["last_instruction"] = said  # a later compaction finds it here
+        instruction_text = head_and_tail(instruction.text, (window or _ASSUMED_WINDOW) * CHARS_PER_TOKEN // 2)
+        text += f"\n\n{LAST_INSTRUCTION}\n\n{instruction_text}"
+        meta["last_instruction"] = instruction_text  # a later compaction finds it here
         images = instruction.images
     state.apply_compaction(Message("user", (*images, TextBlock(text)), utc_now(), meta), len(messages) - start)
     return summary
@@ -162,8 +162,8 @@ async def _read(state: AgentState, run: Run, request: stream.Request) -> str:
     texts: list[str] = []
     finished: stream.Finished | None = None
     try:
-        async with aclosing(state.call_model(request)) as heard:
-            async for event in heard:
+        async with aclosing(state.call_model(request)) as stream_events:
+            async for event in stream_events:
                 match event:
                     case stream.TextDelta(text):
                         texts.append(text)

@@ -80,13 +80,15 @@ class Loop:
             # the model failed without content: try another one for this turn
             if turn.error is not None and not turn.kept and await self._state.switch_to_fallback(turn.error):
                 continue
-            if self._is_gone_on_with(turn):
-                step, before = step + turn.kept, turn.said
+            if self._continues_broken_answer(turn):
+                step, before = step + turn.kept, turn.text
                 continue
             before, self._went_on = "", False
             if turn.stop == "tool_use":
                 await self._run_tools(tools, turn.calls)
-            elif not await self._goes_on(turn.stop, step) and not await self._is_kept_going(turn, step):
+            elif not await self._continues_for_steering(turn.stop, step) and not await self._continues_for_interceptor(
+                turn, step
+            ):
                 if isinstance(turn.error, ContextTooLong) and not turn.kept and self._state.unanswered is not None:
                     error, prompt = withdraw_oversized_prompt(self._state, turn.error)
                     return Outcome(turn.stop, error, taken_back=prompt)
@@ -112,7 +114,7 @@ class Loop:
             # A failed compaction would fail again at the next step, at a price.
             self._may_compact = await compact_automatically(self._state, self._run, f"the context is {used}% full")
 
-    def _is_gone_on_with(self, turn: TurnOutcome) -> bool:
+    def _continues_broken_answer(self, turn: TurnOutcome) -> bool:
         """The answer broke off and no user can be asked: True if the model is asked once to continue."""
         error = turn.error
         if error is None or self._went_on or not turn.begun or not self._state.goes_on or not _broke_off(error):
@@ -138,7 +140,7 @@ class Loop:
                 inputs.withdraw(new[0])
                 self._run.emit(events.Notice(f"not said: {verdict.reason}", "warn"))
 
-    async def _goes_on(self, stop: StopReason, step: int) -> bool:
+    async def _continues_for_steering(self, stop: StopReason, step: int) -> bool:
         """True if the model would stop but a steered prompt and a step are left."""
         inputs = self._state.inputs
         if stop not in ("end", "length") or not inputs.steered or step == self._state.max_steps:
@@ -146,14 +148,14 @@ class Loop:
         await self._review_steering()
         return inputs.steered
 
-    async def _is_kept_going(self, turn: TurnOutcome, step: int) -> bool:
+    async def _continues_for_interceptor(self, turn: TurnOutcome, step: int) -> bool:
         """True if an interceptor continues the finished model and a step is left."""
         interceptors = self._state.interceptors
         if turn.stop != "end" or turn.refused or not interceptors or step == self._state.max_steps:
             return False
         from zot.core.interceptors import continuation_request
 
-        reason = await continuation_request(interceptors, turn.said, self._state.report_interceptor)
+        reason = await continuation_request(interceptors, turn.text, self._state.report_interceptor)
         if reason:
             self._ask_for(reason)
         return bool(reason)
@@ -203,7 +205,6 @@ def _oversized(state: AgentState, size: str) -> str:
     room = f"the window of {state.model.id}" + (f", which is {window:,} tokens" if window else "")
     overhead = (len(state.system_text()) + len(msgspec.json.encode(state.specs))) // CHARS_PER_TOKEN
     before = sum(map(tokens_of, state.messages[:-1]))
-    said = f", earlier messages {before:,}" if before else ""
-    return (
-        f"{state.client.name}: the prompt does not fit {room}: it has {size}{said}, instructions and tools {overhead:,}"
-    )
+    more = f", earlier messages {before:,}" if before else ""
+    parts = f"it has {size}{more}, instructions and tools {overhead:,}"
+    return f"{state.client.name}: the prompt does not fit {room}: {parts}"

@@ -182,7 +182,7 @@ def preview(args: Any, limit: int = PREVIEW_LIMIT) -> str:
     """One line about a call; control characters are escaped, omitted characters counted."""
     from zot.system.visible_text import spelled_start  # only needed for questions
 
-    return spelled_start(_gist(_parsed(args)).strip(" \n").replace("\r\n", "\n"), limit)
+    return spelled_start(_summary(_parsed(args)).strip(" \n").replace("\r\n", "\n"), limit)
 
 
 def _parsed(args: Any) -> Any:
@@ -194,7 +194,7 @@ def _parsed(args: Any) -> Any:
         return args
 
 
-def _gist(args: Any) -> str:
+def _summary(args: Any) -> str:
     if isinstance(args, str):
         return args
     if isinstance(args, dict):

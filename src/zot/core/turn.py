@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class TurnOutcome(msgspec.Struct, frozen=True):
-    """How the turn ended. ``begun``: the answer began; ``kept``: part of it is stored; ``said``: its text."""
+    """How the turn ended. ``begun``: the answer began; ``kept``: part of it is stored; ``text``: its text."""
 
     stop: StopReason
     error: Exception | None = None
@@ -30,7 +30,7 @@ class TurnOutcome(msgspec.Struct, frozen=True):
     refused: str = ""
     begun: bool = False
     kept: bool = False
-    said: str = ""
+    text: str = ""
 
 
 class _ModelAnswer(msgspec.Struct, frozen=True):
@@ -83,7 +83,7 @@ class Turn:
             except ContextTooLong:
                 from zot.core.compaction import compact_after_overflow  # needed only by long conversations
 
-                if self._heard or not await compact_after_overflow(self._state, self._run):
+                if self._has_content or not await compact_after_overflow(self._state, self._run):
                     raise
                 return await self._listen()
         except Exception as error:
@@ -95,15 +95,15 @@ class Turn:
         request = self._state.request()
         if lost := self._state.uncached_tokens(request):
             self._run.emit(events.Notice(lost))
-        async with aclosing(self._state.call_model(request)) as heard:
-            async for event in heard:
+        async with aclosing(self._state.call_model(request)) as stream_events:
+            async for event in stream_events:
                 if isinstance(event, stream.Finished):
                     answer = _ModelAnswer(event.stop, event.message, event.error)
                 else:
                     self._forward(event)
         if answer is None:
             raise TransportFailed(f"{self._state.client.name}: the stream ended too early", retryable=True)
-        if isinstance(answer.error, ContextTooLong) and not self._heard:
+        if isinstance(answer.error, ContextTooLong) and not self._has_content:
             raise answer.error
         return answer
 
@@ -153,7 +153,7 @@ class Turn:
             self._run.emit(events.ThinkingEnd(round(seconds, 3)))
 
     @property
-    def _heard(self) -> bool:
+    def _has_content(self) -> bool:
         return self._called or bool(self._texts)
 
     def _start(self) -> None:
@@ -205,8 +205,8 @@ class Turn:
         calls = tuple(message.tool_calls()) if message else ()
         for call in calls:
             self._run.emit(events.ToolCall(call))
-        said = shown.text() if shown is not None else ""
-        return self._end(TurnOutcome(stop, error, calls, begun=self._heard, kept=message is not None, said=said))
+        text = shown.text() if shown is not None else ""
+        return self._end(TurnOutcome(stop, error, calls, begun=self._has_content, kept=message is not None, text=text))
 
     def _abandon(self) -> None:
         """Cancelled: text is kept, an incomplete call is not; withheld text stays hidden. Does not await."""

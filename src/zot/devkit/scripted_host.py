@@ -134,7 +134,7 @@ class ScriptedHost:
     def _keep(self, data: bytes) -> None:
         for line in data.splitlines(keepends=True):
             self.transcript.sent(time.monotonic(), line)
-            self._tell(self.transcript.lines[-1])
+            self._report(self.transcript.lines[-1])
 
     def ask(self, frame: Asking, **extra: object) -> Question:
         question = self.note_question(frame)
@@ -332,11 +332,11 @@ class ScriptedHost:
                 self.flooded = self.stdout_closed = True
                 break
             self._count += 1
-            self._tell(self.transcript.receive(time.monotonic(), data, complete=complete))
+            self._report(self.transcript.receive(time.monotonic(), data, complete=complete))
         if lines:
             self.wake()
 
-    def _tell(self, line: TranscriptLine) -> None:
+    def _report(self, line: TranscriptLine) -> None:
         for listener in self.listeners:
             listener(line)
 

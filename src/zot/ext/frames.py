@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from zot.ext.record import Record
 
-TYPE_CHECKING = False  # what typing says, without importing it
+TYPE_CHECKING = False  # as in typing, without importing it
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
 
 class Panel(Record):
-    """What a panel shows."""
+    """The content of a panel."""
 
     id: str
     title: str = ""
@@ -30,7 +30,7 @@ class Content(Record):
 
 
 class ResultView(Record, nested={"content": Content}):
-    """What an observer sees of a tool result: cut to 256 KiB and 128 blocks."""
+    """A tool result as an observer sees it, truncated to 256 KiB and 128 blocks."""
 
     content: Sequence[Content] = ()
     is_error: bool = False
@@ -38,7 +38,7 @@ class ResultView(Record, nested={"content": Content}):
 
 
 class Hello(Record, type="hello"):
-    """The first frame of a child. `capabilities` are advisory, except `guard`, which binds."""
+    """The first frame an extension sends. `capabilities` are advisory, except `guard`, which is binding."""
 
     name: str
     version: str = ""
@@ -46,14 +46,14 @@ class Hello(Record, type="hello"):
 
 
 class RegisterCommand(Record, type="register_command"):
-    """A slash command; the name has no slash. The first registration of a name wins."""
+    """Registers a slash command; the name has no slash. The first registration of a name wins."""
 
     name: str
     description: str = ""
 
 
 class RegisterTool(Record, type="register_tool"):
-    """A tool the model may call; `schema` is a JSON Schema object."""
+    """Registers a tool for the model; `schema` is a JSON Schema object."""
 
     name: str
     description: str = ""
@@ -69,7 +69,7 @@ class RegisterTool(Record, type="register_tool"):
 
 
 class Subscribe(Record, type="subscribe"):
-    """Events to watch and events to intercept; subscriptions add up."""
+    """Subscribes to events to observe and events to intercept. Further subscriptions are added."""
 
     events: Sequence[str] = ()
     intercept: Sequence[str] = ()
@@ -94,7 +94,7 @@ class CommandResponse(Record, type="command_response", nested={"open_panel": Pan
 
 
 class ToolResult(Record, type="tool_result", nested={"content": Content}):
-    """The answer to `tool_call`; `structured_content` is for programs, the model reads `content`."""
+    """The answer to `tool_call`. The model reads `content`; `structured_content` is for programs."""
 
     id: str
     content: Sequence[Content] = ()
@@ -104,7 +104,7 @@ class ToolResult(Record, type="tool_result", nested={"content": Content}):
 
 
 class EventInterceptResponse(Record, type="event_intercept_response"):
-    """The answer to `event_intercept`. `system_prompt` is absent, or a string that replaces it exactly."""
+    """The answer to `event_intercept`. `system_prompt`, if present, replaces the whole system prompt."""
 
     id: str
     block: bool = False
@@ -115,18 +115,18 @@ class EventInterceptResponse(Record, type="event_intercept_response"):
 
 
 class Notify(Record, type="notify"):
-    """A one-shot note for the user."""
+    """Shows a notification to the user."""
 
     level: str = ""
     message: str = ""
 
 
 class ClearNotes(Record, type="clear_notes"):
-    """Remove every note of this extension."""
+    """Removes all notifications of this extension."""
 
 
 class PanelRender(Record, type="panel_render"):
-    """Redraw the open panel; an absent title keeps the old one, `lines` and `footer` replace."""
+    """Redraws an open panel. `lines` and `footer` replace the old ones; an absent title stays unchanged."""
 
     panel_id: str
     title: str = ""
@@ -135,31 +135,31 @@ class PanelRender(Record, type="panel_render"):
 
 
 class PanelClose(Record, type="panel_close"):
-    """Close a panel; sent by either side."""
+    """Closes a panel; sent by either side."""
 
     panel_id: str
 
 
 class OpenPanel(Record, type="open_panel", nested={"panel": Panel}):
-    """Open a panel without a command."""
+    """Opens a panel without a command."""
 
     panel: Panel
 
 
 class Submit(Record, type="submit"):
-    """Submit text as if it was typed."""
+    """Submits text as if the user had typed it."""
 
     text: str = ""
 
 
 class SubmitSlash(Record, type="submit_slash"):
-    """Run a slash command; the text begins with a slash."""
+    """Runs a slash command; the text begins with a slash."""
 
     text: str = ""
 
 
 class CallTool(Record, type="call_tool"):
-    """Ask the host to run a tool."""
+    """Requests that zot runs a tool."""
 
     id: str
     name: str
@@ -168,17 +168,17 @@ class CallTool(Record, type="call_tool"):
 
 
 class CallToolCancel(Record, type="call_tool_cancel"):
-    """Give up a `call_tool`."""
+    """Cancels a `call_tool`."""
 
     id: str
 
 
 class ShutdownAck(Record, type="shutdown_ack"):
-    """Accepted and otherwise ignored: the exit of the process is what counts."""
+    """Optional; zot accepts and ignores it, and waits for the process to exit."""
 
 
 class HelloAck(Record, type="hello_ack"):
-    """The host's greeting, exactly once, right after `hello`."""
+    """zot's answer to `hello`, sent exactly once."""
 
     protocol_version: int = 0
     capabilities: Sequence[str] = ()
@@ -191,7 +191,7 @@ class HelloAck(Record, type="hello_ack"):
 
 
 class CommandInvoked(Record, type="command_invoked"):
-    """A slash command was typed; `args` is what followed its name, trimmed."""
+    """The user ran a slash command; `args` is the trimmed text after its name."""
 
     id: str = ""
     name: str = ""
@@ -199,7 +199,7 @@ class CommandInvoked(Record, type="command_invoked"):
 
 
 class ToolCall(Record, type="tool_call"):
-    """Run a tool. `id` is the host's own, not the model's."""
+    """Run a tool. `id` is zot's own, not the model's id of the call."""
 
     id: str = ""
     name: str = ""
@@ -209,13 +209,13 @@ class ToolCall(Record, type="tool_call"):
 
 
 class ToolCancel(Record, type="tool_cancel"):
-    """The call was abandoned; only sent to a child that announced `tool_cancel`."""
+    """A tool call was cancelled. Sent only to an extension that announced `tool_cancel`."""
 
     id: str = ""
 
 
 class Event(Record, type="event", nested={"result": ResultView}):
-    """A lifecycle notification; which keys are present depends on `event`."""
+    """Notification of a lifecycle event; the keys depend on `event`."""
 
     event: str = ""
     session_id: str = ""
@@ -249,7 +249,7 @@ class Event(Record, type="event", nested={"result": ResultView}):
 
 
 class EventIntercept(Record, type="event_intercept"):
-    """A question: may this happen, and how? Keys as the event needs them."""
+    """Asks whether an action may happen, and whether to change it. The keys depend on `event`."""
 
     id: str = ""
     event: str = ""
@@ -268,7 +268,7 @@ class EventIntercept(Record, type="event_intercept"):
 
 
 class HostToolResult(Record, type="tool_result", nested={"content": Content}):
-    """The answer to a child's `call_tool`; at most 256 KiB."""
+    """The answer to `call_tool`, truncated to 256 KiB."""
 
     id: str = ""
     name: str = ""
@@ -278,7 +278,7 @@ class HostToolResult(Record, type="tool_result", nested={"content": Content}):
 
 
 class PanelKey(Record, type="panel_key"):
-    """A key pressed in the open panel; `text` only with `rune`."""
+    """The user pressed a key in the open panel; `text` is present only with `rune`."""
 
     panel_id: str = ""
     key: str = ""
@@ -286,7 +286,7 @@ class PanelKey(Record, type="panel_key"):
 
 
 class Shutdown(Record, type="shutdown"):
-    """The end: finish, answer `shutdown_ack` if you like, exit."""
+    """zot shuts down: finish, optionally send `shutdown_ack`, and exit."""
 
 
 FROM_HOST: dict[str, type[Record]] = {

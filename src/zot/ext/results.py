@@ -212,9 +212,9 @@ def answer_of(
     answer: dict[str, Any] = {"id": asked.id}
     for ask in handlers:
         copy = frames.EventIntercept.read(loads(asked.encode()))  # handlers must not see each other's changes
-        said = {key: value for key, value in vars(ask(copy)).items() if value is not None}
+        fields = {key: value for key, value in vars(ask(copy)).items() if value is not None}
         # an empty text changes nothing, except for the system prompt, which it removes
-        given = {key: value for key, value in said.items() if value != "" or key == "system_prompt"}
+        given = {key: value for key, value in fields.items() if value != "" or key == "system_prompt"}
         if given.get("block"):
             return frames.EventInterceptResponse(id=asked.id, block=True, reason=given.get("reason", ""))
         answer.update(given)

@@ -38,7 +38,7 @@ class JsonLineProcess:
         self._lines = LineSplitter(limits.MAX_LINE - 1)  # including the line feed
         self._backlog: deque[bytes | None] = deque()
         self._at_end = False
-        self._going_on = False
+        self._continuing = False
         self._loop = asyncio.get_running_loop()
         self.over: asyncio.Future[str] = self._loop.create_future()
         self._writer = LineWriter(stdin, self.disconnect)
@@ -134,12 +134,12 @@ class JsonLineProcess:
     def _pause(self) -> None:
         if self._stdout is not None:
             self._loop.remove_reader(self._stdout)
-        if not self._going_on:
-            self._going_on = True
+        if not self._continuing:
+            self._continuing = True
             self._loop.call_soon(self._go_on)
 
     def _go_on(self) -> None:
-        self._going_on = False
+        self._continuing = False
         self._handle()
         if not self._backlog and self._stdout is not None:
             self._loop.add_reader(self._stdout, self._readable)

@@ -72,15 +72,15 @@ def last_output(log: Path) -> list[str]:
     return [line for line in lines[start:] if line.strip() and not line.startswith("[zot] ")]
 
 
-def error_line(said: list[str]) -> str:
+def error_line(output: list[str]) -> str:
     """The line that explains an exit: by the formats of languages, else the last one."""
-    if traces := [place for place, line in enumerate(said) if line.startswith("Traceback (most recent call last)")]:
-        said = [line for line in said[traces[-1] + 1 :] if not line[0].isspace()] or said
-        return said[0].strip()
-    for line in said:
+    if traces := [place for place, line in enumerate(output) if line.startswith("Traceback (most recent call last)")]:
+        output = [line for line in output[traces[-1] + 1 :] if not line[0].isspace()] or output
+        return output[0].strip()
+    for line in output:
         if _CRASH.match(line):
             return line.strip()
-    return said[-1].strip() if said else ""
+    return output[-1].strip() if output else ""
 
 
 class LogFile:

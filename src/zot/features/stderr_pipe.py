@@ -85,7 +85,7 @@ class StderrPipe(ChildPipe):
         for timer in (self._pause, self._refill):
             if timer is not None:
                 timer.cancel()
-        self._tell()
+        self._notify()
 
     def _readable(self) -> None:
         self._read()
@@ -109,12 +109,12 @@ class StderrPipe(ChildPipe):
 
     def _next_second(self) -> None:
         self._refill = None
-        self._tell()
+        self._notify()
         self._allowance = min(KEPT_AT_ONCE, self._allowance + KEPT_IN_A_SECOND)
         if self._allowance < KEPT_AT_ONCE:
             self._refill = self._loop.call_later(_SECOND, self._next_second)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         if self._dropped:
             dropped, self._dropped = self._dropped, 0
             self._left_out(dropped)

@@ -22,14 +22,14 @@ MOST_BYTES = 64 * 1024 * 1024
 
 class QueuedWork(msgspec.Struct, frozen=True):
     """One queued command. ``started`` answers it; ``compact``: a compaction with the text as focus.
-    An ``errand`` is neither prompt nor compaction, answers by itself, and has no events."""
+    A ``task`` is neither prompt nor compaction, answers by itself, and has no events."""
 
     started: Callable[[], None]
     text: str = ""
     images: Sequence[ImageBlock] = ()
     first_call: InitialToolCall | None = None
     compact: bool = False
-    errand: Callable[[], Awaitable[None]] | None = None
+    task: Callable[[], Awaitable[None]] | None = None
 
     @property
     def size(self) -> int:
@@ -107,8 +107,8 @@ class PromptQueue:
             while self._running is not None:
                 work = self._running
                 try:
-                    if work.errand is not None:
-                        await work.errand()
+                    if work.task is not None:
+                        await work.task()
                     elif work.compact:
                         await self.conversation.compact(work.text)
                     else:
@@ -149,7 +149,7 @@ class PromptQueue:
             self._send(event)
 
     def _finish(self) -> None:
-        if self._running is None or self._running.errand is None:
+        if self._running is None or self._running.task is None:
             self._send(self._last or Done())
         self._last = None
         self._start_next()

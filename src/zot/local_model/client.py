@@ -62,13 +62,13 @@ class LocalClient:
                     async for event in events:
                         begun = begun or isinstance(event, Started)
                         if isinstance(event, Finished) and isinstance(event.error, TransportFailed):
-                            event = msgspec.structs.replace(event, error=await self._told(event.error, server))
+                            event = msgspec.structs.replace(event, error=await self._explain(event.error, server))
                         yield event
                 return
             except TransportFailed as error:
-                told = await self._told(error, server)
-                if begun or told is error or not left:
-                    raise told from error
+                explained = await self._explain(error, server)
+                if begun or explained is error or not left:
+                    raise explained from error
             finally:
                 self._runtime.note_use()
 
@@ -80,7 +80,7 @@ class LocalClient:
     async def aclose(self) -> None:
         self._runtime.release()
 
-    async def _told(self, error: TransportFailed, server: ServerInfo) -> TransportFailed:
+    async def _explain(self, error: TransportFailed, server: ServerInfo) -> TransportFailed:
         """The same error, or that the server ended."""
         if not await self._runtime.has_exited(server):
             return error

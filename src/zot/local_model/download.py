@@ -182,7 +182,7 @@ async def download(
     weights: Weights,
     place: Path,
     *,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     proxy: str = "",
     show: Callable[[str], None] | None = None,
 ) -> None:
@@ -193,7 +193,7 @@ async def download(
 
         def say(text: str) -> None:
             progress.close()
-            tell(text)
+            notify(text)
 
         if partial.size:
             say(f"{weights.name}: continuing the last download")

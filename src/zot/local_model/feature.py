@@ -52,20 +52,20 @@ def prepare_run(services: Services) -> list[str]:
 
 def apply_to_conversation(conversation: Conversation, feature: LocalModelFeature) -> list[str]:
     """Adapts tools and permissions if only one of the old and new model is constrained; returns notices."""
-    said = _narrow(conversation, feature) if conversation.model.tool_calls else _restore(conversation, feature)
+    note = _narrow(conversation, feature) if conversation.model.tool_calls else _restore(conversation, feature)
     conversation.refresh_tools(own=True)
-    return said
+    return note
 
 
 def _narrow(conversation: Conversation, feature: LocalModelFeature) -> list[str]:
     services, gate = feature.services, conversation.gate
     if (gate is not None and not gate.allows_everything) or services.constrained_mode or services.withheld:
         return []
-    said = prepare_run(services)
+    note = prepare_run(services)
     if gate is not None and services.constrained_mode:
         feature.narrowed, gate.mode = True, ASKS
-        return [*said, f"{conversation.model.id} is a small model: commands now require approval"]
-    return said
+        return [*note, f"{conversation.model.id} is a small model: commands now require approval"]
+    return note
 
 
 def _restore(conversation: Conversation, feature: LocalModelFeature) -> list[str]:

@@ -95,7 +95,7 @@ def offer() -> InstallOffer:
 async def install(
     offer: InstallOffer,
     *,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     complain: Callable[[str], None],
     show: Callable[[str], None],
     proxy: str = "",
@@ -107,7 +107,7 @@ async def install(
     from zot.local_model.package_source import run_quietly
 
     if offer.command:
-        tell(f"$ {offer.command}")
+        notify(f"$ {offer.command}")
         words = shlex.split(offer.command)
         program = words[0] if os.sep in words[0] else find_program(words[0])
         if program is None:
@@ -122,5 +122,5 @@ async def install(
         invalidate_caches()  # find newly installed packages
     if offer.model in (table := known()) and not place_of(offer.model).is_file():
         weights = table[offer.model]
-        tell(f"{weights.title} by {weights.by}, licence {weights.licence}")
-        await download(weights, place_of(offer.model), tell=complain, show=show, proxy=proxy)
+        notify(f"{weights.title} by {weights.by}, licence {weights.licence}")
+        await download(weights, place_of(offer.model), notify=complain, show=show, proxy=proxy)

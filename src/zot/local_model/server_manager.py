@@ -135,10 +135,10 @@ class LocalServerManager:
         process_setup.helpers.add(child.pid)
         assert child.stdout is not None
         try:
-            said = await wait_for_ready_line(child.stdout.fileno())
+            ready = await wait_for_ready_line(child.stdout.fileno())
         finally:
             child.stdout.close()
-        running = room.running() if said else None
+        running = room.running() if ready else None
         if running is None:
             raise ZotError(self._why_not(room, child))
         return running
@@ -155,7 +155,7 @@ class LocalServerManager:
         if code is not None and code < 0:
             ended = f"its server was killed by signal {-code}" + (", possibly out of memory" if code == -9 else "")
         errors = [line.partition(" E ")[2].strip() for line in text.splitlines() if " E " in line]
-        telling = [said for line in errors if (said := line.partition("error loading model: ")[2])]
+        telling = [detail for line in errors if (detail := line.partition("error loading model: ")[2])]
         own = [line.removeprefix("zot: ") for line in text.splitlines() if line.startswith("zot: ")]
         reason = (telling or errors or own or [""])[0][:_LONGEST_REASON] or ended
         return f"{self.model.name} cannot be started: {reason} (log: {room.log})"

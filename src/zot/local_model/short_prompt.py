@@ -73,8 +73,8 @@ def truncation_notice(context: Sequence[ContextFile]) -> str:
     if not cut and not others:
         return ""
     named = f"nothing of {pluralize(others, 'other context file')}" if others else ""
-    told = " and ".join(filter(None, (cut or f"all of {file.path}", named)))
-    return f"the prompt of a small model is short: it contains {told}"
+    parts = " and ".join(filter(None, (cut or f"all of {file.path}", named)))
+    return f"the prompt of a small model is short: it contains {parts}"
 
 
 def nearest_context_file(context: Sequence[ContextFile]) -> str:

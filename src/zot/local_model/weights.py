@@ -131,7 +131,9 @@ def find_model_file(word: str) -> ModelFile:
     if word in known():
         raise NotThere(f"the model {word} is not installed; run `zot local install {word}`")
     names = list(dict.fromkeys([*known(), *(model.name for model in installed())]))
-    hint = f"; did you mean {meant}?" if (meant := closest_match(word, names)) else f": {', '.join(names)}, or a path"
+    hint = (
+        f"; did you mean {closest}?" if (closest := closest_match(word, names)) else f": {', '.join(names)}, or a path"
+    )
     raise NotThere(f'no local model "{word}"{hint}')
 
 

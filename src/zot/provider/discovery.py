@@ -232,9 +232,9 @@ async def with_server_info(kind: str, endpoint: Endpoint, models: Sequence[Liste
     return [_with(model, found.get(model.id, ServerModelInfo())) for model in models]
 
 
-def _with(model: ListedModel, told: ServerModelInfo) -> ListedModel:
-    window = model.context_window or told.window
-    return msgspec.structs.replace(model, context_window=window, tools=told.tools)
+def _with(model: ListedModel, info: ServerModelInfo) -> ListedModel:
+    window = model.context_window or info.window
+    return msgspec.structs.replace(model, context_window=window, tools=info.tools)
 
 
 async def _llama_cpp(
@@ -345,6 +345,6 @@ def refusal(error: ProviderError) -> str:
     """The error for the user who entered the key, in the provider's words."""
     if isinstance(error, AuthFailed) and error.status:
         words = str(error).removeprefix(f"{error.provider}: http {error.status}: ")
-        said = "" if words == "(empty body)" else f": {words}"
-        return f"{error.provider} refused this key (http {error.status}){said}"
+        detail = "" if words == "(empty body)" else f": {words}"
+        return f"{error.provider} refused this key (http {error.status}){detail}"
     return str(error)

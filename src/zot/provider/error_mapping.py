@@ -51,11 +51,11 @@ def error_from_response(provider: str, status: int, headers: Mapping[str, str], 
         code=code,
         body=text,
         retryable=is_retried(status) and kind is not ContextTooLong and code not in _QUOTA,
-        retry_after=_asked_wait(headers, text),
+        retry_after=_requested_wait(headers, text),
     )
 
 
-def _asked_wait(headers: Mapping[str, str], body: str) -> float | None:
+def _requested_wait(headers: Mapping[str, str], body: str) -> float | None:
     """The requested wait: in a header, or in Google's field."""
     requested = retry_after(headers, time.time())
     found = _RETRY_DELAY.search(body) if requested is None else None
@@ -110,8 +110,8 @@ def error_details(body: str) -> tuple[str, str]:
         return "", ""
     fields = cast("dict[str, Any]", error)
     code = next((fields[key] for key in ("code", "type", "status") if isinstance(fields.get(key), str)), "")
-    said = next((fields[key] for key in ("message", "detail", "Message") if isinstance(fields.get(key), str)), "")
-    return code[:_CODE_KEPT], said
+    message = next((fields[key] for key in ("message", "detail", "Message") if isinstance(fields.get(key), str)), "")
+    return code[:_CODE_KEPT], message
 
 
 def _kind(status: int, code: str, message: str) -> type[ProviderError]:

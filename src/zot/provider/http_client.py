@@ -236,10 +236,10 @@ class HttpClient:
 
     def _silent(self, silence: _SilenceTimer | None = None) -> TransportFailed:
         """Never retried: one attempt has waited long enough."""
-        said = "only keep-alives" if silence is not None and silence.idle else "no event"
+        received = "only keep-alives" if silence is not None and silence.idle else "no event"
         times = _KEEP_ALIVES if silence is not None and silence.idle else 1
         return TransportFailed(
-            f"{self._name}: {said} for {self._endpoint.silence_s * times:g} s (timeout)", provider=self._name
+            f"{self._name}: {received} for {self._endpoint.silence_s * times:g} s (timeout)", provider=self._name
         )
 
 

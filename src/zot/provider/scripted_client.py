@@ -140,10 +140,10 @@ class ScriptedClient:
             yield ToolStarted(call.id, call.name)
             yield ToolArgs(call.id, call.arguments)
             yield ToolEnded(call.id)
-        said: list[Block] = [TextBlock(turn.text)] if turn.text else []
+        blocks: list[Block] = [TextBlock(turn.text)] if turn.text else []
         if turn.thinking:
-            said.insert(0, ReasoningBlock(summary=turn.thinking, provider=self.name, model=request.model.id))
-        message = Message("assistant", (*said, *calls), utc_now())
+            blocks.insert(0, ReasoningBlock(summary=turn.thinking, provider=self.name, model=request.model.id))
+        message = Message("assistant", (*blocks, *calls), utc_now())
         yield UsageReported(
             Usage(input_tokens=len(request.system) // 4 + _tokens(request.messages), output_tokens=_tokens([message]))
         )
@@ -164,7 +164,7 @@ class ScriptedClient:
 
     def _filled(self, turn: ScriptedTurn, request: Request) -> ScriptedTurn:
         """The turns with groups of the prompt filled in."""
-        found = re.search(self._script.prompt, _said_last(request)) if self._script.prompt else None
+        found = re.search(self._script.prompt, _last_user_text(request)) if self._script.prompt else None
         if found is None:
             return turn
         text = msgspec.json.encode(turn).decode()
@@ -173,7 +173,7 @@ class ScriptedClient:
         return msgspec.json.decode(text, type=ScriptedTurn)
 
 
-def _said_last(request: Request) -> str:
+def _last_user_text(request: Request) -> str:
     """Typed by the user: results of tools have the same role."""
     for message in reversed(request.messages):
         texts = [block.text for block in message.content if isinstance(block, TextBlock)]

@@ -12,7 +12,7 @@ from zot.wire import rpc_frames as rpc
 
 class RuntimeMethods:
     def _read(self, op: rpc.Command) -> Any:
-        """Submit an op that is answered at once."""
+        """Submit an op whose result is available immediately."""
         raise NotImplementedError
 
     async def _change(self, op: rpc.Command) -> Any:
@@ -20,38 +20,39 @@ class RuntimeMethods:
         raise NotImplementedError
 
     async def clear(self) -> None:
-        """Drop the transcript; the usage stays. Needs an idle agent."""
+        """Clear the transcript; usage and cost continue to count. Fails while the agent is busy."""
         await self._change(rpc.Clear())
 
     async def set_model(self, model: str) -> None:
-        """Another model of the same provider, from the next prompt on. Needs an idle agent."""
+        """Switch to another model of the same provider, from the next prompt on. Fails while the agent is busy."""
         await self._change(rpc.SetModel(model=model))
 
     async def set_reasoning(self, level: Reasoning) -> None:
-        """How hard the model thinks, from the next prompt on. Needs an idle agent."""
+        """Set the reasoning effort, from the next prompt on. Fails while the agent is busy."""
         await self._change(rpc.SetReasoning(reasoning=level))
 
     async def set_permission_mode(self, mode: Mode) -> None:
-        """What runs without a question, from the next tool call on: ``plan``, ``ask``, ``accept-edits`` or
-        ``everything``. No wider than zot was started with, unless ``--permission-limit`` says so. Also while something
-        runs."""
+        """Set which tool calls run without approval, from the next call on: ``plan``, ``ask``, ``accept-edits`` or
+        ``everything``. The mode cannot be wider than at start, or than ``--permission-limit``. Also works during a
+        prompt."""
         await self._change(rpc.SetPermissionMode(permission_mode=mode))
 
     def state(self) -> rpc.State:
-        """Provider, model, directory, size of the transcript, usage, permission mode, and whether something runs."""
+        """Get the provider, model, working directory, transcript size, usage, permission mode, jail, and whether the
+        agent is busy."""
         return self._read(rpc.GetState())
 
     def messages(self) -> tuple[rpc.Message, ...]:
-        """The transcript as it is now."""
+        """Get the current transcript."""
         return self._read(rpc.GetMessages()).messages
 
     def models(self) -> tuple[rpc.ModelInfo, ...]:
-        """The models of the current provider."""
+        """List the models of the current provider."""
         return self._read(rpc.GetModels()).models
 
     async def changes(self, prompt: int = 0) -> rpc.Changes:
-        """What the tools did to files: during the prompt of this number, from 1, or without one in the whole session.
-        Needs a session that is kept."""
+        """List file changes made by tools: during one prompt (its number, from 1) or, without a number, in the whole
+        session. Also works during a prompt. Requires a saved session."""
         return await self._change(rpc.GetChanges(prompt=prompt))
 
     async def rewind(
@@ -62,13 +63,14 @@ class RuntimeMethods:
         overwrite: bool = False,
         dry_run: bool = False,
     ) -> rpc.Rewound:
-        """Go back to before the prompt of this number, from 1; without one, undo the last rewinding of files. What
-        others changed meanwhile is named and left alone, unless ``overwrite``. ``dry_run`` only tells. Needs an idle
-        agent and a session that is kept."""
+        """Go back to before a prompt (its number, from 1); without a number, undo the last rewind of files. Files that
+        something else changed since are reported as conflicts and not touched, unless ``overwrite`` is set. ``dry_run``
+        reports and changes nothing. Requires an idle agent and a saved session."""
         return await self._change(rpc.Rewind(prompt=prompt, what=what, overwrite=overwrite, dry_run=dry_run))
 
     def mcp_servers(self) -> tuple[rpc.McpServer, ...]:
-        """The MCP servers of this run: state, tools and what they would cost, last error, log. Starts none of them."""
+        """List the MCP servers of this run: state, tools and their token cost, last error, log file. Starts none of
+        them."""
         return self._read(rpc.GetMcpServers()).servers
 
 

@@ -66,7 +66,7 @@ class Runtime(RuntimeMethods):
         except BaseException as error:
             self._owner.cancel()
             await asyncio.wait([self._owner])
-            _say_to_programs(error)
+            _rephrase(error)
             raise
         return self
 
@@ -141,7 +141,7 @@ class Runtime(RuntimeMethods):
                 pass
             return work.result()
         except ZotError as error:
-            _say_to_programs(error)
+            _rephrase(error)
             raise
 
     async def compact(self, focus: str = "") -> str:
@@ -273,8 +273,8 @@ class Runtime(RuntimeMethods):
         return self._entered()
 
 
-async def _no_value(said: Coroutine[Any, Any, Outcome]) -> None:
-    await said
+async def _no_value(work: Coroutine[Any, Any, Outcome]) -> None:
+    await work
 
 
 async def _text(conversation: Conversation, text: str, images: Sequence[ImageBlock], *, whole: bool = False) -> str:
@@ -311,7 +311,7 @@ async def _value(
     return await shape.ask(text, say, tries)
 
 
-def _say_to_programs(error: BaseException) -> None:
+def _rephrase(error: BaseException) -> None:
     """Rephrase an error to name options instead of flags."""
     if isinstance(error, ZotError) and error.args and isinstance(error.args[0], str):
         error.args = (rephrase_for_python(error.args[0]), *error.args[1:])

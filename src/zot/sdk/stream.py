@@ -54,7 +54,7 @@ class PromptJob:
         if after is not None:
             await asyncio.wait([after.task])
         self._begun = True
-        leave = self._read(self._hear)
+        leave = self._read(self._on_event)
         try:
             return await job()
         except AnswerMismatch as error:
@@ -66,7 +66,7 @@ class PromptJob:
             if self._rounds:
                 self.push(rpc_frames.Done())
 
-    def _hear(self, event: AgentEvent) -> None:
+    def _on_event(self, event: AgentEvent) -> None:
         seen = of(event)
         if isinstance(seen, rpc_frames.Error):
             seen = msgspec.structs.replace(seen, message=rephrase_for_python(seen.message))

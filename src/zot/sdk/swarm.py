@@ -157,14 +157,14 @@ class SwarmAgent:
         if isinstance(event, SwarmUpdate):
             self._info = event.worker
             if event.status not in _AT_WORK:
-                self._tell(None)
+                self._send(None)
             return
         try:
-            self._tell(msgspec.convert(event.event, KnownEvent))
+            self._send(msgspec.convert(event.event, KnownEvent))
         except msgspec.ValidationError:
-            self._tell(Unknown(str(event.event.get("type", "")), event.event))
+            self._send(Unknown(str(event.event.get("type", "")), event.event))
 
-    def _tell(self, event: Event | None) -> None:
+    def _send(self, event: Event | None) -> None:
         for reader in self._readers:
             reader.put_nowait(event)
 
@@ -216,7 +216,7 @@ class Swarm:
         home = Path(self._home) if self._home else zot_home()
         cwd = os.path.abspath(self._cwd)
         starter = RunConfig(home=home, cwd=cwd, provider=self._provider, model=self._model, api_key=self._key)
-        self._service = SwarmService(lambda: starter, self._tasks.start, self._heard)
+        self._service = SwarmService(lambda: starter, self._tasks.start, self._on_event)
         return self
 
     async def __aexit__(
@@ -250,6 +250,6 @@ class Swarm:
             raise RuntimeClosed("the swarm is closed; use `async with Swarm(…) as swarm:`")
         return self._service
 
-    def _heard(self, event: SwarmEvent | SwarmUpdate) -> None:
+    def _on_event(self, event: SwarmEvent | SwarmUpdate) -> None:
         if (agent := self._agents.get(event.id)) is not None:
             agent.heard(event)

@@ -288,7 +288,7 @@ async def _start(home: Path, runtime_dir: SupervisorRuntimeDir, lock: int, crede
     """Starts it in its own session, without the keyboard's signals and without keys."""
     tried = {name: os.environ.get(f"ZOT_SWARM_{name.upper()}", "") for name in ("patience_s", "idle_s")}  # by tests
     given = {name: float(value) for name, value in tried.items() if value}
-    lent = _keys_of_the_living(home) | ({credential.provider: credential.value} if credential is not None else {})
+    lent = _keys_of_live_workers(home) | ({credential.provider: credential.value} if credential is not None else {})
     task = SupervisorConfig(home=str(home), lent=lent, most=_most(home), **given)
     child = _spawned(runtime_dir, {**_environment(home), "ZOT_HOME": str(home)}, lock)
     process_setup.helpers.add(child.pid)
@@ -296,10 +296,10 @@ async def _start(home: Path, runtime_dir: SupervisorRuntimeDir, lock: int, crede
     with suppress(BrokenPipeError), child.stdin:
         child.stdin.write(msgspec.json.encode(task))
     try:
-        said = await wait_for_ready_line(child.stdout.fileno())
+        ready = await wait_for_ready_line(child.stdout.fileno())
     finally:
         child.stdout.close()
-    if not said:
+    if not ready:
         with suppress(subprocess.TimeoutExpired):
             child.wait(timeout=5)
         raise ZotError(f"the swarm's supervisor did not start: {_complaint(runtime_dir)} (log: {runtime_dir.log})")
@@ -312,7 +312,7 @@ def _most(home: Path) -> int:
     return Settings(home).values.swarm_agents
 
 
-def _keys_of_the_living(home: Path) -> dict[str, str]:
+def _keys_of_live_workers(home: Path) -> dict[str, str]:
     """Keys for running workers of a killed supervisor, which had them only in memory."""
     found: dict[str, str] = {}
     for worker in WorkerStore(home).all():

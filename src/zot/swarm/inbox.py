@@ -116,7 +116,7 @@ class Inbox:
             os.close(fd)
 
 
-def said_in(session: Path, text: str) -> int:
+def count_prompts(session: Path, text: str) -> int:
     """How often a session has this text as a user message."""
     from zot.core.session.resume import replay  # only to continue a session
     from zot.core.session.session_file import read_lines

@@ -29,11 +29,11 @@ HEADING = "[auto-swarm update]"
 class ModelAgents:
     """``tell`` receives the message of a finished batch; without it the message waits in ``news``."""
 
-    def __init__(self, conversation: Conversation, tell: Callable[[str], None] | None = None) -> None:
+    def __init__(self, conversation: Conversation, notify: Callable[[str], None] | None = None) -> None:
         self._conversation = conversation
-        self._tell = tell
+        self._notify = notify
         self._tasks = BackgroundTasks()
-        self._service = SwarmService(lambda: conversation_config(conversation), self._tasks.start, self._heard)
+        self._service = SwarmService(lambda: conversation_config(conversation), self._tasks.start, self._on_event)
         self._agents: dict[str, WorkerInfo] = {}
         self._batch: list[str] = []
         self._done = asyncio.Event()
@@ -102,7 +102,7 @@ class ModelAgents:
         finally:  # unfinished agents are reported later
             self._batch = [id for id in before if id not in found or not is_over(self._agents[id])]
             self._done.set()
-        return await self._told([id for id in found if is_over(self._agents[id])]) + note
+        return await self._answers([id for id in found if is_over(self._agents[id])]) + note
 
     async def agent_send(self, args: dict[str, Any]) -> str:
         arguments = ToolArguments("agent_send", args)
@@ -139,7 +139,7 @@ class ModelAgents:
 
     # --- a batch
 
-    def _heard(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         if not isinstance(event, SwarmUpdate) or event.id not in self._agents:
             return
         self._agents[event.id] = event.worker
@@ -148,14 +148,14 @@ class ModelAgents:
             self._tasks.start(self._report(batch))
 
     async def _report(self, batch: list[str]) -> None:
-        text = f"{HEADING}\n{await self._told(batch)}"
-        if self._tell is not None:
-            self._tell(text)
+        text = f"{HEADING}\n{await self._answers(batch)}"
+        if self._notify is not None:
+            self._notify(text)
         else:
             self._news.append(text)
         self._done.set()
 
-    async def _told(self, ids: list[str]) -> str:
+    async def _answers(self, ids: list[str]) -> str:
         """All answers, each truncated to its share."""
         rows = [await self._looked_at(id) for id in ids]
         share = LONGEST // max(len(rows), 1)

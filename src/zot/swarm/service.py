@@ -37,7 +37,7 @@ Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 
 class SwarmService:
-    """``starter`` returns the starting run's configuration; ``heard`` receives events; ``spawn`` starts a task.
+    """``starter`` returns the starting run's configuration; ``on_event`` receives events; ``spawn`` starts a task.
     ``restricted``: for a program that may control only workers that this run started, and none that may do more than
     the run; it may still list all."""
 
@@ -45,7 +45,7 @@ class SwarmService:
         self,
         starter: Callable[[], RunConfig],
         spawn: Spawn,
-        heard: Callable[[Event], None],
+        on_event: Callable[[Event], None],
         *,
         restricted: bool = False,
     ) -> None:
@@ -54,7 +54,7 @@ class SwarmService:
         self._started: set[str] = set()
         self._own_budgets: set[str] = set()
         self._spawn = spawn
-        self._heard = heard
+        self._on_event = on_event
         self._id = os.urandom(6).hex()
         self._swarm: SupervisorClient | None = None
         self._opening = asyncio.Lock()
@@ -154,7 +154,7 @@ class SwarmService:
         await (await self._joined()).request(msgspec.structs.replace(command, worker=found.id))
 
     async def subscribe(self, worker: str = "", *, past: bool = False, off: bool = False) -> None:
-        """Sends this worker's events to ``heard``, or changes of all workers; with ``past`` also earlier ones."""
+        """Sends this worker's events to ``on_event``, or changes of all workers; with ``past`` also earlier ones."""
         id = self.reached(worker).id if worker else ""
         if not id:
             self._all = not off
@@ -199,7 +199,7 @@ class SwarmService:
 
     async def wait(self, worker: str) -> WorkerInfo:
         """Waits until it is idle or has ended, also across a killed supervisor."""
-        while (swarm := await self._waiting_room()) is not None:
+        while (swarm := await self._connect_separately()) is not None:
             async with swarm:
                 try:
                     return await swarm.wait(worker)
@@ -314,13 +314,13 @@ class SwarmService:
                 self._spawn(self._listen(self._swarm))
             return self._swarm
 
-    async def _waiting_room(self) -> SupervisorClient | None:
+    async def _connect_separately(self) -> SupervisorClient | None:
         """A separate connection, because events have one reader."""
         return await client.connect(self.home) if client.supervisor_running(self.home) else None
 
     async def _listen(self, swarm: SupervisorClient) -> None:
         async for event in swarm.events():
-            self._heard(event)
+            self._on_event(event)
         if not self._closed and (self._all or self._ones):
             await self._joined_if_alive()  # its active workers continue under the next one
 

@@ -66,10 +66,12 @@ async def merge_workers(
     how: How = "squash",
     into: str = "",
     check: Check | None = None,
-    told: Callable[[str], None] = lambda name: None,
+    on_worker: Callable[[str], None] = lambda name: None,
 ) -> MergeReport:
-    """Merges all in order; GitFailed if none could be merged. ``told`` receives progress."""
-    report = await merge([merge_source(worker) for worker in workers], how=how, into=into, check=check, told=told)
+    """Merges all in order; GitFailed if none could be merged. ``on_worker`` receives progress."""
+    report = await merge(
+        [merge_source(worker) for worker in workers], how=how, into=into, check=check, on_worker=on_worker
+    )
     for row in report.rows:
         if row.outcome == "merged":
             await client.mark_merged(home, row.worker, merged=report.into)
@@ -80,7 +82,7 @@ async def mergeable(home: Path, cwd: Path) -> tuple[list[WorkerRecord], list[str
     """Finished workers of the repository of ``cwd`` with changes, in the order they ended; and notes on the others."""
     top = (await find_repository(cwd)).top
     chosen: list[WorkerRecord] = []
-    told: list[str] = []
+    notes: list[str] = []
     places = WorkerStore(home)
     for worker in places.all():
         tree = worker.tree
@@ -88,7 +90,7 @@ async def mergeable(home: Path, cwd: Path) -> tuple[list[WorkerRecord], list[str
             continue
         worker = await _as_it_is(home, worker)
         if worker.status in AT_WORK:
-            told.append(f"{worker.name} is {worker.status}; skipped")
+            notes.append(f"{worker.name} is {worker.status}; skipped")
             continue
         try:
             if not await has_unmerged(tree):
@@ -97,12 +99,12 @@ async def mergeable(home: Path, cwd: Path) -> tuple[list[WorkerRecord], list[str
             if not how and Inbox(places.of(worker.id).inbox).interrupted:  # or it reached its time or cost limit
                 how = "was stopped during its task"
             if how:
-                told.append(f"{worker.name} {how} and was skipped; merge it by name if you want it")
+                notes.append(f"{worker.name} {how} and was skipped; merge it by name if you want it")
             else:
                 chosen.append(worker)
         except ZotError as error:
-            told.append(f"{worker.name} skipped: {error}")
-    return sorted(chosen, key=lambda worker: (worker.ended or worker.created, worker.id)), told
+            notes.append(f"{worker.name} skipped: {error}")
+    return sorted(chosen, key=lambda worker: (worker.ended or worker.created, worker.id)), notes
 
 
 async def repair(home: Path, worker: WorkerRecord, into: str = "", config: RunConfig | None = None) -> tuple[str, ...]:
@@ -221,15 +223,15 @@ async def _check_merged(worker: WorkerRecord) -> None:
 async def prune(home: Path, *, older_s: float = 0.0, force: bool = False) -> tuple[list[WorkerRecord], list[str]]:
     """Removes workers that ended long enough ago without unmerged changes; removed ones, and why others stay."""
     gone: list[WorkerRecord] = []
-    told: list[str] = []
-    for worker in WorkerStore(home).all(told):
+    notes: list[str] = []
+    for worker in WorkerStore(home).all(notes):
         worker = await _as_it_is(home, worker)
         if worker.status in (*AT_WORK, "idle") or time.time() - (worker.ended or worker.created) < older_s:
             continue
         try:
-            told += await remove_worker(home, worker, force=force)
+            notes += await remove_worker(home, worker, force=force)
         except ZotError as error:
-            told.append(str(error))
+            notes.append(str(error))
         else:
             gone.append(worker)
-    return gone, told
+    return gone, notes

@@ -50,15 +50,15 @@ def try_startup_lock(path: Path) -> Generator[bool]:
 async def wait_for_ready_line(fd: int) -> bool:
     """True if this pipe has output; False if its process ended."""
     loop = asyncio.get_running_loop()
-    said: asyncio.Future[bool] = loop.create_future()
+    result: asyncio.Future[bool] = loop.create_future()
 
     def ready() -> None:
         piece = os.read(fd, 100)
-        if not said.done():
-            said.set_result(bool(piece))
+        if not result.done():
+            result.set_result(bool(piece))
 
     loop.add_reader(fd, ready)
     try:
-        return await said
+        return await result
     finally:
         loop.remove_reader(fd)

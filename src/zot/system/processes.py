@@ -112,7 +112,7 @@ class ProcessTree:
     @property
     def group_is_empty(self) -> bool:
         """Two system calls: True if the child's own group is empty (some may have moved elsewhere)."""
-        return self.exit_code is not None and (_nobody(os.killpg, self.pid) or not self.owns_session())
+        return self.exit_code is not None and (_has_no_process(os.killpg, self.pid) or not self.owns_session())
 
     def send(self, number: int) -> list[Process]:
         return _signal_all(self.members, number)
@@ -146,7 +146,7 @@ class ProcessTree:
         Scanning is slow, so an empty group counts as ended unless ``suspicious`` or zot has an unknown child."""
         left: list[Process] = []
         over = self._cell is not None and self.exit_code is not None and self._cell.is_empty(self.pid)
-        if not over and (suspicious or not self.group_is_empty or _children().has_strays()):
+        if not over and (suspicious or not self.group_is_empty or _children().has_orphans()):
             left = self._end_what_is_left() if self._cell is not None else self.members()
         if not left:
             _children().forget(self)
@@ -164,7 +164,7 @@ class ProcessTree:
 
     def owns_session(self) -> bool:
         """The pid is ours until the child is reaped, and then until it is reused."""
-        return self._child.returncode is None or _nobody(os.kill, self.pid)
+        return self._child.returncode is None or _has_no_process(os.kill, self.pid)
 
 
 def spawn(
@@ -186,12 +186,12 @@ def spawn(
 
 def prestart_reaper() -> None:
     """Start the watching shell before several long-running children compete with it."""
-    _children().tell_watch()
+    _children().notify_watch()
 
 
 def reap_orphans() -> None:
     """Reap adopted orphans that have ended; call it regularly in long-running processes."""
-    _children().has_strays()
+    _children().has_orphans()
 
 
 def live_processes() -> list[ProcessTree]:
@@ -237,7 +237,7 @@ class _Children:
         if jail is not None:
             self._watch.cleans(jail.cleanup_command())
         if not self._watch.runs:  # before the first child: zot may be killed any time after it
-            self.tell_watch()
+            self.notify_watch()
         process_setup.wipe_environment(env)
         self._count += 1
         mark = f"{self._mark}/{self._count}"
@@ -258,13 +258,13 @@ class _Children:
                 pass_fds=pass_fds,
             )
         tree = self._trees[child.pid] = ProcessTree(child, mark, started, cell)
-        self._tell_watch_soon()
+        self._notify_watch_soon()
         return tree
 
     def forget(self, tree: ProcessTree) -> None:
         self._trees.pop(tree.pid, None)
         tree.release()
-        self._tell_watch_soon()
+        self._notify_watch_soon()
 
     def living(self) -> list[ProcessTree]:
         self._trees = {pid: tree for pid, tree in self._trees.copy().items() if not tree.has_ended}
@@ -288,19 +288,19 @@ class _Children:
         sessions = [t.pid for t in self._trees.values() if t.exit_code is None or t.owns_session()]
         return members([self._mark], sessions, self.adopted)
 
-    def has_strays(self) -> bool:
+    def has_orphans(self) -> bool:
         """One small read: True if we have a child that we did not start. Ended ones are reaped."""
         if not self._adopts:
             return False
         for _ in range(_ROUNDS):
-            strays = self._strays()
-            if any(not _reaped(pid) and not _is_let_go(pid) for pid in strays):
+            orphans = self._orphan_pids()
+            if any(not _reaped(pid) and not _is_let_go(pid) for pid in orphans):
                 return True
-            if not strays:
+            if not orphans:
                 return False
         return True  # they end and follow each other: scan soon
 
-    def _strays(self) -> list[int]:
+    def _orphan_pids(self) -> list[int]:
         known = self._known()
         return [pid for pid in process_setup.children() if pid not in known]
 
@@ -309,35 +309,35 @@ class _Children:
         if not self._adopts:
             return []
         known, me, not_theirs = self._known(), os.getpid(), {os.getsid(0), *process_setup.helpers}
-        strays = [
+        orphans = [
             row for row in table.values() if row.parent == me and row.session not in not_theirs and row.pid not in known
         ]
         if tree is None:
-            return [row.pid for row in strays]
+            return [row.pid for row in orphans]
         later = [other.started for other in self._trees.copy().values() if other.started > tree.started]
-        return [row.pid for row in strays if row.started >= tree.started and not any(row.started >= t for t in later)]
+        return [row.pid for row in orphans if row.started >= tree.started and not any(row.started >= t for t in later)]
 
     def _known(self) -> set[int]:
         return {*self._trees.copy(), *process_setup.helpers, self._watch.pid}
 
-    def _tell_watch_soon(self) -> None:
+    def _notify_watch_soon(self) -> None:
         """Delayed, so that short commands end first and several are sent together."""
         with suppress(RuntimeError):  # without a running loop kill_all does the work
             loop = asyncio.get_running_loop()
             if self._notifying is not loop:
                 self._notifying = loop
-                loop.call_later(WATCH_DELAY, self._tell_watch_now)
+                loop.call_later(WATCH_DELAY, self._notify_watch_now)
 
-    def _tell_watch_now(self) -> None:
+    def _notify_watch_now(self) -> None:
         self._notifying = None
-        self.tell_watch()
+        self.notify_watch()
 
-    def tell_watch(self) -> None:
+    def notify_watch(self) -> None:
         trees = self._trees.copy()  # several event loops may share one process
         if not trees:
             self._strayed.clear()  # their pids may be reused
         self._publish([pid for pid, tree in trees.items() if not tree.group_is_empty])
-        if self._adopts and (trees or self._strays()):
+        if self._adopts and (trees or self._orphan_pids()):
             self._look_later()
 
     def _publish(self, groups: list[int]) -> None:
@@ -357,8 +357,8 @@ class _Children:
             return
         # Reap ended ones: if every command is jailed nothing else does, and leftovers of jailed servers
         # would accumulate. A process missing at the last scan may just have been started, and be waited for
-        strays = set(self._strays())
-        self._orphans = {pid for pid in strays if pid not in self._orphans or not _reaped(pid)}
+        orphans = set(self._orphan_pids())
+        self._orphans = {pid for pid in orphans if pid not in self._orphans or not _reaped(pid)}
         if self._trees or any(map(_is_nobodys, self._orphans)):
             # Ended background processes: their pid may be reused by a process that must not end with
             # zot. Those in a jail are released by their owner
@@ -531,7 +531,7 @@ def _send(pid: int, number: int) -> None:
         os.kill(pid, number)
 
 
-def _nobody(send: Callable[[int, int], None], number: int) -> bool:
+def _has_no_process(send: Callable[[int, int], None], number: int) -> bool:
     """True if no process would receive a signal to that process or group."""
     with suppress(PermissionError):
         try:

@@ -1,8 +1,8 @@
-"""Agent events as structs of the wire: what ``--json`` and ``zot rpc`` print, what the SDK hands out.
+"""Agent events as wire structs, for ``--json``, ``zot rpc`` and the SDK.
 
-``of`` turns an event of the core into its struct and ``encode`` into its line: compact JSON, ``type`` first. Image data
-never leaves (a byte count does), reasoning blocks are left out, and a natural end is spelled ``end_turn``. The structs
-are part of the RPC wire and stay apart from ``rpc_frames`` only so that ``zot --json`` need not load its commands.
+``of`` converts a core event to its struct, ``encode`` to its line: compact JSON, ``type`` first. Images are sent as a
+byte count, reasoning blocks are omitted, and a natural end is ``end_turn``. The structs are part of the RPC wire;
+they are a separate module so that ``zot --json`` does not load the commands of ``rpc_frames``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from zot.provider.messages import Usage as CoreUsage
 
 
 class UsageTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """Tokens and cost. ``reasoning`` is null when the provider does not count it."""
+    """Tokens and cost. ``reasoning`` is null if the provider does not report it."""
 
     input: int
     output: int
@@ -39,8 +39,8 @@ class UsageTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JailState(msgspec.Struct, frozen=True, kw_only=True):
-    """What commands and file tools are confined to. ``read`` and ``write`` are what may be read and changed beside the
-    system, the project among the latter; ``approve`` says whether somebody may be asked about what is outside."""
+    """The limits of commands and file tools. ``read`` and ``write`` are readable and writable paths besides the
+    system's, ``write`` includes the project; ``approve`` is ``outside`` if the user can be asked about other paths."""
 
     level: Literal["full", "reduced"]
     network: bool
@@ -50,20 +50,20 @@ class JailState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TextContent(msgspec.Struct, frozen=True, kw_only=True, tag="text"):
-    """Text."""
+    """A text block."""
 
     text: str
 
 
 class ImageContent(msgspec.Struct, frozen=True, kw_only=True, tag="image"):
-    """An image, by its size: the data itself is never sent."""
+    """An image by its size; the data is never sent."""
 
     mime_type: str
     bytes: int
 
 
 class ToolCallContent(msgspec.Struct, frozen=True, kw_only=True, tag="tool_call"):
-    """A call the model made."""
+    """A tool call of the model."""
 
     id: str
     name: str
@@ -71,7 +71,7 @@ class ToolCallContent(msgspec.Struct, frozen=True, kw_only=True, tag="tool_call"
 
 
 class ToolResultContent(msgspec.Struct, frozen=True, kw_only=True, tag="tool_result"):
-    """The answer to a call."""
+    """The result of a tool call."""
 
     call_id: str
     is_error: bool
@@ -93,45 +93,44 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UserMessage(msgspec.Struct, frozen=True, kw_only=True, tag="user_message"):
-    """The prompt as it was added to the transcript."""
+    """A prompt was added to the transcript."""
 
     content: tuple[Content, ...]
     time: str
 
 
 class TurnStart(msgspec.Struct, frozen=True, kw_only=True, tag="turn_start"):
-    """A model call begins."""
+    """A model call starts."""
 
     step: int
 
 
 class AssistantStart(msgspec.Struct, frozen=True, kw_only=True, tag="assistant_start"):
-    """The model began to answer."""
+    """The model starts to answer."""
 
 
 class TextDelta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="text_delta"):
-    """A piece of the answer. ``merged`` says how many pieces were joined because the client read too slowly."""
+    """A piece of the answer. ``merged`` counts the pieces that were joined because the client reads too slowly."""
 
     delta: str
     merged: int = 0
 
 
 class ThinkingDelta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="thinking_delta"):
-    """A piece of what the model thinks before it answers, empty when only that is known. ``merged`` as in
-    ``text_delta``."""
+    """A piece of the model's thinking; empty if the text is withheld. ``merged`` as in ``text_delta``."""
 
     delta: str
     merged: int = 0
 
 
 class ThinkingEnd(msgspec.Struct, frozen=True, kw_only=True, tag="thinking_end"):
-    """The model stops thinking, ``seconds`` after its first thought."""
+    """The model stopped thinking, ``seconds`` after its first thought."""
 
     seconds: float
 
 
 class RetryWait(msgspec.Struct, frozen=True, kw_only=True, tag="retry_wait"):
-    """An attempt to reach the model failed for ``reason``; ``attempt`` of ``attempts`` begins in ``wait_s`` seconds."""
+    """A model call failed for ``reason``; attempt ``attempt`` of ``attempts`` starts in ``wait_s`` seconds."""
 
     attempt: int
     attempts: int
@@ -140,7 +139,7 @@ class RetryWait(msgspec.Struct, frozen=True, kw_only=True, tag="retry_wait"):
 
 
 class ToolUseStart(msgspec.Struct, frozen=True, kw_only=True, tag="tool_use_start"):
-    """The model begins to write a tool call."""
+    """The model starts to write a tool call."""
 
     id: str
     name: str
@@ -161,7 +160,7 @@ class ToolUseEnd(msgspec.Struct, frozen=True, kw_only=True, tag="tool_use_end"):
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="usage"):
-    """What a model call used, once per call, and the running sum."""
+    """The usage of one model call, and the total so far."""
 
     input: int
     output: int
@@ -174,14 +173,14 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="
 
 
 class AssistantMessage(msgspec.Struct, frozen=True, kw_only=True, tag="assistant_message"):
-    """The complete answer, as the user may see it."""
+    """The complete answer, as shown to the user."""
 
     content: tuple[Content, ...]
     time: str
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True, tag="tool_call"):
-    """The model wants a tool to run; ``args`` is null when they were empty or invalid."""
+    """The model called a tool, which has not run yet. ``args`` is null if the arguments were empty or invalid."""
 
     id: str
     name: str
@@ -189,14 +188,14 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, tag="tool_call"):
 
 
 class TurnEnd(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn_end"):
-    """The model call is over. After ``tool_use`` the tools run, then the next turn begins."""
+    """The model call ended. After ``tool_use`` the tools run, then the next turn starts."""
 
     stop: Literal["end_turn", "tool_use", "length", "error", "aborted"]
     error: str = ""
 
 
 class ToolProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="tool_progress"):
-    """Output of a running tool. ``merged`` as in ``text_delta``; ``dropped`` counts characters left out before it."""
+    """Output of a running tool. ``merged`` as in ``text_delta``; ``dropped`` counts characters omitted before it."""
 
     id: str
     text: str
@@ -205,7 +204,7 @@ class ToolProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True, tag="tool_result"):
-    """A tool finished, failed or was refused."""
+    """A tool finished, failed or was denied."""
 
     id: str
     is_error: bool
@@ -213,21 +212,20 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True, tag="tool_result"):
 
 
 class CompactDone(msgspec.Struct, frozen=True, kw_only=True, tag="compact_done"):
-    """A compaction succeeded: its last event, in place of ``done``."""
+    """A compaction succeeded. This is its last event; no ``done`` follows."""
 
     summary: str
 
 
 class SessionFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="session_fault"):
-    """The session cannot be saved; the conversation goes on. With ``lost`` the run is over and records are missing."""
+    """The session cannot be saved; the conversation continues. With ``lost`` the run ended and records are missing."""
 
     message: str
     lost: bool = False
 
 
 class Diagnostic(msgspec.Struct, frozen=True, kw_only=True, tag="diagnostic"):
-    """Something is not as configured, or a part of zot failed; the run continues. May come at any time, also while
-    nothing runs."""
+    """A configuration problem, or a part of zot failed; the run continues. Can arrive at any time, also while idle."""
 
     source: str
     level: Literal["info", "warning", "error"]
@@ -235,14 +233,15 @@ class Diagnostic(msgspec.Struct, frozen=True, kw_only=True, tag="diagnostic"):
 
 
 class Error(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="error"):
-    """A prompt or compaction failed; ``done`` follows. Never after an abort."""
+    """A prompt or compaction failed; ``done`` follows. Not sent after an abort."""
 
     message: str
     code: str = ""
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
-    """The prompt is over, whatever the outcome; so is a failed compaction. A good one ends in ``compact_done``."""
+    """The prompt ended, successfully or not; also the last event of a failed or aborted compaction. A successful one
+    ends with ``compact_done``."""
 
 
 WireEvent = (
@@ -293,7 +292,7 @@ _SAME: dict[type[ev.AgentEvent], type[WireEvent]] = {
 
 
 def encode(event: ev.AgentEvent) -> bytes | None:
-    """One line without its newline, or None for events that are not on the wire (notices)."""
+    """The event as one line without its newline; None for events that are not on the wire (notices)."""
     if type(event) in _SAME:
         return _encode(event)
     frame = _reshaped(event)
@@ -301,7 +300,7 @@ def encode(event: ev.AgentEvent) -> bytes | None:
 
 
 def of(event: ev.AgentEvent) -> WireEvent | None:
-    """The event for programs, or None if it is not on the wire."""
+    """The event as a wire struct; None if it is not on the wire."""
     if isinstance(event, ev.TextDelta):  # most of a streaming answer
         return TextDelta(delta=event.delta)
     same = _SAME.get(type(event))

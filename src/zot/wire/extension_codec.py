@@ -1,6 +1,6 @@
-"""Lines to frames and back. One frame is one line; an invalid one raises BadFrame with the reason.
+"""Decodes and encodes extension frames. One frame is one line; an invalid one raises BadFrame with the reason.
 ``null`` means absent at every known key, unknown keys are ignored, and a wrong type invalidates the frame. A line in
-our own spelling (which the SDKs write) is decoded once and compared; others go through the strict parser of
+zot's own format (which the SDKs write) is decoded once and compared; others go through the strict parser of
 ``zot.system.strict_json``."""
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def decode_child(line: bytes) -> ChildFrame:
         if _ours(line, frame):
             return frame
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        pass  # the strict parser names the reason, or accepts another spelling
+        pass  # the strict parser names the reason, or accepts another format
     return _convert(line, _child_types())
 
 
@@ -61,7 +61,7 @@ def encode(frame: Frame) -> bytes:
 
 
 def _ours(line: bytes, frame: Frame) -> bool:
-    """True if the line is in our own spelling, which excludes duplicates, nulls and odd characters."""
+    """True if the line is in zot's own format, without duplicate keys, nulls and unusual characters."""
     return _encode(frame) == line and strict_json.plain(line) and b":null" not in line
 
 

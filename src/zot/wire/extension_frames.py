@@ -2,7 +2,7 @@
 
 JSON Schema, the protocol reference, golden frames and the types of the author SDKs are generated from it
 (``make generate``). On the wire ``type`` comes first, ``id`` second, then the keys in the order written here;
-a key at its default is left out unless the struct says otherwise. Names are permanent; new fields have defaults.
+a key with its default value is omitted unless the struct says otherwise. Names are permanent; new fields have defaults.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Panel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a panel shows."""
+    """The content of a panel."""
 
     id: str
     title: str = ""
@@ -34,14 +34,14 @@ class Content(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     text: str = ""
     mime_type: str = ""
     data: str = ""
-    format: str = ""  # "markdown": a hint for screens only
+    format: str = ""  # "markdown": a hint for display
 
 
 # --- child -> host ---------------------------------------------------------------------------------------------
 
 
 class Hello(Frame, frozen=True, kw_only=True, tag="hello"):
-    """The first frame of a child. ``capabilities`` are advisory, except ``guard``, which binds."""
+    """The first frame an extension sends. ``capabilities`` are advisory, except ``guard``, which is binding."""
 
     name: str = ""
     version: str = ""
@@ -49,14 +49,14 @@ class Hello(Frame, frozen=True, kw_only=True, tag="hello"):
 
 
 class RegisterCommand(Frame, frozen=True, kw_only=True, tag="register_command"):
-    """A slash command; the name has no slash. The first registration of a name wins."""
+    """Registers a slash command; the name has no slash. The first registration of a name wins."""
 
     name: str = ""
     description: str = ""
 
 
 class RegisterTool(Frame, frozen=True, kw_only=True, tag="register_tool"):
-    """A tool the model may call; ``schema`` is a JSON Schema object."""
+    """Registers a tool for the model; ``schema`` is a JSON Schema object."""
 
     name: str = ""
     description: str = ""
@@ -72,7 +72,7 @@ class RegisterTool(Frame, frozen=True, kw_only=True, tag="register_tool"):
 
 
 class Subscribe(Frame, frozen=True, kw_only=True, tag="subscribe"):
-    """Events to watch and events to intercept; subscriptions add up."""
+    """Subscribes to events to observe and events to intercept. Further subscriptions are added."""
 
     events: tuple[str, ...] = ()
     intercept: tuple[str, ...] = ()
@@ -97,7 +97,7 @@ class CommandResponse(Frame, frozen=True, kw_only=True, tag="command_response"):
 
 
 class ToolResult(Frame, frozen=True, kw_only=True, tag="tool_result"):
-    """The answer to ``tool_call``; ``structured_content`` is for programs, the model reads ``content``."""
+    """The answer to ``tool_call``. The model reads ``content``; ``structured_content`` is for programs."""
 
     id: str = ""
     content: tuple[Content, ...] = ()
@@ -107,7 +107,7 @@ class ToolResult(Frame, frozen=True, kw_only=True, tag="tool_result"):
 
 
 class EventInterceptResponse(Frame, frozen=True, kw_only=True, tag="event_intercept_response"):
-    """The answer to ``event_intercept``. ``system_prompt`` is absent, or a string that replaces it exactly."""
+    """The answer to ``event_intercept``. ``system_prompt``, if present, replaces the whole system prompt."""
 
     id: str = ""
     block: bool = False
@@ -118,18 +118,18 @@ class EventInterceptResponse(Frame, frozen=True, kw_only=True, tag="event_interc
 
 
 class Notify(Frame, frozen=True, kw_only=True, tag="notify"):
-    """A one-shot note for the user."""
+    """Shows a notification to the user."""
 
     level: str = ""
     message: str = ""
 
 
 class ClearNotes(Frame, frozen=True, kw_only=True, tag="clear_notes"):
-    """Remove every note of this extension."""
+    """Removes all notifications of this extension."""
 
 
 class PanelRender(Frame, frozen=True, kw_only=True, tag="panel_render"):
-    """Redraw the open panel; an absent title keeps the old one, ``lines`` and ``footer`` replace."""
+    """Redraws an open panel. ``lines`` and ``footer`` replace the old ones; an absent title stays unchanged."""
 
     panel_id: str = ""
     title: str = ""
@@ -138,31 +138,31 @@ class PanelRender(Frame, frozen=True, kw_only=True, tag="panel_render"):
 
 
 class PanelClose(Frame, frozen=True, kw_only=True, tag="panel_close"):
-    """Close a panel; sent by either side."""
+    """Closes a panel; sent by either side."""
 
     panel_id: str = ""
 
 
 class OpenPanel(Frame, frozen=True, kw_only=True, tag="open_panel"):
-    """Open a panel without a command."""
+    """Opens a panel without a command."""
 
     panel: Panel | None = None
 
 
 class Submit(Frame, frozen=True, kw_only=True, tag="submit"):
-    """Submit text as if it was typed."""
+    """Submits text as if the user had typed it."""
 
     text: str = ""
 
 
 class SubmitSlash(Frame, frozen=True, kw_only=True, tag="submit_slash"):
-    """Run a slash command; the text begins with a slash."""
+    """Runs a slash command; the text begins with a slash."""
 
     text: str = ""
 
 
 class CallTool(Frame, frozen=True, kw_only=True, tag="call_tool"):
-    """Ask the host to run a tool."""
+    """Requests that zot runs a tool."""
 
     id: str = ""
     name: str = ""
@@ -171,13 +171,13 @@ class CallTool(Frame, frozen=True, kw_only=True, tag="call_tool"):
 
 
 class CallToolCancel(Frame, frozen=True, kw_only=True, tag="call_tool_cancel"):
-    """Give up a ``call_tool``."""
+    """Cancels a ``call_tool``."""
 
     id: str = ""
 
 
 class ShutdownAck(Frame, frozen=True, kw_only=True, tag="shutdown_ack"):
-    """Accepted and otherwise ignored: the exit of the process is what counts."""
+    """Optional; zot accepts and ignores it, and waits for the process to exit."""
 
 
 ChildFrame = (
@@ -206,7 +206,7 @@ ChildFrame = (
 
 
 class HelloAck(Frame, frozen=True, kw_only=True, tag="hello_ack"):
-    """The host's greeting, exactly once, right after ``hello``."""
+    """zot's answer to ``hello``, sent exactly once."""
 
     protocol_version: int
     capabilities: tuple[str, ...] = ()
@@ -219,7 +219,7 @@ class HelloAck(Frame, frozen=True, kw_only=True, tag="hello_ack"):
 
 
 class CommandInvoked(Frame, frozen=True, kw_only=True, tag="command_invoked"):
-    """A slash command was typed; ``args`` is what followed its name, trimmed."""
+    """The user ran a slash command; ``args`` is the trimmed text after its name."""
 
     id: str
     name: str
@@ -227,7 +227,7 @@ class CommandInvoked(Frame, frozen=True, kw_only=True, tag="command_invoked"):
 
 
 class ToolCall(Frame, frozen=True, kw_only=True, tag="tool_call"):
-    """Run a tool. ``id`` is the host's own, not the model's."""
+    """Run a tool. ``id`` is zot's own, not the model's id of the call."""
 
     id: str
     name: str
@@ -237,13 +237,13 @@ class ToolCall(Frame, frozen=True, kw_only=True, tag="tool_call"):
 
 
 class ToolCancel(Frame, frozen=True, kw_only=True, tag="tool_cancel"):
-    """The call was abandoned; only sent to a child that announced ``tool_cancel``."""
+    """A tool call was cancelled. Sent only to an extension that announced ``tool_cancel``."""
 
     id: str
 
 
 class ResultView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an observer sees of a tool result: cut to 256 KiB and 128 blocks."""
+    """A tool result as an observer sees it, truncated to 256 KiB and 128 blocks."""
 
     content: tuple[Content, ...]
     is_error: bool
@@ -251,7 +251,7 @@ class ResultView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Event(Frame, frozen=True, kw_only=True, tag="event"):
-    """A lifecycle notification; which keys are present depends on ``event``."""
+    """Notification of a lifecycle event; the keys depend on ``event``."""
 
     event: str
     session_id: str = ""
@@ -285,7 +285,7 @@ class Event(Frame, frozen=True, kw_only=True, tag="event"):
 
 
 class EventIntercept(Frame, frozen=True, kw_only=True, tag="event_intercept"):
-    """A question: may this happen, and how? Keys as the event needs them."""
+    """Asks whether an action may happen, and whether to change it. The keys depend on ``event``."""
 
     id: str
     event: Literal["tool_call", "turn_start", "assistant_message", "before_agent_start"]
@@ -304,7 +304,7 @@ class EventIntercept(Frame, frozen=True, kw_only=True, tag="event_intercept"):
 
 
 class HostToolResult(Frame, frozen=True, kw_only=True, tag="tool_result"):
-    """The answer to a child's ``call_tool``; at most 256 KiB."""
+    """The answer to ``call_tool``, truncated to 256 KiB."""
 
     id: str
     name: str
@@ -314,7 +314,7 @@ class HostToolResult(Frame, frozen=True, kw_only=True, tag="tool_result"):
 
 
 class PanelKey(Frame, frozen=True, kw_only=True, tag="panel_key"):
-    """A key pressed in the open panel; ``text`` only with ``rune``."""
+    """The user pressed a key in the open panel; ``text`` is present only with ``rune``."""
 
     panel_id: str
     key: str
@@ -322,7 +322,7 @@ class PanelKey(Frame, frozen=True, kw_only=True, tag="panel_key"):
 
 
 class Shutdown(Frame, frozen=True, kw_only=True, tag="shutdown"):
-    """The end: finish, answer ``shutdown_ack`` if you like, exit."""
+    """zot shuts down: finish, optionally send ``shutdown_ack``, and exit."""
 
 
 HostFrame = (

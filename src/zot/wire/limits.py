@@ -1,4 +1,4 @@
-"""Every number of the extension wire, by name; the protocol reference lists them. Seconds and bytes."""
+"""Limits of the extension protocol, in seconds and bytes; the protocol reference lists them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HELLO_DEADLINE = 30.0
 EXIT_AFTER_EOF = 1.0  # for the exit status of a child that closed stdout before hello
 
 RESTART_DELAYS = (1.0, 2.0, 4.0, 8.0, 16.0)
-RESTART_RESET = 60.0  # of life, after which the count starts again
+RESTART_RESET = 60.0  # of run time, after which the count starts again
 
 COMMAND_REPLY = 30.0
 TOOL_REPLY = 60.0  # config key extension_tool_timeout_s
@@ -30,7 +30,7 @@ QUEUE_BYTES = 16 * 1024 * 1024
 WRITE_DEADLINE = 5.0
 
 SHUTDOWN_TOTAL = 2.0  # for all children together
-SHUTDOWN_EACH = 0.1  # what a child gets whose turn comes after the deadline
+SHUTDOWN_EACH = 0.1  # minimum for a child after that deadline
 TERMINATE_GRACE = 1.0  # between SIGTERM and SIGKILL
 
-SDK_HANDLERS_GRACE = 1.0  # what an author SDK gives running handlers before it acknowledges `shutdown`
+SDK_HANDLERS_GRACE = 1.0  # for running handlers before an SDK acknowledges `shutdown`

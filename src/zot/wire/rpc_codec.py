@@ -1,6 +1,6 @@
-"""Lines of ``zot rpc`` to structs: ``decode_command`` what a client wrote, ``decode`` what zot wrote.
+"""Decodes lines of ``zot rpc``: ``decode_command`` those of a client, ``decode`` those of zot.
 
-zot is strict: strict JSON decides what is malformed, and a field of the wrong type fails the command it belongs to.
+zot is strict: it rejects malformed JSON, and a field of the wrong type fails its command.
 ``null`` means absent and unknown fields are ignored, so that older and newer clients work; image data may be wrapped in
 lines. A client is lenient: an event it does not know is an Unknown.
 """

@@ -1,9 +1,8 @@
 """The RPC wire, protocol version 1: every command, response and event as a struct.
 
-``docs/schema/rpc.json``, the reference page and the client libraries' types are generated from it. The agent's own
-events come from ``wire.events``, which ``--json`` shares. On the wire ``type`` comes first, ``id`` second, then the
-keys in the order written here. Names are permanent; new fields have defaults, and a reader ignores what it does not
-know.
+``docs/schema/rpc.json``, the reference page and the client libraries' types are generated from it. The agent's events
+are in ``wire.events``, shared with ``--json``. On the wire ``type`` comes first, ``id`` second, then the keys in the
+order written here. Names are permanent, new fields have defaults, and readers ignore unknown fields.
 """
 
 from __future__ import annotations
@@ -68,19 +67,21 @@ REASONING = ("off", "minimum", "low", "medium", "high", "xhigh", "max")
 
 
 class Hello(Command, frozen=True, kw_only=True, tag="hello"):
-    """Who are you? With a token in zot's environment this must be the first line, and carry it."""
+    """Get the versions, provider and model, and announce capabilities. If zot was started with a token, this must be
+    the first line and contain it."""
 
     token: str = ""
     capabilities: tuple[str, ...] = ()
 
 
 class Ping(Command, frozen=True, kw_only=True, tag="ping"):
-    """Are you there?"""
+    """Check that zot responds. Answered at once, even before zot is fully loaded."""
 
 
 class Approve(Command, frozen=True, kw_only=True, tag="approve"):
-    """The answer to ``approval_request``. Needs the capability ``approvals``. ``session`` and ``never`` answer one with
-    ``outside``, as ``once`` and ``deny`` do, and no other."""
+    """Answer an ``approval_request``. Requires the capability ``approvals``. A request with ``outside`` accepts
+    ``once``, ``session``, ``never`` and ``deny``; others accept ``once``, ``prefix``, ``tool``, ``all`` and
+    ``deny``."""
 
     request_id: str
     decision: Literal["once", "prefix", "tool", "all", "deny", "session", "never"]
@@ -88,8 +89,8 @@ class Approve(Command, frozen=True, kw_only=True, tag="approve"):
 
 
 class AnswerElicitation(Command, frozen=True, kw_only=True, tag="answer_elicitation"):
-    """The answer to ``elicitation_request``. Needs the capability ``elicitation``. ``accept`` comes with the fields'
-    values by name; ``decline`` says no, ``cancel`` says nothing."""
+    """Answer an ``elicitation_request``. Requires the capability ``elicitation``. ``accept`` sends the values of the
+    fields, ``decline`` refuses, ``cancel`` dismisses the question without a choice."""
 
     request_id: str
     action: Literal["accept", "decline", "cancel"]
@@ -97,7 +98,8 @@ class AnswerElicitation(Command, frozen=True, kw_only=True, tag="answer_elicitat
 
 
 class Permit(Command, frozen=True, kw_only=True, tag="permit"):
-    """The answer to ``permit_request``. Needs the capability ``permits``. ``refuse`` ends the turn with ``reason``."""
+    """Answer a ``permit_request``. Requires the capability ``permits``. ``refuse`` ends the turn with ``reason`` as its
+    error."""
 
     request_id: str
     decision: Literal["go", "refuse"]
@@ -105,19 +107,19 @@ class Permit(Command, frozen=True, kw_only=True, tag="permit"):
 
 
 class GetCommands(Command, frozen=True, kw_only=True, tag="get_commands"):
-    """The commands of the extensions. Needs the capability ``commands``."""
+    """List the commands of extensions and the prompt templates. Requires the capability ``commands``."""
 
 
 class RunCommand(Command, frozen=True, kw_only=True, tag="run_command"):
-    """Run an extension's command, answered when the extension answered, or say a prompt template. Needs the capability
-    ``commands``."""
+    """Run an extension's command or submit a prompt template. The response arrives when the extension has answered.
+    Requires the capability ``commands``."""
 
     name: str
     args: str = ""
 
 
 class PanelKey(Command, frozen=True, kw_only=True, tag="panel_key"):
-    """A key pressed in a panel. Needs the capability ``panels``."""
+    """Send a key press to an extension's panel. Requires the capability ``panels``."""
 
     extension: str
     panel_id: str
@@ -126,7 +128,7 @@ class PanelKey(Command, frozen=True, kw_only=True, tag="panel_key"):
 
 
 class PanelClose(Command, frozen=True, kw_only=True, tag="panel_close"):
-    """The user closed a panel. Needs the capability ``panels``."""
+    """Report that the user closed a panel. Requires the capability ``panels``."""
 
     extension: str
     panel_id: str
@@ -162,7 +164,7 @@ AnyCommand = (
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """One model of the current provider."""
+    """A model of the current provider."""
 
     id: str
     provider: str
@@ -172,7 +174,7 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CommandInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One command of an extension, or a prompt template: then ``extension`` is empty."""
+    """A command of an extension, or a prompt template, whose ``extension`` is empty."""
 
     name: str
     description: str
@@ -181,8 +183,8 @@ class CommandInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class McpServer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One MCP server. ``shown`` is what runs, or where it is; ``tokens`` is about what its ``tools`` would cost if all
-    of them were told to the model; ``known`` says whether it was ever asked for them."""
+    """An MCP server. ``shown`` is its command or address, ``tokens`` the approximate cost of its tool definitions in a
+    request, and ``known`` is false until the server has listed its tools once."""
 
     name: str
     origin: str
@@ -198,7 +200,7 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PromptChanges(msgspec.Struct, frozen=True, kw_only=True):
-    """One prompt one can go back to: how many files it changed, and by how many lines."""
+    """A prompt of the session, with the number of files and lines it changed."""
 
     prompt: int
     text: str
@@ -208,7 +210,7 @@ class PromptChanges(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangedFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One file that changed. ``diff`` is in the unified format, without a head; ``note`` says why there is none."""
+    """A changed file. ``diff`` is in unified format without the file header; if there is no diff, ``note`` says why."""
 
     path: str
     change: Literal["created", "changed", "deleted"]
@@ -219,8 +221,8 @@ class ChangedFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class RewoundFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What became of one file. A ``conflict`` was changed by others and left alone; what a ``lost`` one was is not
-    known; ``reason`` tells more of these, and of a ``failed`` one."""
+    """The result for one file. ``conflict``: something else changed it, so it was not touched; ``lost``: its earlier
+    content is unknown; ``failed``: it could not be changed. ``reason`` explains these three."""
 
     path: str
     outcome: Literal["restored", "removed", "recreated", "overwritten", "conflict", "lost", "failed"]
@@ -231,7 +233,8 @@ class RewoundFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="response"):
-    """The answer to a command: ``data`` for the commands that return some, ``error`` exactly when it failed."""
+    """The answer to a command. ``data`` depends on the command; ``error`` is present if and only if the command
+    failed."""
 
     id: str = ""
     command: str
@@ -241,7 +244,7 @@ class Response(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ta
 
 
 class HelloData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Data of ``hello``. ``capabilities`` are the accepted ones, present when the client announced some."""
+    """Data of ``hello``. ``capabilities`` are the accepted ones; absent if the client announced none."""
 
     protocol_version: int
     version: str
@@ -251,7 +254,7 @@ class HelloData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True):
-    """Data of ``prompt`` and ``compact``: the turn has come, events follow."""
+    """Data of ``prompt`` and ``compact``: the work has started and events follow."""
 
     started: bool = True
 
@@ -276,7 +279,7 @@ class Messages(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
-    """Data of ``get_changes``: every prompt, the files asked about, and why there may be more of them."""
+    """Data of ``get_changes``: all prompts, the changed files, and reasons why the list may be incomplete."""
 
     prompts: tuple[PromptChanges, ...]
     files: tuple[ChangedFile, ...]
@@ -284,7 +287,8 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rewound(msgspec.Struct, frozen=True, kw_only=True):
-    """Data of ``rewind``: the files, why more may have changed than is known, and the prompt one is before now."""
+    """Data of ``rewind``: the files, reasons why the list may be incomplete, and the text of the prompt that was
+    undone."""
 
     files: tuple[RewoundFile, ...]
     unknown: tuple[str, ...] = ()
@@ -334,18 +338,18 @@ class Commands(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CommandRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Data of ``run_command``. For ``prompt`` and ``tool_prompt`` it comes when their turn does, as for a prompt."""
+    """Data of ``run_command``. For ``prompt`` and ``tool_prompt`` the response arrives when the prompt starts."""
 
     action: Literal["prompt", "insert", "display", "open_panel", "tool_prompt", "noop"]
     insert: str = ""
     started: bool = False
 
 
-# --- zot -> client: events beside the agent's ------------------------------------------------------------------
+# --- zot -> client: events besides the agent's ------------------------------------------------------------------
 
 
 class ExtNotify(msgspec.Struct, frozen=True, kw_only=True, tag="ext_notify"):
-    """A note of an extension."""
+    """A notification of an extension."""
 
     extension: str
     level: str
@@ -353,20 +357,20 @@ class ExtNotify(msgspec.Struct, frozen=True, kw_only=True, tag="ext_notify"):
 
 
 class ExtDisplay(msgspec.Struct, frozen=True, kw_only=True, tag="ext_display"):
-    """Text an extension's command wants shown."""
+    """Text to display, from an extension's command."""
 
     extension: str
     text: str
 
 
 class ExtClearNotes(msgspec.Struct, frozen=True, kw_only=True, tag="ext_clear_notes"):
-    """Remove the notes of this extension."""
+    """Remove all notifications of this extension."""
 
     extension: str
 
 
 class ExtPanel(msgspec.Struct, frozen=True, kw_only=True, tag="ext_panel"):
-    """A panel opens or is redrawn: it looks exactly like this now."""
+    """An extension opened or redrew a panel. The content is complete and replaces the previous one."""
 
     extension: str
     panel_id: str
@@ -383,8 +387,8 @@ class ExtPanelClose(msgspec.Struct, frozen=True, kw_only=True, tag="ext_panel_cl
 
 
 class Outside(msgspec.Struct, frozen=True, kw_only=True):
-    """What a jailed call wanted that is not in its jail. A yes allows exactly ``path``, or all of the network whatever
-    ``host`` was named; ``missing`` is what is to be made there."""
+    """Access that a jailed call requested outside its jail. Approval allows exactly ``path``, or the whole network,
+    whatever ``host`` is named. ``missing``: the path does not exist yet and would be created."""
 
     access: Literal["read", "write", "network"]
     path: str = ""
@@ -394,9 +398,9 @@ class Outside(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="approval_request"):
-    """May this call run? ``args`` are those that will run; the agent waits for ``approve``. ``prefix``, where there is
-    one, is the beginning of commands that the decision ``prefix`` allows from now on. With ``outside`` (only where zot
-    was started with ``--ask-outside``) the call failed in its jail, and a yes runs it again with these."""
+    """A tool call needs approval; the agent waits for ``approve``. ``args`` are the arguments it will run with.
+    ``prefix`` is the command prefix that the decision ``prefix`` allows from now on. With ``outside`` (only if zot was
+    started with ``--ask-outside``) the call failed in its jail; approval runs it again with this access."""
 
     request_id: str
     tool_id: str
@@ -408,8 +412,7 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
 
 class ElicitationField(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A field of a form. ``choices`` are the values there are to choose from, ``labels`` what people are shown of
-    them."""
+    """A field of a form. ``choices`` are the allowed values, ``labels`` the texts to show for them."""
 
     name: str
     kind: Literal["text", "number", "integer", "yes", "choice", "choices"]
@@ -422,8 +425,8 @@ class ElicitationField(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
 
 
 class ElicitationRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="elicitation_request"):
-    """An MCP server asks the person something in the middle of a call, which waits for ``answer_elicitation``: to fill
-    in ``fields``, or to open ``url`` in a browser."""
+    """An MCP server asks the user a question during a call, which waits for ``answer_elicitation``: to fill in
+    ``fields``, or to open ``url`` in a browser."""
 
     request_id: str
     server: str
@@ -433,16 +436,15 @@ class ElicitationRequest(msgspec.Struct, frozen=True, kw_only=True, omit_default
 
 
 class McpState(msgspec.Struct, frozen=True, kw_only=True, tag="mcp_state"):
-    """An MCP server was started, stopped, failed, or said what it has: ``server`` as ``get_mcp_servers`` would tell it
-    now."""
+    """An MCP server started, stopped, failed or listed its tools; ``server`` is its entry in ``get_mcp_servers``."""
 
     server: McpServer
 
 
 class PermitRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="permit_request"):
-    """May this model call be made? It costs at least ``usd``, for its input; the agent waits for ``permit``. Asked of a
-    client that announced ``permits``, before each call and each repetition of one. ``unpriced``: nobody said what this
-    model costs, so no limit in dollars can be held."""
+    """A model call, or a retry of one, needs a permit; the agent waits for ``permit``. Sent only to a client that
+    announced ``permits``. ``usd`` is the estimated cost of its input. ``unpriced``: the price of the model is unknown,
+    so a cost limit cannot be enforced."""
 
     request_id: str
     provider: str
@@ -452,8 +454,8 @@ class PermitRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class PermitSettled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="permit_settled"):
-    """What a permitted call came to. ``rate_limited``: the provider refused it, and wants ``pause_s`` of silence, or
-    does not say for how long."""
+    """The result of a permitted call. ``rate_limited``: the provider rejected it; ``pause_s`` is the pause it requires,
+    absent if it named none."""
 
     request_id: str
     usd: float = 0.0
@@ -470,15 +472,15 @@ ServerLine = Response | KnownEvent
 
 
 class Unknown(msgspec.Struct, frozen=True):
-    """An event this version does not know, as it came; to be passed over."""
+    """An event this version does not know, unchanged. Ignore it."""
 
     type: str
     raw: dict[str, Any]
 
 
-Event = KnownEvent | Unknown  # as a client reads them
+Event = KnownEvent | Unknown  # as a client decodes them
 
-# What the ``data`` of a successful response holds; commands that are not here return none.
+# The ``data`` of a successful response by command; the others return none.
 DATA: dict[str, type[msgspec.Struct]] = {
     "hello": HelloData,
     "prompt": Started,

@@ -1,7 +1,7 @@
-"""The swarm on the wire: what the supervisor's socket and, beside its other commands, ``zot rpc`` understand.
+"""Swarm commands and events, for the supervisor's socket and for ``zot rpc``.
 
-A module of its own, because most who speak RPC never speak of a swarm. Commands name a worker in ``worker``, by its
-id, a unique beginning of it, or its name; events name it in ``id``, in full.
+A separate module, because most RPC clients use no workers. Commands name a worker in ``worker``, by its id, a unique
+prefix of the id, or its name; events have the full ``id``.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from zot.wire.rpc_frames import Command, Image, UsageTotals
 
 
 class SwarmStart(Command, frozen=True, kw_only=True, tag="swarm_start"):
-    """Start a worker; answered as soon as it is recorded, before it runs. ``max_…`` and ``timeout_s`` are its own
-    limits, 0 is none; ``swarm`` names a budget made by ``swarm_budget``. ``mode`` is ``worktree`` in a repository and
-    ``shared`` elsewhere when left out; a shared worker only reads unless ``write``. A worker in a worktree is always in
-    the jail; ``jail`` is for the others. What it is told nothing about it has from the zot that starts it: model,
-    directory, jail, permission mode."""
+    """Start a worker. The response arrives when the worker is recorded, before it runs. ``max_…`` and ``timeout_s`` are
+    its limits; 0 is no limit. ``swarm`` names a budget created with ``swarm_budget``. ``mode`` defaults to ``worktree``
+    in a repository and to ``shared`` elsewhere; a shared worker can only read, unless ``write`` is set. A worker in a
+    worktree is always jailed; ``jail`` jails a shared one. Model, directory, jail and permission mode default to those
+    of the zot that starts it."""
 
     task: str
     name: str = ""
@@ -49,7 +49,7 @@ class SwarmStart(Command, frozen=True, kw_only=True, tag="swarm_start"):
 
 
 class SwarmBudget(Command, frozen=True, kw_only=True, tag="swarm_budget"):
-    """Make the budget that workers with this ``swarm`` share, or change its limits; 0 is none."""
+    """Create the budget that workers with this ``swarm`` share, or change its limits; 0 is no limit."""
 
     swarm: str
     max_cost: float = 0.0
@@ -59,8 +59,8 @@ class SwarmBudget(Command, frozen=True, kw_only=True, tag="swarm_budget"):
 
 
 class SwarmList(Command, frozen=True, kw_only=True, tag="swarm_list"):
-    """The workers that live, or with ``all`` every one there is a record of. ``session`` leaves out those of other
-    conversations, ``swarm`` those of other budgets."""
+    """List the active workers, or with ``all`` every recorded one. ``session`` limits the list to workers of one
+    conversation, ``swarm`` to those of one budget."""
 
     all: bool = False
     session: str = ""
@@ -68,13 +68,14 @@ class SwarmList(Command, frozen=True, kw_only=True, tag="swarm_list"):
 
 
 class SwarmGet(Command, frozen=True, kw_only=True, tag="swarm_get"):
-    """One worker, with its diffstat and everything it last said."""
+    """Get one worker, with the size of its changes and its complete last answer."""
 
     worker: str
 
 
 class SwarmSend(Command, frozen=True, kw_only=True, tag="swarm_send"):
-    """A further prompt for a worker, taken when its turn comes. Acknowledged when it is on disk."""
+    """Send a further prompt to a worker, which starts it when it is idle. The response arrives when the prompt is
+    saved."""
 
     worker: str
     text: str
@@ -82,20 +83,20 @@ class SwarmSend(Command, frozen=True, kw_only=True, tag="swarm_send"):
 
 
 class SwarmStop(Command, frozen=True, kw_only=True, tag="swarm_stop"):
-    """End a worker and everything it started, or with ``all`` every one."""
+    """Stop a worker and all its processes, or with ``all`` every worker."""
 
     worker: str = ""
     all: bool = False
 
 
 class SwarmResume(Command, frozen=True, kw_only=True, tag="swarm_resume"):
-    """Continue a worker that runs no more, from its session. Its task is not said again."""
+    """Continue a worker that no longer runs, from its session. Its task is not repeated."""
 
     worker: str
 
 
 class SwarmApprove(Command, frozen=True, kw_only=True, tag="swarm_approve"):
-    """The answer to an ``approval_request`` of a worker."""
+    """Answer an ``approval_request`` of a worker."""
 
     worker: str
     request_id: str
@@ -104,14 +105,15 @@ class SwarmApprove(Command, frozen=True, kw_only=True, tag="swarm_approve"):
 
 
 class SwarmDiff(Command, frozen=True, kw_only=True, tag="swarm_diff"):
-    """What a worker changed in its tree, against the commit it began from."""
+    """Get a worker's changes in its worktree, relative to the commit it started from."""
 
     worker: str
 
 
 class SwarmMerge(Command, frozen=True, kw_only=True, tag="swarm_merge"):
-    """Bring a worker's changes into the origin. ``check`` is a command that has to succeed in the merged tree first.
-    With ``repair`` a conflict is put into the worker's own tree, and it is told to mend it."""
+    """Merge a worker's changes into the repository it was started from. ``check`` is a command that must succeed in the
+    merged files first. With ``repair``, conflicts are written into the worker's worktree and the worker is asked to
+    resolve them."""
 
     worker: str
     how: Literal["squash", "no-ff", "patch"] = "squash"
@@ -121,15 +123,16 @@ class SwarmMerge(Command, frozen=True, kw_only=True, tag="swarm_merge"):
 
 
 class SwarmRemove(Command, frozen=True, kw_only=True, tag="swarm_remove"):
-    """Delete a worker's record, tree and branch. Refused while it runs, and with unmerged changes unless ``force``."""
+    """Delete a worker's record, worktree and branch. Fails while it runs, and with unmerged changes unless ``force`` is
+    set."""
 
     worker: str
     force: bool = False
 
 
 class SwarmSubscribe(Command, frozen=True, kw_only=True, tag="swarm_subscribe"):
-    """From now on ``swarm_event`` brings every event of this worker; with ``past``, what it said before comes first.
-    Without a worker, ``swarm_update`` of all workers only. ``off`` ends it."""
+    """Receive every event of this worker as ``swarm_event``; with ``past``, its earlier events come first. Without a
+    worker: receive ``swarm_update`` for all workers. ``off`` unsubscribes."""
 
     worker: str = ""
     past: bool = False
@@ -155,7 +158,7 @@ SwarmCommand = (
 
 
 class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A worker in a list. Times are seconds since 1970, 0 when not yet."""
+    """A worker. Times are in seconds since 1970; 0 means not yet."""
 
     id: str
     name: str
@@ -178,10 +181,10 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     steps: int = 0
     usage: UsageTotals
     activity: str = ""
-    last: str = ""  # the beginning of the last thing it said
+    last: str = ""  # the beginning of its last answer
     reason: str = ""
     merged: str = ""
-    notes: tuple[str, ...] = ()  # what its tree does not have of the origin, a line each
+    notes: tuple[str, ...] = ()  # what its worktree does not contain, one line each
 
 
 class SwarmStarted(msgspec.Struct, frozen=True, kw_only=True):
@@ -191,7 +194,7 @@ class SwarmStarted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SwarmWorkers(msgspec.Struct, frozen=True, kw_only=True):
-    """Data of ``swarm_list``, oldest first, and of ``swarm_stop``: those that were stopped."""
+    """Data of ``swarm_list``, oldest first, and of ``swarm_stop``: the stopped workers."""
 
     workers: tuple[WorkerInfo, ...]
 
@@ -204,7 +207,7 @@ class SwarmWorker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     files: int = 0
     added: int = 0
     removed: int = 0
-    waiting: int = 0  # prompts it has not taken yet
+    waiting: int = 0  # queued prompts
 
 
 class SwarmDiffData(msgspec.Struct, frozen=True, kw_only=True):
@@ -214,21 +217,21 @@ class SwarmDiffData(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SwarmRemoved(msgspec.Struct, frozen=True, kw_only=True):
-    """Data of ``swarm_remove``, where something could not be removed: a line for each."""
+    """Data of ``swarm_remove`` if something could not be removed."""
 
     left: tuple[str, ...]
 
 
 class SwarmMerged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Data of ``swarm_merge``. With ``conflicts`` nothing was changed."""
+    """Data of ``swarm_merge``. With ``conflicts``, nothing was changed."""
 
     into: str
     files: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
-    patch: str = ""  # the file that was written
-    said: str = ""  # by the check
-    left: tuple[str, ...] = ()  # what is in its tree and not part of the merge, a line each
-    mending: tuple[str, ...] = ()  # files its worker was told to mend
+    patch: str = ""  # the written file
+    said: str = ""  # output of the check
+    left: tuple[str, ...] = ()  # files in its worktree that are not part of the merge
+    mending: tuple[str, ...] = ()  # files the worker was asked to repair
 
 
 SWARM_DATA: dict[str, type[msgspec.Struct]] = {
@@ -246,7 +249,7 @@ SWARM_DATA: dict[str, type[msgspec.Struct]] = {
 
 
 class SwarmUpdate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="swarm_update"):
-    """Something changed about a worker; for a subscriber."""
+    """A worker changed; sent to subscribers."""
 
     id: str
     status: str
@@ -254,7 +257,7 @@ class SwarmUpdate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
 
 class SwarmEvent(msgspec.Struct, frozen=True, kw_only=True, tag="swarm_event"):
-    """An event of a worker one subscribed to, as it came."""
+    """An event of a subscribed worker, unchanged."""
 
     id: str
     event: Any

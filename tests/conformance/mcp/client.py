@@ -42,7 +42,7 @@ class Client:
         )
         self.entry = ServerConfig(name="suite", kind="http", url=url, login=login)
         self.host = McpHost(
-            {"suite": self.entry}, home=home, workspace=Workspace(home), store=self.store, tell=say, timeout_s=20.0
+            {"suite": self.entry}, home=home, workspace=Workspace(home), store=self.store, notify=say, timeout_s=20.0
         )
         self.host.asked = accept_defaults
         self.logins = 0
@@ -84,7 +84,13 @@ class Client:
         server = self.host.get_server("suite")
         login = asyncio.ensure_future(
             log_in(
-                self.pool, self.store, self.entry.url, server.challenge, self.entry.login, tell=self.tell, limit_s=15
+                self.pool,
+                self.store,
+                self.entry.url,
+                server.challenge,
+                self.entry.login,
+                on_progress=self.tell,
+                limit_s=15,
             )
         )
         refused = asyncio.ensure_future(self.refused.wait())

@@ -51,7 +51,7 @@ PRINTING = {
     ("cli/help.py", "write_help"): "our own words",
     ("devkit/cli/ext_check.py", "_print"): "JSON, and lines made safe one by one",
     ("features/extensions/install/copy_tree.py", "_Progress"): "numbers",
-    ("devkit/cli/ext_dev.py", "_tell"): "lines made safe one by one",
+    ("devkit/cli/ext_dev.py", "_print_line"): "lines made safe one by one",
     ("cli/verbs/ext/list.py", "run"): "JSON in ASCII",
     ("cli/verbs/ext/logs.py", "_write"): "a log, cleaned as a stream on a terminal",
     ("devkit/cli/ext_replay.py", "run"): "lines made safe one by one",

@@ -14,7 +14,7 @@ from zot.local_model.selection import InstallOffer, install
 async def installed(command: str) -> list[str]:
     told: list[str] = []
     offer = InstallOffer("not-in-the-table", "a model", 1, command)
-    await install(offer, tell=told.append, complain=told.append, show=told.append)
+    await install(offer, notify=told.append, complain=told.append, show=told.append)
     return told
 
 

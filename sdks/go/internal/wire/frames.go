@@ -4,12 +4,12 @@ package wire
 
 import "encoding/json"
 
-// Panel: What a panel shows.
+// Panel: The content of a panel.
 type Panel struct {
-	ID     string   `json:"id"`               // Yours to choose; names the panel in later frames.
-	Title  string   `json:"title,omitempty"`  // The heading; empty keeps the old one, or shows the extension's name.
-	Lines  []string `json:"lines,omitempty"`  // The rows; absent means none.
-	Footer string   `json:"footer,omitempty"` // A muted last row.
+	ID     string   `json:"id"`               // Any text; names the panel in later frames.
+	Title  string   `json:"title,omitempty"`  // The title; if empty, the old one, or the name of the extension.
+	Lines  []string `json:"lines,omitempty"`  // The lines; default: none.
+	Footer string   `json:"footer,omitempty"` // A muted last line.
 }
 
 // Content: One block of a tool result: `text` (`text`) or `image` (`mime_type`, base64 `data`).
@@ -18,57 +18,57 @@ type Content struct {
 	Text     string `json:"text,omitempty"`      // The text of a text block.
 	MimeType string `json:"mime_type,omitempty"` // The type of an image, such as `image/png`.
 	Data     string `json:"data,omitempty"`      // The image in standard base64.
-	Format   string `json:"format,omitempty"`    // `markdown`: a hint for screens.
+	Format   string `json:"format,omitempty"`    // `markdown`: a hint for display.
 }
 
-// ResultView: What an observer sees of a tool result: cut to 256 KiB and 128 blocks.
+// ResultView: A tool result as an observer sees it, truncated to 256 KiB and 128 blocks.
 type ResultView struct {
 	Content   []Content `json:"content"`             // Blocks of text and images.
-	IsError   bool      `json:"is_error"`            // The tool failed.
-	Truncated bool      `json:"truncated,omitempty"` // It was cut to fit.
+	IsError   bool      `json:"is_error"`            // Whether the tool failed.
+	Truncated bool      `json:"truncated,omitempty"` // Whether it was truncated.
 }
 
-// Hello: The first frame of a child. `capabilities` are advisory, except `guard`, which binds.
+// Hello: The first frame an extension sends. `capabilities` are advisory, except `guard`, which is binding.
 type Hello struct {
 	Type         string   `json:"type"`
-	Name         string   `json:"name"`                   // Your name; it should equal the manifest's.
-	Version      string   `json:"version,omitempty"`      // Shown to people.
-	Capabilities []string `json:"capabilities,omitempty"` // What you intend to use; advisory, except `guard`.
+	Name         string   `json:"name"`                   // The name of the extension; it should equal the manifest's.
+	Version      string   `json:"version,omitempty"`      // The version, shown to users.
+	Capabilities []string `json:"capabilities,omitempty"` // Features you intend to use; advisory, except `guard`.
 }
 
 // FrameType is "hello".
 func (Hello) FrameType() string { return "hello" }
 
-// RegisterCommand: A slash command; the name has no slash. The first registration of a name wins.
+// RegisterCommand: Registers a slash command; the name has no slash. The first registration of a name wins.
 type RegisterCommand struct {
 	Type        string `json:"type"`
 	Name        string `json:"name"`                  // The name, without a slash.
-	Description string `json:"description,omitempty"` // One line for people and, for tools, for the model.
+	Description string `json:"description,omitempty"` // One line for users and, for tools, for the model.
 }
 
 // FrameType is "register_command".
 func (RegisterCommand) FrameType() string { return "register_command" }
 
-// RegisterTool: A tool the model may call; `schema` is a JSON Schema object.
+// RegisterTool: Registers a tool for the model; `schema` is a JSON Schema object.
 type RegisterTool struct {
 	Type                  string          `json:"type"`
 	Name                  string          `json:"name"`                             // The name the model calls.
-	Description           string          `json:"description,omitempty"`            // One line for people and, for tools, for the model.
-	Schema                json.RawMessage `json:"schema,omitempty"`                 // JSON Schema of the arguments; an object schema without properties when absent.
+	Description           string          `json:"description,omitempty"`            // One line for users and, for tools, for the model.
+	Schema                json.RawMessage `json:"schema,omitempty"`                 // JSON Schema of the arguments; default: an object without properties.
 	OutputSchema          json.RawMessage `json:"output_schema,omitempty"`          // JSON Schema of `structured_content`; descriptive.
-	Namespace             string          `json:"namespace,omitempty"`              // Groups the tool; the extension's name when absent.
-	NamespaceDescription  string          `json:"namespace_description,omitempty"`  // What the group is about.
-	NamespaceInstructions string          `json:"namespace_instructions,omitempty"` // How to use the group.
-	Exposure              string          `json:"exposure,omitempty"`               // Who sees the definition: `direct`, `codemode`, `deferred` or `model-only`.
+	Namespace             string          `json:"namespace,omitempty"`              // The group of the tool; default: the name of the extension.
+	NamespaceDescription  string          `json:"namespace_description,omitempty"`  // A description of the group.
+	NamespaceInstructions string          `json:"namespace_instructions,omitempty"` // Instructions for using the group.
+	Exposure              string          `json:"exposure,omitempty"`               // How the model sees the definition: `direct`, `codemode`, `deferred` or `model-only`.
 	Deferred              bool            `json:"deferred,omitempty"`               // Older form of `exposure` `deferred`.
-	Interactive           bool            `json:"interactive,omitempty"`            // Waits for a person: no time limit, only in hosts with a screen.
-	Replay                string          `json:"replay,omitempty"`                 // What a durable host may repeat: `never`, `safe`, `idempotent` or `reconcile`.
+	Interactive           bool            `json:"interactive,omitempty"`            // The tool waits for the user: no time limit, available only with a screen.
+	Replay                string          `json:"replay,omitempty"`                 // Whether a durable host may repeat a call: `never`, `safe`, `idempotent` or `reconcile`.
 }
 
 // FrameType is "register_tool".
 func (RegisterTool) FrameType() string { return "register_tool" }
 
-// Subscribe: Events to watch and events to intercept; subscriptions add up.
+// Subscribe: Subscribes to events to observe and events to intercept. Further subscriptions are added.
 type Subscribe struct {
 	Type      string   `json:"type"`
 	Events    []string `json:"events,omitempty"`    // Events to observe.
@@ -91,56 +91,56 @@ type CommandResponse struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id"`                   // Correlates a request with its answer; the answer repeats it.
 	Action    string          `json:"action,omitempty"`     // `prompt`, `insert`, `display`, `open_panel`, `tool_prompt` or `noop`.
-	Prompt    string          `json:"prompt,omitempty"`     // Submitted as a user message.
-	Insert    string          `json:"insert,omitempty"`     // Put into the editor at the cursor.
-	Display   string          `json:"display,omitempty"`    // Shown once as a note.
+	Prompt    string          `json:"prompt,omitempty"`     // Text to submit as a prompt.
+	Insert    string          `json:"insert,omitempty"`     // Text to insert into the editor at the cursor.
+	Display   string          `json:"display,omitempty"`    // Text to show once as a notification.
 	OpenPanel *Panel          `json:"open_panel,omitempty"` // The panel to open.
 	ToolName  string          `json:"tool_name,omitempty"`  // The tool to run before the prompt.
 	ToolArgs  json.RawMessage `json:"tool_args,omitempty"`  // Its arguments.
-	Error     string          `json:"error,omitempty"`      // Shown as an error; the action is not carried out.
+	Error     string          `json:"error,omitempty"`      // Shown as an error; the action is not executed.
 }
 
 // FrameType is "command_response".
 func (CommandResponse) FrameType() string { return "command_response" }
 
-// ToolResult: The answer to `tool_call`; `structured_content` is for programs, the model reads `content`.
+// ToolResult: The answer to `tool_call`. The model reads `content`; `structured_content` is for programs.
 type ToolResult struct {
 	Type              string          `json:"type"`
 	ID                string          `json:"id"`                           // Correlates a request with its answer; the answer repeats it.
 	Content           []Content       `json:"content,omitempty"`            // Blocks of text and images.
-	IsError           bool            `json:"is_error,omitempty"`           // The tool failed.
-	ActivateTools     []string        `json:"activate_tools,omitempty"`     // Deferred tools that become callable from the next model request on.
+	IsError           bool            `json:"is_error,omitempty"`           // Whether the tool failed.
+	ActivateTools     []string        `json:"activate_tools,omitempty"`     // Deferred tools that become available with the next model request.
 	StructuredContent json.RawMessage `json:"structured_content,omitempty"` // The result for programs; the model reads `content`.
 }
 
 // FrameType is "tool_result".
 func (ToolResult) FrameType() string { return "tool_result" }
 
-// EventInterceptResponse: The answer to `event_intercept`. `system_prompt` is absent, or a string that replaces it exactly.
+// EventInterceptResponse: The answer to `event_intercept`. `system_prompt`, if present, replaces the whole system prompt.
 type EventInterceptResponse struct {
 	Type         string          `json:"type"`
 	ID           string          `json:"id"`                      // Correlates a request with its answer; the answer repeats it.
-	Block        bool            `json:"block,omitempty"`         // Refuse.
-	Reason       string          `json:"reason,omitempty"`        // Why it was refused.
-	ModifiedArgs json.RawMessage `json:"modified_args,omitempty"` // What the tool runs with instead; an object.
-	ReplaceText  string          `json:"replace_text,omitempty"`  // What the user sees instead.
-	SystemPrompt *string         `json:"system_prompt,omitempty"` // Replaces the system prompt exactly; an empty string removes it.
+	Block        bool            `json:"block,omitempty"`         // Whether to deny the action.
+	Reason       string          `json:"reason,omitempty"`        // The reason of the denial.
+	ModifiedArgs json.RawMessage `json:"modified_args,omitempty"` // New arguments for the tool; an object.
+	ReplaceText  string          `json:"replace_text,omitempty"`  // The text to show to the user instead.
+	SystemPrompt *string         `json:"system_prompt,omitempty"` // Replaces the whole system prompt; an empty string removes it.
 }
 
 // FrameType is "event_intercept_response".
 func (EventInterceptResponse) FrameType() string { return "event_intercept_response" }
 
-// Notify: A one-shot note for the user.
+// Notify: Shows a notification to the user.
 type Notify struct {
 	Type    string `json:"type"`
 	Level   string `json:"level,omitempty"`   // `info`, `success`, `warn` or `error`.
-	Message string `json:"message,omitempty"` // The text of the note.
+	Message string `json:"message,omitempty"` // The text of the notification.
 }
 
 // FrameType is "notify".
 func (Notify) FrameType() string { return "notify" }
 
-// ClearNotes: Remove every note of this extension.
+// ClearNotes: Removes all notifications of this extension.
 type ClearNotes struct {
 	Type string `json:"type"`
 }
@@ -148,19 +148,19 @@ type ClearNotes struct {
 // FrameType is "clear_notes".
 func (ClearNotes) FrameType() string { return "clear_notes" }
 
-// PanelRender: Redraw the open panel; an absent title keeps the old one, `lines` and `footer` replace.
+// PanelRender: Redraws an open panel. `lines` and `footer` replace the old ones; an absent title stays unchanged.
 type PanelRender struct {
 	Type    string   `json:"type"`
 	PanelID string   `json:"panel_id"`         // The panel's id.
-	Title   string   `json:"title,omitempty"`  // The heading; empty keeps the old one, or shows the extension's name.
-	Lines   []string `json:"lines,omitempty"`  // The rows; absent means none.
-	Footer  string   `json:"footer,omitempty"` // A muted last row.
+	Title   string   `json:"title,omitempty"`  // The title; if empty, the old one, or the name of the extension.
+	Lines   []string `json:"lines,omitempty"`  // The lines; default: none.
+	Footer  string   `json:"footer,omitempty"` // A muted last line.
 }
 
 // FrameType is "panel_render".
 func (PanelRender) FrameType() string { return "panel_render" }
 
-// PanelClose: Close a panel; sent by either side.
+// PanelClose: Closes a panel; sent by either side.
 type PanelClose struct {
 	Type    string `json:"type"`
 	PanelID string `json:"panel_id"` // The panel's id.
@@ -169,7 +169,7 @@ type PanelClose struct {
 // FrameType is "panel_close".
 func (PanelClose) FrameType() string { return "panel_close" }
 
-// OpenPanel: Open a panel without a command.
+// OpenPanel: Opens a panel without a command.
 type OpenPanel struct {
 	Type  string `json:"type"`
 	Panel Panel  `json:"panel"` // The panel to open.
@@ -178,7 +178,7 @@ type OpenPanel struct {
 // FrameType is "open_panel".
 func (OpenPanel) FrameType() string { return "open_panel" }
 
-// Submit: Submit text as if it was typed.
+// Submit: Submits text as if the user had typed it.
 type Submit struct {
 	Type string `json:"type"`
 	Text string `json:"text,omitempty"` // The text.
@@ -187,7 +187,7 @@ type Submit struct {
 // FrameType is "submit".
 func (Submit) FrameType() string { return "submit" }
 
-// SubmitSlash: Run a slash command; the text begins with a slash.
+// SubmitSlash: Runs a slash command; the text begins with a slash.
 type SubmitSlash struct {
 	Type string `json:"type"`
 	Text string `json:"text,omitempty"` // The text.
@@ -196,19 +196,19 @@ type SubmitSlash struct {
 // FrameType is "submit_slash".
 func (SubmitSlash) FrameType() string { return "submit_slash" }
 
-// CallTool: Ask the host to run a tool.
+// CallTool: Requests that zot runs a tool.
 type CallTool struct {
 	Type     string          `json:"type"`
 	ID       string          `json:"id"`                  // Correlates a request with its answer; the answer repeats it.
 	Name     string          `json:"name"`                // The tool to run.
 	Args     json.RawMessage `json:"args,omitempty"`      // The arguments, an object.
-	ParentID string          `json:"parent_id,omitempty"` // The `tool_call` you are answering, when you call from inside it.
+	ParentID string          `json:"parent_id,omitempty"` // The `tool_call` you are answering, if you call from inside it.
 }
 
 // FrameType is "call_tool".
 func (CallTool) FrameType() string { return "call_tool" }
 
-// CallToolCancel: Give up a `call_tool`.
+// CallToolCancel: Cancels a `call_tool`.
 type CallToolCancel struct {
 	Type string `json:"type"`
 	ID   string `json:"id"` // Correlates a request with its answer; the answer repeats it.
@@ -217,7 +217,7 @@ type CallToolCancel struct {
 // FrameType is "call_tool_cancel".
 func (CallToolCancel) FrameType() string { return "call_tool_cancel" }
 
-// ShutdownAck: Accepted and otherwise ignored: the exit of the process is what counts.
+// ShutdownAck: Optional; zot accepts and ignores it, and waits for the process to exit.
 type ShutdownAck struct {
 	Type string `json:"type"`
 }
@@ -225,47 +225,47 @@ type ShutdownAck struct {
 // FrameType is "shutdown_ack".
 func (ShutdownAck) FrameType() string { return "shutdown_ack" }
 
-// HelloAck: The host's greeting, exactly once, right after `hello`.
+// HelloAck: zot's answer to `hello`, sent exactly once.
 type HelloAck struct {
 	Type            string   `json:"type"`
 	ProtocolVersion int      `json:"protocol_version"`       // 1.
-	Capabilities    []string `json:"capabilities,omitempty"` // Host features you may rely on.
-	ZotVersion      string   `json:"zot_version"`            // The host's version.
+	Capabilities    []string `json:"capabilities,omitempty"` // Features of zot you can rely on.
+	ZotVersion      string   `json:"zot_version"`            // The version of zot.
 	Provider        string   `json:"provider"`               // The active provider.
 	Model           string   `json:"model"`                  // The active model.
-	CWD             string   `json:"cwd"`                    // The project's directory.
+	CWD             string   `json:"cwd"`                    // The directory of the project.
 	ExtensionDir    string   `json:"extension_dir"`          // The directory of your manifest.
-	DataDir         string   `json:"data_dir"`               // Where to keep your state.
+	DataDir         string   `json:"data_dir"`               // The directory for your data.
 }
 
 // FrameType is "hello_ack".
 func (HelloAck) FrameType() string { return "hello_ack" }
 
-// CommandInvoked: A slash command was typed; `args` is what followed its name, trimmed.
+// CommandInvoked: The user ran a slash command; `args` is the trimmed text after its name.
 type CommandInvoked struct {
 	Type string `json:"type"`
 	ID   string `json:"id"`             // Correlates a request with its answer; the answer repeats it.
-	Name string `json:"name"`           // The command as it was registered.
-	Args string `json:"args,omitempty"` // What followed the name, trimmed.
+	Name string `json:"name"`           // The registered name of the command.
+	Args string `json:"args,omitempty"` // The trimmed text after the name.
 }
 
 // FrameType is "command_invoked".
 func (CommandInvoked) FrameType() string { return "command_invoked" }
 
-// ToolCall: Run a tool. `id` is the host's own, not the model's.
+// ToolCall: Run a tool. `id` is zot's own, not the model's id of the call.
 type ToolCall struct {
 	Type         string          `json:"type"`
 	ID           string          `json:"id"`                      // Correlates a request with its answer; the answer repeats it.
-	Name         string          `json:"name"`                    // The tool as it was registered.
+	Name         string          `json:"name"`                    // The registered name of the tool.
 	Args         json.RawMessage `json:"args"`                    // The arguments, an object.
 	OperationKey string          `json:"operation_key,omitempty"` // The same for every replay of one call.
-	Reconcile    bool            `json:"reconcile,omitempty"`     // A question: say how far the operation got, do not perform it.
+	Reconcile    bool            `json:"reconcile,omitempty"`     // Report how far the operation got; do not perform it.
 }
 
 // FrameType is "tool_call".
 func (ToolCall) FrameType() string { return "tool_call" }
 
-// ToolCancel: The call was abandoned; only sent to a child that announced `tool_cancel`.
+// ToolCancel: A tool call was cancelled. Sent only to an extension that announced `tool_cancel`.
 type ToolCancel struct {
 	Type string `json:"type"`
 	ID   string `json:"id"` // Correlates a request with its answer; the answer repeats it.
@@ -274,90 +274,90 @@ type ToolCancel struct {
 // FrameType is "tool_cancel".
 func (ToolCancel) FrameType() string { return "tool_cancel" }
 
-// Event: A lifecycle notification; which keys are present depends on `event`.
+// Event: Notification of a lifecycle event; the keys depend on `event`.
 type Event struct {
 	Type            string          `json:"type"`
-	Event           string          `json:"event"`                      // The event's name.
-	SessionID       string          `json:"session_id,omitempty"`       // The conversation.
-	CWD             string          `json:"cwd,omitempty"`              // The project's directory.
-	Sequence        int             `json:"sequence,omitempty"`         // Counts all notifications of this host.
-	Step            int             `json:"step,omitempty"`             // The model call within one prompt, from 1.
+	Event           string          `json:"event"`                      // The name of the event.
+	SessionID       string          `json:"session_id,omitempty"`       // The id of the conversation.
+	CWD             string          `json:"cwd,omitempty"`              // The directory of the project.
+	Sequence        int             `json:"sequence,omitempty"`         // The number of this notification, counted over all notifications of this process.
+	Step            int             `json:"step,omitempty"`             // The number of the model call within the prompt, from 1.
 	Stop            string          `json:"stop,omitempty"`             // `end_turn`, `tool_use`, `length`, `error` or `aborted`.
-	Error           string          `json:"error,omitempty"`            // What went wrong.
+	Error           string          `json:"error,omitempty"`            // The error message.
 	ToolID          string          `json:"tool_id,omitempty"`          // The model's id of the call.
 	ToolName        string          `json:"tool_name,omitempty"`        // The tool's name.
 	ToolArgs        json.RawMessage `json:"tool_args,omitempty"`        // The tool's arguments.
-	ToolArgsRaw     string          `json:"tool_args_raw,omitempty"`    // The arguments as text, when they are not JSON.
-	ToolPreview     string          `json:"tool_preview,omitempty"`     // What the user is asked about.
+	ToolArgsRaw     string          `json:"tool_args_raw,omitempty"`    // The arguments as text, if they are not JSON.
+	ToolPreview     string          `json:"tool_preview,omitempty"`     // The summary of the call that the user is asked about.
 	Status          string          `json:"status,omitempty"`           // `completed`, `failed`, `blocked`, `cancelled` or `timed_out`.
-	Executed        *bool           `json:"executed,omitempty"`         // Whether the tool's code was entered.
-	Result          *ResultView     `json:"result,omitempty"`           // What the tool returned.
+	Executed        *bool           `json:"executed,omitempty"`         // Whether the tool started to run.
+	Result          *ResultView     `json:"result,omitempty"`           // The result of the tool.
 	Decision        string          `json:"decision,omitempty"`         // `approved`, `denied` or `cancelled`.
 	Source          string          `json:"source,omitempty"`           // `user`, `remembered`, `policy` or `yolo`.
 	Stage           string          `json:"stage,omitempty"`            // `pre_execution` or `tool_execution`.
 	Text            string          `json:"text,omitempty"`             // The visible text of the message, or the accepted prompt.
-	Queued          bool            `json:"queued,omitempty"`           // The prompt waits behind a running turn.
-	ImageCount      int             `json:"image_count,omitempty"`      // Images that came with the prompt.
-	CompactionID    string          `json:"compaction_id,omitempty"`    // Pairs `pre_compact` and `post_compact`.
-	MessageCount    int             `json:"message_count,omitempty"`    // Messages in the transcript.
-	TokenEstimate   int             `json:"token_estimate,omitempty"`   // Its size in tokens, estimated.
-	AgentID         string          `json:"agent_id,omitempty"`         // The sub-agent.
-	AgentRunID      string          `json:"agent_run_id,omitempty"`     // One run of an agent.
+	Queued          bool            `json:"queued,omitempty"`           // Whether the prompt waits for a running one.
+	ImageCount      int             `json:"image_count,omitempty"`      // Number of images in the prompt.
+	CompactionID    string          `json:"compaction_id,omitempty"`    // Connects `pre_compact` and `post_compact`.
+	MessageCount    int             `json:"message_count,omitempty"`    // Number of messages in the transcript.
+	TokenEstimate   int             `json:"token_estimate,omitempty"`   // The estimated size of the transcript in tokens.
+	AgentID         string          `json:"agent_id,omitempty"`         // The id of the sub-agent.
+	AgentRunID      string          `json:"agent_run_id,omitempty"`     // The id of one run of an agent.
 	Name            string          `json:"name,omitempty"`             // The sub-agent's name.
 	Reason          string          `json:"reason,omitempty"`           // Why the session ended, or why permission was denied.
-	OriginExtension string          `json:"origin_extension,omitempty"` // The extension whose `call_tool` this is.
+	OriginExtension string          `json:"origin_extension,omitempty"` // The extension that sent the `call_tool`.
 }
 
 // FrameType is "event".
 func (Event) FrameType() string { return "event" }
 
-// EventIntercept: A question: may this happen, and how? Keys as the event needs them.
+// EventIntercept: Asks whether an action may happen, and whether to change it. The keys depend on `event`.
 type EventIntercept struct {
 	Type            string          `json:"type"`
 	ID              string          `json:"id"`                         // Correlates a request with its answer; the answer repeats it.
-	Event           string          `json:"event"`                      // The event's name.
+	Event           string          `json:"event"`                      // The name of the event.
 	ToolID          string          `json:"tool_id,omitempty"`          // The model's id of the call.
 	ToolName        string          `json:"tool_name,omitempty"`        // The tool's name.
 	ToolArgs        json.RawMessage `json:"tool_args,omitempty"`        // The tool's arguments.
-	Step            int             `json:"step,omitempty"`             // The model call within one prompt, from 1.
+	Step            int             `json:"step,omitempty"`             // The number of the model call within the prompt, from 1.
 	Text            string          `json:"text,omitempty"`             // The complete text of the message.
-	SessionID       string          `json:"session_id,omitempty"`       // The conversation.
-	AgentRunID      string          `json:"agent_run_id,omitempty"`     // One run of an agent.
-	CWD             string          `json:"cwd,omitempty"`              // The project's directory.
+	SessionID       string          `json:"session_id,omitempty"`       // The id of the conversation.
+	AgentRunID      string          `json:"agent_run_id,omitempty"`     // The id of one run of an agent.
+	CWD             string          `json:"cwd,omitempty"`              // The directory of the project.
 	Provider        string          `json:"provider,omitempty"`         // The active provider.
 	Model           string          `json:"model,omitempty"`            // The active model.
 	SystemPrompt    *string         `json:"system_prompt,omitempty"`    // The complete system prompt.
-	OriginExtension string          `json:"origin_extension,omitempty"` // The extension whose `call_tool` this is.
+	OriginExtension string          `json:"origin_extension,omitempty"` // The extension that sent the `call_tool`.
 }
 
 // FrameType is "event_intercept".
 func (EventIntercept) FrameType() string { return "event_intercept" }
 
-// HostToolResult: The answer to a child's `call_tool`; at most 256 KiB.
+// HostToolResult: The answer to `call_tool`, truncated to 256 KiB.
 type HostToolResult struct {
 	Type      string    `json:"type"`
 	ID        string    `json:"id"`                  // Correlates a request with its answer; the answer repeats it.
 	Name      string    `json:"name"`                // The tool that ran.
 	Content   []Content `json:"content"`             // Blocks of text and images.
-	IsError   bool      `json:"is_error,omitempty"`  // The tool failed.
-	Truncated bool      `json:"truncated,omitempty"` // It was cut to fit.
+	IsError   bool      `json:"is_error,omitempty"`  // Whether the tool failed.
+	Truncated bool      `json:"truncated,omitempty"` // Whether it was truncated.
 }
 
 // FrameType is "tool_result".
 func (HostToolResult) FrameType() string { return "tool_result" }
 
-// PanelKey: A key pressed in the open panel; `text` only with `rune`.
+// PanelKey: The user pressed a key in the open panel; `text` is present only with `rune`.
 type PanelKey struct {
 	Type    string `json:"type"`
 	PanelID string `json:"panel_id"`       // The panel's id.
-	Key     string `json:"key"`            // A key name, see below.
+	Key     string `json:"key"`            // The name of the key, see below.
 	Text    string `json:"text,omitempty"` // The character, with `rune` only.
 }
 
 // FrameType is "panel_key".
 func (PanelKey) FrameType() string { return "panel_key" }
 
-// Shutdown: The end: finish, answer `shutdown_ack` if you like, exit.
+// Shutdown: zot shuts down: finish, optionally send `shutdown_ack`, and exit.
 type Shutdown struct {
 	Type string `json:"type"`
 }

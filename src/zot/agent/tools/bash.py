@@ -80,7 +80,7 @@ class BashTool(WorkspaceTool):
                 if ending.left:
                     self._workspace.jobs.add(command, tree, started, ending.output)
                 for remark in tree.jail_messages:
-                    self._workspace.tell(remark)
+                    self._workspace.notify(remark)
                 notes = [f"[jail: {text}]" for text in tree.jail_messages]
                 if names := self._workspace.hidden_variables():
                     failed = ending.exit_code != 0

@@ -58,7 +58,7 @@ class OutputPipe:
 
     def detach(self) -> None:
         """Keep reading for background children, so that they do not block or fail."""
-        self._say(final=True)
+        self._emit_progress(final=True)
         self._progress = None
 
     def close(self) -> None:
@@ -82,10 +82,10 @@ class OutputPipe:
             return False
         self._capture.feed(data)
         if self._progress is not None:
-            self._tell(data)
+            self._report_progress(data)
         return True
 
-    def _tell(self, data: bytes) -> None:
+    def _report_progress(self, data: bytes) -> None:
         if self._capture.truncated:
             now = self._loop.time()
             if now < self._next_thinned:
@@ -93,9 +93,9 @@ class OutputPipe:
             self._next_thinned = now + _THINNED_PAUSE
             self._decoder.reset()
             data = from_character(data[-PROGRESS_BYTES:])
-        self._say(data)
+        self._emit_progress(data)
 
-    def _say(self, data: bytes = b"", *, final: bool = False) -> None:
+    def _emit_progress(self, data: bytes = b"", *, final: bool = False) -> None:
         text = self._decoder.decode(data, final).replace("\0", "")
         size = PROGRESS_BYTES if text.isascii() else PROGRESS_BYTES // 4  # at most four bytes a character
         for start in range(0, len(text), size):
@@ -108,7 +108,7 @@ class OutputPipe:
         self._loop.remove_reader(self._fd)
         os.close(self._fd)
         self._fd = None
-        self._say(final=True)
+        self._emit_progress(final=True)
         if self._capture.spool is not None:
             self._capture.spool.end()
         if not self._ended.done():

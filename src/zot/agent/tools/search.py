@@ -81,7 +81,7 @@ async def run_search(workspace: Workspace, argv: list[str], cwd: Path, take: Tak
         else:
             tree.detach()
         for remark in tree.jail_messages:  # about a command that ran at the same time
-            workspace.tell(remark)
+            workspace.notify(remark)
 
 
 async def _drain(fd: int, take: Take) -> bool:

@@ -56,9 +56,9 @@ class ChangeRecorder(Protocol):
 
 class Workspace:
     """``credentials`` are variables that children must not see, besides those with secret-looking names.
-    ``passthrough`` are the user's exceptions, ``present`` the current values of SESSION_VARIABLES. ``keeping`` has
+    ``passthrough`` are the user's exceptions, ``present`` the current values of SESSION_VARIABLES. ``recorder`` has
     the observer of file changes, if any. ``jobs`` are background commands; they end with the agent. ``jail``, if
-    any, applies to children and to tools that open files. ``tell`` shows a line to the user."""
+    any, applies to children and to tools that open files. ``notify`` shows a line to the user."""
 
     def __init__(
         self,
@@ -69,10 +69,10 @@ class Workspace:
     ) -> None:
         self.cwd = Path(os.path.abspath(cwd))
         self.present: Callable[[], ConversationSnapshot] | None = None
-        self.keeping: Callable[[], ChangeRecorder | None] = lambda: None
+        self.recorder: Callable[[], ChangeRecorder | None] = lambda: None
         self._jobs: Jobs | None = None
         self.jail: Jail | None = None
-        self.tell: Callable[[str], None] = lambda text: None
+        self.notify: Callable[[str], None] = lambda text: None
         self.added: dict[str, str] = {}  # variables from SessionStart hooks, for commands
         self._credentials = OWN_SECRETS | frozenset(credentials)
         self._passthrough = frozenset(passthrough)
@@ -277,29 +277,29 @@ class Workspace:
     def record_write(self, path: Path, data: bytes, by: str, before: bytes | None = None) -> Generator[None]:
         """Save ``path`` before the block writes ``data``; a block that raises changed nothing.
         ``before`` is its content if the tool has read it."""
-        keeping = self.keeping()
-        change = keeping.before_write(path, data, by, before) if keeping is not None else None
+        recorder = self.recorder()
+        change = recorder.before_write(path, data, by, before) if recorder is not None else None
         try:
             yield
         except BaseException:
-            if keeping is not None and change is not None:
-                keeping.cancel_write(change)
+            if recorder is not None and change is not None:
+                recorder.cancel_write(change)
             raise
-        if keeping is not None and change is not None:
-            keeping.after_write(change)
+        if recorder is not None and change is not None:
+            recorder.after_write(change)
 
     @asynccontextmanager
     async def record_command(self, by: str) -> AsyncGenerator[None]:
         """Record the block's changes in the project by comparing before and after."""
-        keeping = self.keeping()
-        if keeping is None:
+        recorder = self.recorder()
+        if recorder is None:
             yield
             return
-        await keeping.before_command()
+        await recorder.before_command()
         try:
             yield
         finally:
-            await keeping.after_command(by)
+            await recorder.after_command(by)
 
 
 class WorkspaceTool:

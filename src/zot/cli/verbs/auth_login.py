@@ -185,7 +185,7 @@ class _Login:
         _require_client(settings, device=device)
         assert settings is not None
         if device:
-            token = await login_by_device(settings, tell=self._tell, pool=self.pool)
+            token = await login_by_device(settings, on_progress=self._on_progress, pool=self.pool)
         else:
             lines = LineReader(0)
 
@@ -196,11 +196,11 @@ class _Login:
                 return typed or ""
 
             token = await login_in_browser(
-                settings, tell=self._tell, pasted=pasted if _has_terminal() else None, pool=self.pool
+                settings, on_progress=self._on_progress, pasted=pasted if _has_terminal() else None, pool=self.pool
             )
         await asyncio.to_thread(self.context.store.set_oauth, self.provider.id, token, self.account)
 
-    def _tell(self, step: LoginProgress) -> None:
+    def _on_progress(self, step: LoginProgress) -> None:
         print_notice(step.text)
         if step.kind != "open":
             return

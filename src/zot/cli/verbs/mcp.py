@@ -282,7 +282,7 @@ def host_for(home: Path, cwd: Path, entry: ServerConfig) -> McpHost:
         workspace=workspace,
         store=AuthStore(home, keyring=values.credential_store == "keyring"),
         proxy=values.http_proxy,
-        tell=lambda text: print_notice(f"zot: {text}"),
+        notify=lambda text: print_notice(f"zot: {text}"),
     )
 
 
@@ -374,7 +374,7 @@ async def run_login(home: Path, cwd: Path, entry: ServerConfig, seconds: float) 
             url,
             challenge,
             expand_variables(entry, os.environ.get)[0].login,
-            tell=show_step,
+            on_progress=show_step,
             pasted=pasted if os.isatty(0) else None,
             limit_s=seconds,
         )

@@ -117,8 +117,8 @@ def _list(arguments: ParsedArguments) -> int:
 
 def _as_json(plugin: LoadedPlugin) -> dict[str, object]:
     row = plugin.row
-    said = {"name": plugin.name, "version": row.version, "source": row.source, "commit": row.commit}
-    return {**said, "state": _state(plugin), "parts": plugin.parts.lines(), "missing": list(plugin.parts.missing)}
+    fields = {"name": plugin.name, "version": row.version, "source": row.source, "commit": row.commit}
+    return {**fields, "state": _state(plugin), "parts": plugin.parts.lines(), "missing": list(plugin.parts.missing)}
 
 
 def _state(plugin: LoadedPlugin) -> str:

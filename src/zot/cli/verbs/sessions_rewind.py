@@ -119,11 +119,11 @@ def _go_back(
     wanted: RewindOptions,
     cwd: str,
 ) -> int:
-    with _held(store, path, place, cwd) as keeping:
+    with _locked(store, path, place, cwd) as recorder:
         now = plan(events, point.key, place.objects)  # check again: files may have changed before the user answered
         conflicts = now.conflicts
         try:
-            report = apply_plan(keeping, [*now.doable, *(conflicts if wanted.overwrite else [])])
+            report = apply_plan(recorder, [*now.doable, *(conflicts if wanted.overwrite else [])])
         except OSError as error:
             raise SessionError(f"nothing was changed: {place.root}: {error.strerror or error}") from error
     left = [] if wanted.overwrite else conflicts
@@ -132,12 +132,12 @@ def _go_back(
 
 
 @contextmanager
-def _held(store: SessionStore, path: Path, place: ChangeStorePaths, cwd: str) -> Generator[FileChangeRecorder]:
+def _locked(store: SessionStore, path: Path, place: ChangeStorePaths, cwd: str) -> Generator[FileChangeRecorder]:
     """Acquire the session's lock, since a zot using the session would not notice the changed files."""
     session = store.open(path)
-    keeping = FileChangeRecorder(place, Path(cwd), lambda: session, lambda: "", print_notice, 1 << 40)
+    recorder = FileChangeRecorder(place, Path(cwd), lambda: session, lambda: "", print_notice, 1 << 40)
     try:
-        yield keeping
+        yield recorder
     finally:
-        keeping.close()
+        recorder.close()
         session.close()

@@ -222,17 +222,17 @@ def encode_row(row: KnownRow) -> bytes:
     try:
         return _encoder.encode_lines([row])  # msgspec 0.22 leaks tuples
     except UnicodeEncodeError:
-        return _encoder.encode_lines([_mended(msgspec.to_builtins(row, builtin_types=(msgspec.Raw,)))])
+        return _encoder.encode_lines([_repaired(msgspec.to_builtins(row, builtin_types=(msgspec.Raw,)))])
 
 
-def _mended(value: Any) -> Any:
+def _repaired(value: Any) -> Any:
     match value:
         case str():
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case dict():
-            return {_mended(key): _mended(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]  # builtins hold Any
+            return {_repaired(key): _repaired(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]  # builtins hold Any
         case list() | tuple():
-            return [_mended(item) for item in value]  # pyright: ignore[reportUnknownVariableType]  # builtins hold Any
+            return [_repaired(item) for item in value]  # pyright: ignore[reportUnknownVariableType]  # builtins hold Any
         case _:
             return value
 

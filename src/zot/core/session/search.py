@@ -51,13 +51,13 @@ def search(paths: Iterable[str], typed: str, given_up: Callable[[], bool]) -> It
     for path in paths if words else ():
         try:
             with open_buffered(Path(path)) as file:
-                said = _first(file, words, given_up)
+                excerpt = _first(file, words, given_up)
         except OSError:
             continue
         if given_up():
             return
-        if said is not None:
-            yield Hit(path, said)
+        if excerpt is not None:
+            yield Hit(path, excerpt)
 
 
 def _first(file: BinaryIO, words: list[str], given_up: Callable[[], bool]) -> MessageExcerpt | None:
@@ -69,14 +69,14 @@ def _first(file: BinaryIO, words: list[str], given_up: Callable[[], bool]) -> Me
         lower = line.lower()
         if any(needle not in lower for needle in needles):
             continue
-        for said in _said(line):
-            text = said.text.lower()
+        for excerpt in _excerpts(line):
+            text = excerpt.text.lower()
             if all(word in text for word in words):
                 at = text.find(words[0])
                 start = max(at - _AROUND, 0)
                 if start:
-                    start = said.text.find(" ", start, at) + 1 or start
-                return MessageExcerpt(said.role, ("…" if start else "") + said.text[start : start + _EXCERPT])
+                    start = excerpt.text.find(" ", start, at) + 1 or start
+                return MessageExcerpt(excerpt.role, ("…" if start else "") + excerpt.text[start : start + _EXCERPT])
     return None
 
 
@@ -97,13 +97,13 @@ def last_messages(path: str) -> list[MessageExcerpt]:
             file.seek(max(size - tail, 0))
             if tail < size:
                 file.readline(tail)  # the rest of a row
-            found = [said for line in _lines(file) for said in _said(line) if said.role != "tool"]
+            found = [excerpt for line in _lines(file) for excerpt in _excerpts(line) if excerpt.role != "tool"]
             if found or tail >= size:
                 break
-    return [MessageExcerpt(said.role, said.text[:_EXCERPT]) for said in found[-_LAST:]]
+    return [MessageExcerpt(excerpt.role, excerpt.text[:_EXCERPT]) for excerpt in found[-_LAST:]]
 
 
-def _said(line: bytes) -> Iterator[MessageExcerpt]:
+def _excerpts(line: bytes) -> Iterator[MessageExcerpt]:
     """Texts of the user and the model in a row, and arguments of tools."""
     try:
         row = _decode_row(line)

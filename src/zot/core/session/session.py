@@ -190,7 +190,7 @@ class Session:
         try:
             self.flush()
             if self._begun and (self._waiting or self._failing):
-                self._tell(self._loss(), lost=True)
+                self._report_fault(self._loss(), lost=True)
         finally:
             if self._writer is not None:
                 self._writer.close()
@@ -230,7 +230,7 @@ class Session:
         except OSError as error:
             if not self._failing:
                 self._failing = True
-                self._tell(
+                self._report_fault(
                     f"session {self.path} cannot be saved: {error.strerror or error}; "
                     "the conversation stays in memory, and zot retries with each message"
                 )
@@ -243,10 +243,12 @@ class Session:
         self._writer, self.path = writer.copy_to(new), new
         writer.close()
         where = "at the same path" if new == old else f"as {new}"
-        self._tell(f"session {old} was deleted or replaced by another program; zot saved all of it again {where}")
+        self._report_fault(
+            f"session {old} was deleted or replaced by another program; zot saved all of it again {where}"
+        )
         return self._writer
 
-    def _tell(self, text: str, *, lost: bool = False) -> None:
+    def _report_fault(self, text: str, *, lost: bool = False) -> None:
         if self.on_failure is None:
             raise SessionError(text)
         self.on_failure(text, lost)
@@ -280,13 +282,13 @@ def _loaded_session(path: Path, writer: SessionWriter, loaded: TranscriptLoader)
     if loaded.meta is None:
         session.repairs.append(f"{path.name} has lost its first row: its model and directory are unknown")
     if loaded.bad:
-        session.repairs.extend(_keep_aside(path, loaded.bad))
+        session.repairs.extend(_save_aside(path, loaded.bad))
     if stubs:
         session.repairs.append(f"{_count(stubs, 'tool call')} had no recorded result and got an error result")
     return session
 
 
-def _keep_aside(path: Path, lines: list[bytes]) -> list[str]:
+def _save_aside(path: Path, lines: list[bytes]) -> list[str]:
     """Notices about unreadable lines. They stay in the file, so a failed copy is not an error."""
     try:
         count = quarantine_lines(path, lines)

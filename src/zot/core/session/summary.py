@@ -89,19 +89,19 @@ def summarise(path: Path) -> Summary | None:
         if first is None or first.type != "meta" or first.meta is None:
             return None
         meta, title, messages, first_text, cost_usd = first.meta, "", 0, "", 0.0
-        copied, said, costs = first.meta.fork_point, first.meta.started, _Costs()
+        copied, last_time, costs = first.meta.fork_point, first.meta.started, _Costs()
         for line in lines:
             if (row := _row(line)) is None:
                 continue
             if row.type == "message" and row.message is not None:
                 messages += 1
-                said = row.message.time or said
+                last_time = row.message.time or last_time
                 if not first_text and row.message.role == "user" and PERMISSION_MODE not in (row.message.meta or ()):
                     first_text = _text_of(row.message.content)
             elif row.type == "usage" and row.cumulative is not None:
                 cost_usd = row.cumulative.cost_usd
                 if row.usage is not None and (messages > copied or not copied):
-                    costs.add(row.time or said, f"{meta.provider}/{meta.model}", row.usage)
+                    costs.add(row.time or last_time, f"{meta.provider}/{meta.model}", row.usage)
             elif row.type == "rename":
                 title = row.title or title
             elif row.type == "meta" and row.meta is not None:

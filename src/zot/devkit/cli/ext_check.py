@@ -91,8 +91,8 @@ def lines(report: ConformanceReport, seconds: float) -> Iterator[str]:
     if report.failures and report.log.strip():
         yield "end of its stderr:"
         yield from (f"  | {exact_line(line)}" for line in report.log.splitlines()[-_LOG_LINES:])
-    counts = {told: sum(r.status == status for r in report.results) for status, told in _COUNTED.items()}
-    yield f"{', '.join(f'{number} {told}' for told, number in counts.items())} in {seconds:.1f} s"
+    counts = {label: sum(r.status == status for r in report.results) for status, label in _COUNTED.items()}
+    yield f"{', '.join(f'{number} {label}' for label, number in counts.items())} in {seconds:.1f} s"
 
 
 def _record(check: Check, result: CheckResult) -> dict[str, Any]:

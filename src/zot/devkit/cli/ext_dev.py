@@ -48,33 +48,35 @@ def run(argv: list[str]) -> int:
     prompt = " ".join(typed.words[1:])
     if flags and not prompt:
         raise UsageError("arguments after -- need a PROMPT")
-    wishes = DevOptions(check=not typed.has("--no-check"), once=typed.has("--once"))
+    dev_options = DevOptions(check=not typed.has("--no-check"), once=typed.has("--once"))
     try:
         with scratch_directory("dev") as scratch:
             if prompt:
-                return run_loop(PromptLoop(directory, scratch, [*flags, "-p", prompt], _tell, once=wishes.once).run())
-            if not wishes.once:
-                _tell(f"watching {directory}; {_HOW}")
-            return run_loop(DevLoop(directory, scratch, wishes, _tell, _tell_verdict).run())
+                return run_loop(
+                    PromptLoop(directory, scratch, [*flags, "-p", prompt], _print_line, once=dev_options.once).run()
+                )
+            if not dev_options.once:
+                _print_line(f"watching {directory}; {_HOW}")
+            return run_loop(DevLoop(directory, scratch, dev_options, _print_line, _print_verdict).run())
     except KeyboardInterrupt:
         return 0  # the normal end
 
 
-def _tell(line: str) -> None:
+def _print_line(line: str) -> None:
     sys.stdout.write(f"{exact_line(line)}\n")
     sys.stdout.flush()
 
 
-def _tell_verdict(report: ConformanceReport, seconds: float) -> None:
+def _print_verdict(report: ConformanceReport, seconds: float) -> None:
     """One line if all rules pass; else the failures, cause first."""
     passed = sum(result.status == "pass" for result in report.results)
     if report.passed and not report.warnings:
-        _tell(f"✓ check: {passed} rules passed ({seconds:.1f} s)")
+        _print_line(f"✓ check: {passed} rules passed ({seconds:.1f} s)")
         return
-    _tell("✓ check: passed, with warnings" if report.passed else "✗ check: a rule is broken")
+    _print_line("✓ check: passed, with warnings" if report.passed else "✗ check: a rule is broken")
     for line in lines(report, seconds):
         if not line.startswith(("  PASS", "  SKIP")):
-            _tell(line)
+            _print_line(line)
 
 
 # One loop plays the host. Frames and stderr are shown; typed lines become frames, as in `trace`. After every
@@ -132,20 +134,20 @@ class DevOptions(msgspec.Struct, frozen=True):
 
 
 class DevLoop:
-    """``tell`` prints one line, ``verdict`` a check's result and duration."""
+    """``print_line`` prints one line, ``verdict`` a check's result and duration."""
 
     def __init__(
         self,
         directory: Path,
         scratch: Path,
-        wishes: DevOptions,
-        tell: Callable[[str], None],
+        dev_options: DevOptions,
+        print_line: Callable[[str], None],
         verdict: Callable[[ConformanceReport, float], None],
     ) -> None:
         self._directory = directory
         self._scratch = scratch
-        self._wishes = wishes
-        self._tell = tell
+        self._options = dev_options
+        self._print_line = print_line
         self._verdict = verdict
         self._watch = Watch(directory)
         self._typed: deque[str] = deque()
@@ -154,7 +156,7 @@ class DevLoop:
 
     async def run(self) -> int:
         """Runs until interrupted; with ``once`` one start and check, 1 on a failure."""
-        if not self._wishes.once:
+        if not self._options.once:
             loop = asyncio.get_running_loop()
 
             def read() -> None:
@@ -164,22 +166,22 @@ class DevLoop:
 
             threading.Thread(target=read, daemon=True).start()
         while True:
-            changed = await self._one_life()
-            if self._wishes.once:
+            changed = await self._run_once()
+            if self._options.once:
                 return 1 if self._failed else 0
             if not changed:
-                self._tell("waiting for a change …")
+                self._print_line("waiting for a change …")
             while not changed:
                 await asyncio.sleep(LOOK_S)
                 changed = self.look_for_change()
-            self._tell(f"↻ {', '.join(changed[:5])}{' …' if len(changed) > 5 else ''}: restarting")
+            self._print_line(f"↻ {', '.join(changed[:5])}{' …' if len(changed) > 5 else ''}: restarting")
 
-    async def _one_life(self) -> list[str]:
+    async def _run_once(self) -> list[str]:
         """The changed files, if they caused the restart."""
         try:
             manifest = read_manifest(self._directory)
             if not manifest.has_process:
-                self._tell("it has no program: no frames to show")
+                self._print_line("it has no program: no frames to show")
                 await self._check()
                 return []
             self._starts += 1
@@ -190,7 +192,7 @@ class DevLoop:
                 return await _Life(self, host, manifest).run()
         except ExtensionError as error:
             self._failed = True
-            self._tell(f"✗ {error}")
+            self._print_line(f"✗ {error}")
             await self._check()
             return []
 
@@ -207,21 +209,21 @@ class DevLoop:
             return ""
         return self._typed.popleft()
 
-    def tell(self, line: str) -> None:
-        self._tell(line)
+    def print_line(self, line: str) -> None:
+        self._print_line(line)
 
     def failed(self) -> None:
         self._failed = True
 
     @property
     def once(self) -> bool:
-        return self._wishes.once
+        return self._options.once
 
     async def check(self) -> None:
         await self._check()
 
     async def _check(self) -> None:
-        if not self._wishes.check:
+        if not self._options.check:
             return
         began = time.monotonic()
         scratch = self._scratch / f"check-{self._starts}-{time.monotonic_ns()}"
@@ -245,10 +247,10 @@ class _Life:
 
     async def run(self) -> list[str]:
         greeted = await self._host.handshake(limits.HELLO_DEADLINE)
-        self._tell_stderr()
+        self._print_stderr()
         if greeted is None:
             self._loop.failed()
-            self._loop.tell(f"✗ {self._name} did not say hello")
+            self._loop.print_line(f"✗ {self._name} did not say hello")
         changed: list[str] = []
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -257,25 +259,25 @@ class _Life:
                 checking.cancel()
         finally:
             if self._host.alive and await self._host.end() is None:
-                self._loop.tell(f"✗ {self._name} did not exit on shutdown")
-            self._tell_stderr()
+                self._loop.print_line(f"✗ {self._name} did not exit on shutdown")
+            self._print_stderr()
         return changed
 
     async def _serve(self, checking: asyncio.Task[None]) -> list[str]:
         """Shows and forwards lines until a change or the end. An ended one is still checked."""
-        told_end = False
+        end_printed = False
         while True:
             await self._host.until(lambda: False, LOOK_S)
-            self._tell_stderr()
+            self._print_stderr()
             if changed := self._loop.look_for_change():
                 return changed
             while typed := self._loop.next_typed().strip():
                 self._send(typed)
-            if not self._host.alive and not told_end:
-                told_end = True
+            if not self._host.alive and not end_printed:
+                end_printed = True
                 await self._host.fate()
                 self._loop.failed()
-                self._loop.tell(f"✗ {self._name} ended with status {self._host.exit_code}")
+                self._loop.print_line(f"✗ {self._name} ended with status {self._host.exit_code}")
             if checking.done() and (self._loop.once or not self._host.alive):
                 return []
             if not self._host.alive:
@@ -285,18 +287,18 @@ class _Life:
         try:
             frame = read_typed(typed)
         except BadFrame as error:
-            self._loop.tell(str(error))
+            self._loop.print_line(str(error))
             return
         if isinstance(frame, Asking) and kind_of(frame) is not None:
             self._host.note_question(frame)
         self._host.send_bytes(typed.encode() + b"\n" if typed.startswith("{") else encode(frame))
 
     def _passed(self, line: TranscriptLine) -> None:
-        self._tell_stderr()
+        self._print_stderr()
         at = line.t - self._host.started
-        self._loop.tell(summary_of(self._frames.frame(at, self._name, line.direction, line.data)))
+        self._loop.print_line(summary_of(self._frames.frame(at, self._name, line.direction, line.data)))
 
-    def _tell_stderr(self) -> None:
+    def _print_stderr(self) -> None:
         """New complete lines."""
         log = self._host.place.log
         if not log.exists():
@@ -308,19 +310,19 @@ class _Life:
         *lines, self._stderr_rest = data.split(b"\n")
         now = time.monotonic() - self._host.started
         for line in lines:
-            self._loop.tell(f"{now:9.3f} {self._name} ! {line.decode('utf-8', 'replace')}")
+            self._loop.print_line(f"{now:9.3f} {self._name} ! {line.decode('utf-8', 'replace')}")
 
 
 class PromptLoop:
     """Runs ``zot -p`` with the extension at every change and shows its frames."""
 
     def __init__(
-        self, directory: Path, scratch: Path, words: list[str], tell: Callable[[str], None], *, once: bool = False
+        self, directory: Path, scratch: Path, words: list[str], print_line: Callable[[str], None], *, once: bool = False
     ) -> None:
         self._directory = directory
         self._scratch = scratch
         self._words = words
-        self._tell = tell
+        self._print_line = print_line
         self._once = once
         self._watch = Watch(directory)
         self._runs = 0
@@ -332,11 +334,11 @@ class PromptLoop:
             if self._once:
                 return status
             if not changed:
-                self._tell("waiting for a change …")
+                self._print_line("waiting for a change …")
             while not changed:
                 await asyncio.sleep(LOOK_S)
                 changed = self._watch.changed()
-            self._tell(f"↻ {', '.join(changed[:5])}{' …' if len(changed) > 5 else ''}: running again")
+            self._print_line(f"↻ {', '.join(changed[:5])}{' …' if len(changed) > 5 else ''}: running again")
 
     async def _one_run(self) -> tuple[int, list[str]]:
         self._runs += 1
@@ -356,5 +358,5 @@ class PromptLoop:
                 await child.wait()
         if trace.exists():
             for _, traced in read_frames(trace):
-                self._tell(summary_of(traced))
+                self._print_line(summary_of(traced))
         return child.returncode or 0, changed

@@ -64,10 +64,10 @@ def _show(recording: Recording, typed: ParsedArguments) -> int:
     if recording.damage:
         print_notice(f"{recording.path}: {recording.damage}; the output may be wrong")
     speed = 0.0 if typed.has("--fast", "--step") else _speed(typed.values.get("--speed"))
-    strange = show(recording, speed, _step if typed.has("--step") else None)
-    if strange:
-        made = "is invalid and was" if strange == 1 else "are invalid and were"
-        print_notice(f"{recording.path}: {pluralize(strange, 'line')} {made} skipped")
+    unknown = show(recording, speed, _step if typed.has("--step") else None)
+    if unknown:
+        made = "is invalid and was" if unknown == 1 else "are invalid and were"
+        print_notice(f"{recording.path}: {pluralize(unknown, 'line')} {made} skipped")
     return 1 if recording.damage else 0
 
 

@@ -133,9 +133,9 @@ def _piece(fields: dict[str, Any]) -> tuple[tuple[Any, ...], str] | None:
     value, kind = fields.get("value"), fields.get("kind")
     if not isinstance(value, dict) or kind not in ("TextDelta", "ThinkingDelta", "ToolArgs"):
         return None
-    told = cast("dict[str, Any]", value)
-    return (fields.get("n"), kind, str(told.get("id", ""))), str(
-        told.get("delta" if kind == "ToolArgs" else "text", "")
+    content = cast("dict[str, Any]", value)
+    return (fields.get("n"), kind, str(content.get("id", ""))), str(
+        content.get("delta" if kind == "ToolArgs" else "text", "")
     )
 
 

@@ -158,8 +158,8 @@ class ExtensionRun:
 
     @property
     def last_words(self) -> str:
-        said = read_prefix(self.host.place.log).decode("utf-8", "replace").splitlines()
-        line = error_line([line for line in said if line.strip()])
+        output = read_prefix(self.host.place.log).decode("utf-8", "replace").splitlines()
+        line = error_line([line for line in output if line.strip()])
         return f": {line}" if line else ""
 
     async def well(self, id: str, line: bytes = b"") -> bool:

@@ -123,8 +123,8 @@ class FrameTranscript:
                     if question.is_open and f'"{question.id}"'.encode() in data:
                         question.spoiled = True
             if isinstance(frame, CommandResponse | ToolResult | EventInterceptResponse):
-                stray = self._settle(t, frame, data)
-                fault = fault or stray
+                unexpected = self._settle(t, frame, data)
+                fault = fault or unexpected
             if fault is not None and not complete:
                 fault = Fault("framing-newline", "the last output has no line feed at its end")
             line = TranscriptLine(t, "in", data, frame, fault)

@@ -63,7 +63,7 @@ class RecordingRenderer:
     def hear(self, line: RecordedLine) -> None:
         """Shows one line; invisible and invalid ones are skipped."""
         if line.agent > 1:
-            self._beside(line)
+            self._show_other_agent(line)
             return
         match line.type:
             case "setup":
@@ -71,10 +71,10 @@ class RecordingRenderer:
             case "about":
                 changed = line.fields.get("settings")
                 settings = msgspec.json.encode(changed).decode() if changed else "all as they come"
-                told = [f"platform     {line.fields.get('platform')}", f"settings     {settings}"]
+                rows = [f"platform     {line.fields.get('platform')}", f"settings     {settings}"]
                 for name in ("doctor", "problems"):
-                    told += map(str, cast("list[Any]", line.fields.get(name) or []))
-                self._transcript.add_note("\n".join(told))
+                    rows += map(str, cast("list[Any]", line.fields.get(name) or []))
+                self._transcript.add_note("\n".join(rows))
             case "frame":
                 self._watch(line.fields.get("frame"))
             case "input":
@@ -127,7 +127,7 @@ class RecordingRenderer:
             intercepts = fields.get("intercept")
             self._held |= fields.get("type") == "subscribe" and "assistant_message" in (intercepts or ())
 
-    def _beside(self, line: RecordedLine) -> None:
+    def _show_other_agent(self, line: RecordedLine) -> None:
         """Another agent: only its answers."""
         if line.agent not in self._others:
             self._others.add(line.agent)
@@ -176,7 +176,7 @@ def show(recording: Recording, speed: float, step: Callable[[], bool] | None) ->
     """Prints it; ``step`` waits after each block and returns whether to continue. The number of invalid lines."""
     terminal = sys.stdout.isatty()
     columns = shutil.get_terminal_size().columns if terminal else _PLAIN_COLUMNS
-    shown, pace, strange = RecordingRenderer(columns, colours=terminal), PlaybackSpeed(speed), 0
+    shown, pace, unknown = RecordingRenderer(columns, colours=terminal), PlaybackSpeed(speed), 0
     header = recording.header
     clock = header.get("clock")
     wall = cast("dict[str, Any]", clock).get("wall") if isinstance(clock, dict) else None
@@ -191,19 +191,19 @@ def show(recording: Recording, speed: float, step: Callable[[], bool] | None) ->
         try:
             shown.hear(line)
         except STRANGE:
-            strange += 1
+            unknown += 1
         rows = shown.rows()
         if rows:
             _print(rows)
             if step is not None and not step():
-                return strange
+                return unknown
     lines = recording.lines
     requests = pluralize(sum(line.type == "request" for line in lines), "model call")
     calls = pluralize(sum(line.type == "tool" for line in lines), "tool call")
     what = ", ".join(filter(None, (duration(min(lines[-1].t, _LONGEST_TOLD_S)), requests, calls)))
     shown.mark(f"the end: {what}" if recording.ended else f"the recording ends here (incomplete): {what}")
     _print(shown.rows())
-    return strange
+    return unknown
 
 
 def _print(rows: list[str]) -> None:

@@ -213,9 +213,9 @@ def apply_state(agent: Agent, state: dict[str, Any], people: RecordedApprovals) 
         elif name == "asks" and agent.gate is not None:
             cast("PermissionGate", agent.gate).confirmer = people.confirm if value else None
         elif name == "jail" and isinstance(agent.system, _ReplayedPrompt):
-            agent.system.told_of_jail = str(value)
+            agent.system.jail_text = str(value)
         elif name == "brief" and isinstance(agent.system, _ReplayedPrompt):
-            agent.system.told_in_brief = str(value)
+            agent.system.short_text = str(value)
         elif name in ("reasoning", "temperature", "session_id", "compact_at", "max_cost_usd", "max_steps", "goes_on"):
             setattr(agent, name, value)
 
@@ -223,12 +223,12 @@ def apply_state(agent: Agent, state: dict[str, Any], people: RecordedApprovals) 
 class _ReplayedPrompt(SystemPrompt):
     """Jail notice and short prompt come from the recording."""
 
-    told_of_jail = told_in_brief = ""
+    jail_text = short_text = ""
 
     @property
     def told(self) -> tuple[str, str]:
         """The recorded prompt, also before a model change."""
-        return self.told_of_jail, self.told_in_brief
+        return self.jail_text, self.short_text
 
 
 class _ReplayedShortPrompt:
@@ -239,7 +239,7 @@ class _ReplayedShortPrompt:
         self.is_active = is_active
 
     def text(self) -> str:
-        return self._prompt.told_in_brief
+        return self._prompt.short_text
 
     def sections(self) -> list[tuple[str, str, str]]:
         return [("prompt", "", self.text())]
@@ -261,9 +261,9 @@ def _system(setup: RecordedSetup, is_short: Callable[[], bool]) -> Callable[...,
         skills=parts.get("skills", ""),
         date=parts.get("date", ""),
     )
-    prompt.told_in_brief = str(parts.get("brief", ""))
-    prompt.told_of_jail = str(parts.get("jail", ""))
-    prompt.add_section("jail", lambda: prompt.told_of_jail, order=20)
+    prompt.short_text = str(parts.get("brief", ""))
+    prompt.jail_text = str(parts.get("jail", ""))
+    prompt.add_section("jail", lambda: prompt.jail_text, order=20)
     prompt.short = _ReplayedShortPrompt(prompt, is_short)
     return prompt
 

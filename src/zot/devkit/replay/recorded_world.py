@@ -31,11 +31,11 @@ def stream_event(line: RecordedLine) -> StreamEvent:
         kind, value = _KINDS[fields["kind"]], fields["value"]
         if kind is not model_call.Finished:
             return msgspec.convert(value, kind)
-        told_error = cast("dict[str, Any] | None", value.get("error"))
+        error_fields = cast("dict[str, Any] | None", value.get("error"))
         finished = msgspec.convert({**value, "error": None}, _Finished)
-        failure = error_of(told_error) if told_error is not None else None
-        told = failure if isinstance(failure, ProviderError) else None
-        return model_call.Finished(finished.stop, finished.message, told)
+        failure = error_of(error_fields) if error_fields is not None else None
+        provider_error = failure if isinstance(failure, ProviderError) else None
+        return model_call.Finished(finished.stop, finished.message, provider_error)
     except (KeyError, TypeError, AttributeError, msgspec.ValidationError) as problem:
         raise ConfigError(f"line {line.number} is not what a model streams: {problem}") from problem
 

@@ -107,7 +107,7 @@ class _SecondRun:
         if live.tools or live.extensions:
             self.conductor.patience = 630.0  # the longest a command may take
         self.conductor.triggers = {
-            "told": self._tell,
+            "told": self._on_told,
             "state": self._change,
             "input": self._input,
             "stream": lambda line: self.conductor.wake("stream", line.fields.get("n")),
@@ -231,11 +231,11 @@ class _SecondRun:
 
     # --- changes by others
 
-    def _tell(self, line: RecordedLine) -> bool:
+    def _on_told(self, line: RecordedLine) -> bool:
         event = _converted(line, "event", _Told)
         if isinstance(event, SessionStarted) and not self._started:
             return False
-        self._agent_of(line).tell(event)
+        self._agent_of(line).inject_event(event)
         return True
 
     def _change(self, line: RecordedLine) -> bool:

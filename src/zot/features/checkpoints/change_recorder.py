@@ -38,7 +38,7 @@ class FileChangeRecorder:
         cwd: Path,
         session: Callable[[], Session | None],
         prompt: Callable[[], str],
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
         capacity: int,
     ) -> None:
         self.place = place
@@ -46,7 +46,7 @@ class FileChangeRecorder:
         self.happened: list[Event] | None = None
         self._session = session
         self._prompt = prompt
-        self._tell = tell
+        self._notify = notify
         self._capacity = capacity
         self._ledger: ChangeLog | None = None
         self._number = 0
@@ -176,7 +176,7 @@ class FileChangeRecorder:
             self._failing = True
             reason = error.strerror or str(error)
             where = self.place.root
-            self._tell(f"cannot save a checkpoint in {where}: {reason}; /rewind will not cover this change")
+            self._notify(f"cannot save a checkpoint in {where}: {reason}; /rewind will not cover this change")
 
 
 def _missing_parents(path: str) -> list[str]:

@@ -114,30 +114,30 @@ def _item(
     return RestoreItem(path, verdict, target, made=made)
 
 
-def apply_plan(keeping: FileChangeRecorder, items: Sequence[RestoreItem]) -> RestoreReport:
+def apply_plan(recorder: FileChangeRecorder, items: Sequence[RestoreItem]) -> RestoreReport:
     """Execute the plan. Content that cannot be saved is not overwritten; OSError if the log fails."""
     now = utc_now()
     ready: list[tuple[RestoreItem, FileChange]] = []
     failed: list[tuple[str, str]] = []
     for item in items:
-        current = capture_linkless(item.path, keeping.place.objects)
+        current = capture_linkless(item.path, recorder.place.objects)
         if current.kind == "other" or (current.kind == "file" and not current.digest):
             reason = current.why if current.why == PARENT_IS_LINK else f"cannot save its current content: {current.why}"
             failed.append((item.path, reason))
             continue
-        ready.append((item, keeping.change(REWIND, item.path, current, item.target, prompt=now)))
+        ready.append((item, recorder.change(REWIND, item.path, current, item.target, prompt=now)))
     if ready:
-        keeping.append([change for _, change in ready])
-        keeping.sync()
+        recorder.append([change for _, change in ready])
+        recorder.sync()
     done: list[RestoreItem] = []
     for item, change in ready:
         try:
-            restore(item.path, item.target, keeping.place.objects)
+            restore(item.path, item.target, recorder.place.objects)
         except OSError as error:
             failed.append((item.path, error.strerror or str(error)))
-            keeping.cancel_write(change)
+            recorder.cancel_write(change)
             continue
-        keeping.after_write(change)
+        recorder.after_write(change)
         if item.target == MISSING:
             # directories that were created with the file are removed with it if they are empty
             for directory in sorted({unpacked(place) for place in item.made}, key=len, reverse=True):

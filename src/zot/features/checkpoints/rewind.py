@@ -53,10 +53,10 @@ def session_file(conversation: Conversation) -> Path:
 
 
 def list_restore_points(conversation: Conversation, path: Path) -> tuple[list[PromptTurn], list[RestorePoint]]:
-    keeping, turns = change_recorder(conversation), turns_of(path)
-    if keeping is None:
+    recorder, turns = change_recorder(conversation), turns_of(path)
+    if recorder is None:
         return turns, points(turns, [], Objects(path))
-    return turns, points(turns, keeping.history(), keeping.place.objects)
+    return turns, points(turns, recorder.history(), recorder.place.objects)
 
 
 def events_of(events: Sequence[Event], turns: Sequence[PromptTurn], number: int) -> list[Event]:
@@ -77,22 +77,22 @@ def last_changing(events: Sequence[Event], turns: Sequence[PromptTurn]) -> int:
 
 
 def plan_to(conversation: Conversation, point: RestorePoint) -> RestorePlan:
-    keeping = change_recorder(conversation)
-    return RestorePlan(()) if keeping is None else plan(keeping.history(), point.key, keeping.place.objects)
+    recorder = change_recorder(conversation)
+    return RestorePlan(()) if recorder is None else plan(recorder.history(), point.key, recorder.place.objects)
 
 
 def restore_files(
     conversation: Conversation, point: RestorePoint, *, overwrite: bool
 ) -> tuple[RestoreReport, list[RestoreItem]]:
     """Plans and restores now; returns the report and the skipped files."""
-    keeping, now = change_recorder(conversation), plan_to(conversation, point)
-    if keeping is None:
+    recorder, now = change_recorder(conversation), plan_to(conversation, point)
+    if recorder is None:
         raise ZotError("cannot restore files: checkpoints are disabled")
     try:
-        report = apply_plan(keeping, [*now.doable, *(now.conflicts if overwrite else [])])
+        report = apply_plan(recorder, [*now.doable, *(now.conflicts if overwrite else [])])
     except OSError as error:
         raise ZotError(
-            f"cannot restore files: {keeping.place.root}: {error.strerror or error}; nothing was changed"
+            f"cannot restore files: {recorder.place.root}: {error.strerror or error}; nothing was changed"
         ) from error
     return report, [*([] if overwrite else now.conflicts), *now.of("lost")]
 
@@ -150,11 +150,11 @@ def _file(item: RestoreItem, overwrite: bool) -> wire.RewoundFile:
 
 def changes_in(conversation: Conversation, path: Path, number: int) -> wire.Changes:
     """File changes of prompt ``number``, or with 0 of the whole session, from stored contents."""
-    keeping = change_recorder(conversation)
+    recorder = change_recorder(conversation)
     turns, found = list_restore_points(conversation, path)
     if not 0 <= number <= len(turns):
         raise UsageError(f"no prompt {number}; this session has {len(turns)}")
-    chosen = events_of(keeping.history(), turns, number) if keeping is not None else []
+    chosen = events_of(recorder.history(), turns, number) if recorder is not None else []
     return wire.Changes(
         prompts=tuple(
             wire.PromptChanges(
@@ -167,13 +167,13 @@ def changes_in(conversation: Conversation, path: Path, number: int) -> wire.Chan
             for point in found
             if point.number
         ),
-        files=_changed(keeping, chosen) if keeping is not None else (),
+        files=_changed(recorder, chosen) if recorder is not None else (),
         unknown=tuple(dict.fromkeys(event.reason for event in chosen if isinstance(event, UntrackedCommand))),
     )
 
 
-def _changed(keeping: FileChangeRecorder, events: Sequence[Event]) -> tuple[wire.ChangedFile, ...]:
-    objects = keeping.place.objects
+def _changed(recorder: FileChangeRecorder, events: Sequence[Event]) -> tuple[wire.ChangedFile, ...]:
+    objects = recorder.place.objects
     return tuple(_changed_file(counted(one, objects), diff_lines(one, objects)) for one in differences(events))
 
 

@@ -71,8 +71,8 @@ def document_of(messages: Iterable[Message], title: str, facts: dict[str, str], 
     messages = list(messages)
     results = {result.call_id: result for message in messages for result in message.tool_results()}
     entries = tuple(entry for message in messages for entry in _entries(message, results, redact))
-    told = tuple((name, redact(one_line(value))) for name, value in facts.items() if value)
-    return Document(title=redact(one_line(title)), facts=told, entries=entries)
+    rows = tuple((name, redact(one_line(value))) for name, value in facts.items() if value)
+    return Document(title=redact(one_line(title)), facts=rows, entries=entries)
 
 
 def _entries(message: Message, results: dict[str, ToolResultBlock], redact: Redact) -> Iterator[DocumentEntry]:
@@ -110,8 +110,8 @@ def _call(call: ToolCallBlock, result: ToolResultBlock | None, time: str, redact
 def _head(call: ToolCallBlock) -> str:
     """``bash make test``, ``read src/x.py``: the tool and its main argument, on one line."""
     args = call.args or {}
-    told = next((str(args[name]) for name in _TELLING if args.get(name)), call.arguments if args else "")
-    head = one_line(f"{call.name} {told}")
+    subject = next((str(args[name]) for name in _TELLING if args.get(name)), call.arguments if args else "")
+    head = one_line(f"{call.name} {subject}")
     return head if len(head) <= _LONGEST_HEAD else f"{head[: _LONGEST_HEAD - 1]}…"
 
 

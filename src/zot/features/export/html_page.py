@@ -89,14 +89,14 @@ def _body(entries: tuple[DocumentEntry, ...]) -> Iterator[str]:
             summary = f"<summary>{mark} <code>{escape(entry.head)}</code></summary>"
             yield f"<details{state}{opened}>{summary}<pre>{body}</pre>{_images(entry)}</details>"
         else:
-            told = entry.kind == "answer" and before in ("answer", "call")  # continuation of the same speaker
+            continues = entry.kind == "answer" and before in ("answer", "call")  # continuation of the same speaker
             time = f" · {entry.time}" if entry.time else ""
-            who = "" if told else f'<div class="who">{_LABELS[entry.kind]}{time}</div>'
+            who = "" if continues else f'<div class="who">{_LABELS[entry.kind]}{time}</div>'
             if entry.kind == "prompt":  # shown as typed
-                said = escape(entry.text.strip("\n"))
+                content = escape(entry.text.strip("\n"))
             else:
-                said = f"<pre>{escape(entry.text)}</pre>" if entry.kind == "command" else rendered(entry.text)
-            yield f'<section class="{entry.kind}">{who}<div class="said">{said}{_images(entry)}</div></section>'
+                content = f"<pre>{escape(entry.text)}</pre>" if entry.kind == "command" else rendered(entry.text)
+            yield f'<section class="{entry.kind}">{who}<div class="said">{content}{_images(entry)}</div></section>'
         before = entry.kind
 
 

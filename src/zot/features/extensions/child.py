@@ -197,7 +197,7 @@ class ExtensionChild:
         """Run the process and restart it as ``Restarts`` allows."""
         while True:
             began = time.monotonic()
-            restart = await self._one_life()
+            restart = await self._run_process()
             if self._once_more and not self._stop_asked.is_set():
                 continue
             delay = self._restarts.next_delay(time.monotonic() - began) if restart else None
@@ -210,7 +210,7 @@ class ExtensionChild:
                     await self._stop_asked.wait()
                 return
 
-    async def _one_life(self) -> bool:
+    async def _run_process(self) -> bool:
         """Run one process; true if another should follow."""
         self._begin()
         self.state = "starting"
@@ -519,12 +519,12 @@ class ExtensionChild:
             self._fail_questions(BadFrame(text), "intercept")
         if line:
             # fails the request that the line names
-            meant, id = guess_request(line)
+            request_kind, id = guess_request(line)
             named = next((each for (_, of), each in self._open_questions.items() if of == id and not each.done()), None)
             if named is not None:
                 self._fail_soon(named, BadFrame(text))  # only the child knows the id
-            elif meant is not None and id not in self._asked:
-                self._fail_only(meant, BadFrame(text))
+            elif request_kind is not None and id not in self._asked:
+                self._fail_only(request_kind, BadFrame(text))
 
     def _cancel_timers(self) -> None:
         for timer in self._timers:

@@ -100,8 +100,8 @@ class ChildLog:
         self.faults.append(reason)
         self.write(f"not loaded: {reason}")
         facts = [f"extension {self._name}", *facts, *([f"log {self.path}"] if self.path else [])]
-        if self.path and (said := error_line(last_output(self.path))):
-            reason += f": {said[:_SAID]}"
+        if self.path and (line := error_line(last_output(self.path))):
+            reason += f": {line[:_SAID]}"
         self._diagnostics.load_error(directory, f"{reason} ({', '.join(facts)})")
 
     def close(self) -> None:

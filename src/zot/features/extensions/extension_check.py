@@ -37,8 +37,8 @@ class Findings(msgspec.Struct):
     @property
     def problems(self) -> list[str]:
         """Extensions that failed to load or did not become ready."""
-        told = " ".join(self.load_errors)
-        silent = [item for item in self.statuses if item.state != "ready" and str(item.directory) not in told]
+        reported = " ".join(self.load_errors)
+        silent = [item for item in self.statuses if item.state != "ready" and str(item.directory) not in reported]
         lines = [f"extension {item.name}: {'; '.join(item.faults) or 'did not become ready'}" for item in silent]
         return [*self.load_errors, *lines]
 
@@ -129,9 +129,9 @@ def _checked(item: Installed, findings: Findings) -> ExtensionCheck:
 
 def _state(item: Installed, findings: Findings) -> tuple[str, str, str]:
     """State, problem and where to read more."""
-    told = next((found.message for found in findings.discovery.problems if found.directory == item.directory), "")
-    if told or item.manifest is None:
-        return "broken", told or "cannot read its manifest", ""
+    problem = next((found.message for found in findings.discovery.problems if found.directory == item.directory), "")
+    if problem or item.manifest is None:
+        return "broken", problem or "cannot read its manifest", ""
     if not item.manifest.enabled:
         return "disabled", "", ""
     for untrusted in findings.untrusted:

@@ -55,7 +55,7 @@ class ReloadStats(msgspec.Struct, frozen=True):
     errors: tuple[str, ...] = ()
 
 
-def _nobody_cares() -> None: ...
+def _ignore() -> None: ...
 
 
 class ExtensionHost:
@@ -95,7 +95,7 @@ class ExtensionHost:
         self._required_guards = frozenset(required_guards)
         self.present = present
         self.tool_timeout_s = tool_timeout_s
-        self.on_tools_changed: Callable[[], None] = _nobody_cares
+        self.on_tools_changed: Callable[[], None] = _ignore
         self.traces: list[FrameTap] = [trace] if trace else []
         self.ends: list[ExitListener] = []
         self.diagnostics = Diagnostics(on_fault)
@@ -158,7 +158,7 @@ class ExtensionHost:
         self._children.start(found.entries)
         await self._children.wait_until_ready(self._explicit_grace_s)
         self._registry.resolve_names(self._children)
-        self._tell_tools_changed()
+        self._notify_tools_changed()
 
     def require_guard(self, directory: Path) -> None:
         """A guard was just trusted: deny its events until ``start`` has run it."""
@@ -175,7 +175,7 @@ class ExtensionHost:
         stopped = sum(child.alive for child in self._children)
         self._registry.clear()
         self._activated.clear()
-        self._tell_tools_changed()
+        self._notify_tools_changed()
         await self._children.stop()
         self.diagnostics.forget()
         self.discovery = None
@@ -288,8 +288,8 @@ class ExtensionHost:
         if entry.scope != "project":
             self._check_lock(entry)
         try:
-            if told := make_data_dir(entry.manifest, entry.scope, entry.data_dir):
-                self.diagnostics.note(told)
+            if problem := make_data_dir(entry.manifest, entry.scope, entry.data_dir):
+                self.diagnostics.note(problem)
         except OSError:
             if entry.scope == "project":
                 raise
@@ -462,9 +462,9 @@ class ExtensionHost:
         """Notify the agent once per turn of the event loop."""
         if not self._tools_stale:
             self._tools_stale = True
-            asyncio.get_running_loop().call_soon(self._tell_tools_changed)
+            asyncio.get_running_loop().call_soon(self._notify_tools_changed)
 
-    def _tell_tools_changed(self) -> None:
+    def _notify_tools_changed(self) -> None:
         self._tools_stale = False
         self.on_tools_changed()
 

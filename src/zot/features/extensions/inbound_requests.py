@@ -210,8 +210,8 @@ def _subscribe(child: ExtensionChild, frame: extension_frames.Subscribe) -> None
             why = 'not allowed by "intercept" of its permissions, ignored'
             child.fault("permissions", f"cannot intercept {', '.join(refused)}: {why}")
     child.events.update(_EVENTS.intersection(frame.events))
-    if strange := set(frame.events) - _EVENTS:
-        child.log.write(f"subscribed to unknown events: {', '.join(sorted(strange))[:500]}")
+    if unknown_events := set(frame.events) - _EVENTS:
+        child.log.write(f"subscribed to unknown events: {', '.join(sorted(unknown_events))[:500]}")
     child.intercepts |= known
     child.guarded |= known
 
@@ -231,7 +231,7 @@ class PanelRequests:
         previous, self._open = self._open, (child.name, panel.id)
         if previous is not None and previous != self._open:
             self._surface.close_panel(*previous)
-            self._tell(*previous)
+            self._send_close(*previous)
         return panel
 
     def render(self, child: ExtensionChild, frame: extension_frames.PanelRender) -> None:
@@ -247,7 +247,7 @@ class PanelRequests:
     def closed_by_user(self, extension: str, panel_id: str) -> None:
         if self._open == (extension, panel_id):
             self._open = None
-            self._tell(extension, panel_id)
+            self._send_close(extension, panel_id)
 
     def key(self, extension: str, panel_id: str, key: str, text: str) -> None:
         if self._open == (extension, panel_id) and (child := self._find(extension)):
@@ -257,6 +257,6 @@ class PanelRequests:
         if self._open is not None and self._open[0] == child.name:
             self.closed_by_child(child, self._open[1])
 
-    def _tell(self, extension: str, panel_id: str) -> None:
+    def _send_close(self, extension: str, panel_id: str) -> None:
         if child := self._find(extension):
             child.send(extension_frames.PanelClose(panel_id=panel_id))

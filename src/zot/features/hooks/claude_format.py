@@ -53,24 +53,24 @@ def to_claude_input(tool: str, args: dict[str, Any], resolve: Resolve) -> dict[s
     keys = _KEYS.get(tool)
     if keys is None:
         return args
-    said = {keys[name]: value for name, value in args.items() if name in keys}
+    fields = {keys[name]: value for name, value in args.items() if name in keys}
     for key in ("file_path", "path"):
-        if isinstance(said.get(key), str):
-            said[key] = resolve(said[key])
+        if isinstance(fields.get(key), str):
+            fields[key] = resolve(fields[key])
     if tool == "bash" and isinstance(args.get("timeout"), int):
-        said["timeout"] = args["timeout"] * 1000
-    return said
+        fields["timeout"] = args["timeout"] * 1000
+    return fields
 
 
 def _edit_input(args: dict[str, Any], resolve: Resolve) -> dict[str, Any]:
     edits = _edits(args)
-    said: dict[str, Any] = {"file_path": resolve(str(args.get("path", "")))}
-    said["old_string"] = "\n".join(old for old, _ in edits)
-    said["new_string"] = "\n".join(new for _, new in edits)
-    said["replace_all"] = False
+    fields: dict[str, Any] = {"file_path": resolve(str(args.get("path", "")))}
+    fields["old_string"] = "\n".join(old for old, _ in edits)
+    fields["new_string"] = "\n".join(new for _, new in edits)
+    fields["replace_all"] = False
     if len(edits) > 1:
-        said["edits"] = [{"old_string": old, "new_string": new} for old, new in edits]
-    return said
+        fields["edits"] = [{"old_string": old, "new_string": new} for old, new in edits]
+    return fields
 
 
 def _edits(args: dict[str, Any]) -> list[tuple[str, str]]:
@@ -83,15 +83,15 @@ def _edits(args: dict[str, Any]) -> list[tuple[str, str]]:
     return found
 
 
-def from_claude_input(tool: str, said: dict[str, Any], args: dict[str, Any], resolve: Resolve) -> dict[str, Any]:
+def from_claude_input(tool: str, fields: dict[str, Any], args: dict[str, Any], resolve: Resolve) -> dict[str, Any]:
     """The arguments for a hook's ``updatedInput``; UnsupportedInput if zot has no counterpart."""
     if tool == "edit":
-        return _edit_args(said, args, resolve)
+        return _edit_args(fields, args, resolve)
     keys = _KEYS.get(tool)
     if keys is None:
-        return said
-    made = {name: said[key] for name, key in keys.items() if key in said}
-    timeout: Any = said.get("timeout")
+        return fields
+    made = {name: fields[key] for name, key in keys.items() if key in fields}
+    timeout: Any = fields.get("timeout")
     if tool == "bash" and isinstance(timeout, int | float):
         if not isfinite(timeout):
             raise UnsupportedInput("expected a number in timeout")
@@ -99,25 +99,25 @@ def from_claude_input(tool: str, said: dict[str, Any], args: dict[str, Any], res
     return _with_path(made, args, resolve)
 
 
-def _edit_args(said: dict[str, Any], args: dict[str, Any], resolve: Resolve) -> dict[str, Any]:
+def _edit_args(fields: dict[str, Any], args: dict[str, Any], resolve: Resolve) -> dict[str, Any]:
     before = _edit_input(args, resolve)
-    if said.get("replace_all"):
+    if fields.get("replace_all"):
         raise UnsupportedInput("replace_all is not supported by zot's edit")
-    listed: Any = said.get("edits")
+    listed: Any = fields.get("edits")
     if listed is not None and listed != before.get("edits"):
         try:
             pairs = [(item.old_string, item.new_string) for item in msgspec.convert(listed, list[_Replacement])]
         except msgspec.ValidationError as error:
             raise UnsupportedInput(f"edits: {error}") from error
-    elif all(said.get(key) == before[key] for key in ("old_string", "new_string")):
+    elif all(fields.get(key) == before[key] for key in ("old_string", "new_string")):
         pairs = _edits(args)
     elif "edits" in before:
         raise UnsupportedInput("the call has several replacements; expected them in `edits`")
     else:
-        pairs = [(said.get("old_string"), said.get("new_string"))]
+        pairs = [(fields.get("old_string"), fields.get("new_string"))]
     if not all(isinstance(old, str) and isinstance(new, str) for old, new in pairs):
         raise UnsupportedInput("expected text in old_string and new_string")
-    made = {"path": said.get("file_path", before["file_path"])}
+    made = {"path": fields.get("file_path", before["file_path"])}
     made["edits"] = [{"oldText": old, "newText": new} for old, new in pairs]
     return _with_path(made, args, resolve)
 
@@ -130,18 +130,18 @@ def _with_path(made: dict[str, Any], args: dict[str, Any], resolve: Resolve) -> 
     return made
 
 
-def to_claude_response(tool: str, said: dict[str, Any], text: str) -> Any:
+def to_claude_response(tool: str, fields: dict[str, Any], text: str) -> Any:
     """A tool's result in the format Claude Code's hooks expect."""
     match tool:
         case "bash":
             return {"stdout": text, "stderr": "", "interrupted": False, "isImage": False}
         case "read":
-            return {"type": "text", "file": {"filePath": said.get("file_path", ""), "content": text}}
+            return {"type": "text", "file": {"filePath": fields.get("file_path", ""), "content": text}}
         case "write":
-            return {"type": "create", "filePath": said.get("file_path", ""), "content": said.get("content", "")}
+            return {"type": "create", "filePath": fields.get("file_path", ""), "content": fields.get("content", "")}
         case "edit":
-            texts = {"oldString": said.get("old_string", ""), "newString": said.get("new_string", "")}
-            return {"filePath": said.get("file_path", ""), **texts, "replaceAll": False, "success": True}
+            texts = {"oldString": fields.get("old_string", ""), "newString": fields.get("new_string", "")}
+            return {"filePath": fields.get("file_path", ""), **texts, "replaceAll": False, "success": True}
         case _:
             return {"content": [{"type": "text", "text": text}]}
 
@@ -160,7 +160,7 @@ _SPEAKS_IN_CONTEXT = ("UserPromptSubmit", "SessionStart")
 class HookDecision(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one hook.
     ``decision`` is ``deny``, ``defer``, ``ask``, ``allow`` or empty; ``stop`` is the reason to end the run; ``message``
-    is for the user, ``context`` for the model; ``unheeded`` are unsupported fields it used."""
+    is for the user, ``context`` for the model; ``ignored`` are unsupported fields it used."""
 
     hook: Hook
     decision: str = ""
@@ -170,7 +170,7 @@ class HookDecision(msgspec.Struct, frozen=True, kw_only=True):
     stop: str | None = None
     message: str = ""
     failure: str = ""
-    unheeded: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
 
 
 class _Decision(msgspec.Struct):
@@ -205,8 +205,10 @@ def parse_hook_output(hook: Hook, ran: HookResult) -> HookDecision:
         reason = ran.err.strip() or "denied by a hook without a reason"
         return HookDecision(hook=hook, decision="deny", reason=reason[:LONGEST])
     if ran.code != 0:
-        said = next((line.strip() for line in ran.err.splitlines() if line.strip()), "")
-        return HookDecision(hook=hook, failure=f"exit status {ran.code}" + (f": {said[:200]}" if said else ""))
+        first_line = next((line.strip() for line in ran.err.splitlines() if line.strip()), "")
+        return HookDecision(
+            hook=hook, failure=f"exit status {ran.code}" + (f": {first_line[:200]}" if first_line else "")
+        )
     text = ran.out.strip()
     if text.startswith("{"):
         return _from_json(hook, text, cut=ran.cut)
@@ -217,32 +219,32 @@ def parse_hook_output(hook: Hook, ran: HookResult) -> HookDecision:
 
 def _from_json(hook: Hook, text: str, *, cut: bool) -> HookDecision:
     try:
-        said = msgspec.json.decode(text.encode("utf-8", "replace"), type=_Output)
+        output = msgspec.json.decode(text.encode("utf-8", "replace"), type=_Output)
     except (msgspec.MsgspecError, RecursionError) as error:
         why = "wrote more than 1 MiB" if cut else f"printed invalid JSON: {error}"
         return HookDecision(hook=hook, failure=why)
-    own = said.hookSpecificOutput or _Specific()
-    updated, stop = own.updatedInput, None if said.go_on else said.stopReason or "a hook stopped the run"
+    own = output.hookSpecificOutput or _Specific()
+    updated, stop = own.updatedInput, None if output.go_on else output.stopReason or "a hook stopped the run"
     decision = own.permissionDecision or ""
-    reason = own.permissionDecisionReason or said.reason or ""
+    reason = own.permissionDecisionReason or output.reason or ""
     if own.decision is not None:
         decision, reason = own.decision.behavior or "", own.decision.message or reason
         updated = own.decision.updatedInput or updated
         if own.decision.interrupt and decision == "deny":
             stop = stop or reason or "a hook stopped the run"
-    if not decision and said.decision:
-        decision = {"approve": "allow", "block": "deny"}.get(said.decision, said.decision)
+    if not decision and output.decision:
+        decision = {"approve": "allow", "block": "deny"}.get(output.decision, output.decision)
     if decision not in _RANKS:
         return HookDecision(hook=hook, failure=f'unknown decision "{decision[:40]}"')
     return HookDecision(
         hook=hook,
         decision=decision,
         reason=reason[:LONGEST],
-        context=(own.additionalContext or said.additionalContext or "")[:LONGEST],
+        context=(own.additionalContext or output.additionalContext or "")[:LONGEST],
         updated=updated,
         stop=stop,
-        message=(said.systemMessage or "")[:LONGEST],
-        unheeded=tuple(name for name in UNHEEDED if f'"{name}"' in text),
+        message=(output.systemMessage or "")[:LONGEST],
+        ignored=tuple(name for name in UNHEEDED if f'"{name}"' in text),
     )
 
 

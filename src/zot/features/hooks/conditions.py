@@ -25,8 +25,8 @@ _MOST_WRAPPERS = 8
 _LONGEST = 100_000  # characters; longer commands are not parsed
 
 
-def matches_condition(rule: str, names: Sequence[str], said: dict[str, Any], cwd: Path, root: Path) -> bool:
-    """``names`` are the tool's names, Claude Code's first; ``said`` is its input in Claude Code's format; ``root`` is
+def matches_condition(rule: str, names: Sequence[str], fields: dict[str, Any], cwd: Path, root: Path) -> bool:
+    """``names`` are the tool's names, Claude Code's first; ``fields`` is its input in Claude Code's format; ``root`` is
     the base of a path with one leading slash."""
     read = _RULE.fullmatch(rule)
     if read is None:
@@ -37,11 +37,11 @@ def matches_condition(rule: str, names: Sequence[str], said: dict[str, Any], cwd
     if specifier is None or specifier.strip() in ("", "*"):
         return True
     if names[0] == "Bash":
-        return command_fits(specifier, str(said.get("command", "")))
+        return command_fits(specifier, str(fields.get("command", "")))
     if names[0] in _FILE_TOOLS:
-        return path_fits(specifier, str(said.get("file_path") or said.get("path") or cwd), cwd, root)
+        return path_fits(specifier, str(fields.get("file_path") or fields.get("path") or cwd), cwd, root)
     if names[0] == "Skill":
-        return _glob_fits(specifier, str(said.get("skill", "")))
+        return _glob_fits(specifier, str(fields.get("skill", "")))
     return True
 
 

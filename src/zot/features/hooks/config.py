@@ -34,7 +34,7 @@ Origin = Literal["own", "user", "project", "plugin"]
 
 class Hook(msgspec.Struct, frozen=True, kw_only=True):
     """One command and when it runs.
-    With ``args`` it is a program started without a shell. ``condition`` is a rule the call must match; ``rouses``: the
+    With ``args`` it is a program started without a shell. ``condition`` is a rule the call must match; ``wakes``: the
     model receives its exit-2 reason although it is asynchronous; ``strict``: a failing hook denies the call."""
 
     event: str
@@ -44,7 +44,7 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
     condition: str = ""
     timeout_s: float = TIMEOUT_S
     is_async: bool = False
-    rouses: bool = False
+    wakes: bool = False
     strict: bool = False
 
     def shown(self) -> str:
@@ -112,7 +112,7 @@ class HookSource(msgspec.Struct, frozen=True, kw_only=True):
         rows: list[tuple[Any, ...]] = []
         for hook in self.hooks:
             row = (hook.event, hook.matcher, hook.command, hook.timeout_s, hook.is_async, hook.strict)
-            more = (hook.args, hook.condition, hook.rouses)
+            more = (hook.args, hook.condition, hook.wakes)
             rows.append((*row, *more) if any(more) else row)
         return msgspec.json.encode((rows, sorted(self.covered().files.items())))
 
@@ -174,7 +174,7 @@ class _Command(msgspec.Struct):
     condition: str | None = msgspec.field(default=None, name="if")
     timeout: float | None = None
     is_async: bool = msgspec.field(default=False, name="async")
-    rouses: bool = msgspec.field(default=False, name="asyncRewake")
+    wakes: bool = msgspec.field(default=False, name="asyncRewake")
     strict: bool = False
     onFailure: str = "continue"
     shell: str = "bash"
@@ -198,31 +198,33 @@ def hooks_of(value: dict[str, Any], file: str, problems: list[str]) -> tuple[Hoo
         return ()
     found: list[Hook] = []
     unknown: list[str] = []
-    strange: set[str] = set()
+    unknown_keys: set[str] = set()
     for event, groups in cast("dict[str, Any]", events).items():
         if event not in EVENTS:
             unknown.append(event)
             continue
         try:
-            strange |= _strange(groups, _GROUP_KEYS)
-            found += _of_event(event, msgspec.convert(groups, list[_Group]), file, problems, strange)
+            unknown_keys |= _unknown_keys(groups, _GROUP_KEYS)
+            found += _of_event(event, msgspec.convert(groups, list[_Group]), file, problems, unknown_keys)
         except msgspec.ValidationError as error:
             problems.append(f"hooks: {file}: {event}: {error}")
     if unknown:
         problems.append(f"hooks: {file}: skipped hooks of unsupported events: {', '.join(unknown)}")
-    if strange:
-        names = ", ".join(f'"{name[:40]}"' for name in sorted(strange)[:8])
+    if unknown_keys:
+        names = ", ".join(f'"{name[:40]}"' for name in sorted(unknown_keys)[:8])
         problems.append(f"hooks: {file}: ignored unknown hook fields: {names}")
     return tuple(found)
 
 
-def _strange(items: Any, known: frozenset[str]) -> set[str]:
+def _unknown_keys(items: Any, known: frozenset[str]) -> set[str]:
     """Names of unknown fields in the objects of this list."""
     listed = cast("list[Any]", items) if isinstance(items, list) else []
     return {str(name) for item in listed if isinstance(item, dict) for name in cast("dict[str, Any]", item)} - known
 
 
-def _of_event(event: str, groups: list[_Group], file: str, problems: list[str], strange: set[str]) -> Iterator[Hook]:
+def _of_event(
+    event: str, groups: list[_Group], file: str, problems: list[str], unknown_keys: set[str]
+) -> Iterator[Hook]:
     for group in groups:
         matcher = group.matcher or ""
         if matcher not in ("", "*") and not _NAMES.fullmatch(matcher):
@@ -236,7 +238,7 @@ def _of_event(event: str, groups: list[_Group], file: str, problems: list[str], 
             except msgspec.ValidationError as error:
                 problems.append(f"hooks: {file}: {event}: {error}")
                 continue
-            strange |= _strange([item], _KNOWN) if read.type == "command" else set()
+            unknown_keys |= _unknown_keys([item], _KNOWN) if read.type == "command" else set()
             if read.type != "command":
                 problems.append(f'hooks: {file}: skipped a {event} hook of type "{read.type}"; expected "command"')
             elif not read.command.strip():
@@ -259,7 +261,7 @@ def _hook(event: str, matcher: str, read: _Command) -> Hook:
         matcher=matcher,
         condition=read.condition or "",
         timeout_s=min(seconds, LONGEST_S),
-        is_async=read.is_async or read.rouses,
-        rouses=read.rouses,
+        is_async=read.is_async or read.wakes,
+        wakes=read.wakes,
         strict=read.strict or read.onFailure == "block",
     )

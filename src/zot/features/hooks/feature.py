@@ -83,7 +83,7 @@ class HooksFeature(Feature):
             await self.host.aclose(by_user=self.services.front_end.may_log_in)
 
 
-def create_hook_host(services: Services, tell: Callable[[str], None], problems: list[str]) -> HookHost | None:
+def create_hook_host(services: Services, notify: Callable[[str], None], problems: list[str]) -> HookHost | None:
     """None if no file has a hook; adds to ``problems``."""
     values = services.settings.values
     remarks: dict[str, list[str]] = {}
@@ -102,7 +102,7 @@ def create_hook_host(services: Services, tell: Callable[[str], None], problems: 
         home=services.home,
         workspace=services.workspace,
         strict=values.hooks_strict,
-        tell=tell,
+        notify=notify,
     )
     host.untrusted = waiting
     host.missing = tuple(name for name in required if name not in host.reviewing_sources())

@@ -51,7 +51,7 @@ class HookHost:
         home: Path,
         workspace: Workspace,
         strict: bool,
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
     ) -> None:
         from zot.features.hooks.interceptor import HookInterceptor  # imports this module
 
@@ -64,7 +64,7 @@ class HookHost:
         self._accepted: list[HookSource] = []
         self._workspace = workspace
         self._strict = strict
-        self._tell = tell
+        self._notify = notify
         self._sources: list[HookSource] = []
         self._tasks = BackgroundTasks()
         self._starting: asyncio.Task[None] | None = None
@@ -72,7 +72,7 @@ class HookHost:
         self._begun = False
         self._unchanged: dict[tuple[str, Hook], dict[str, Signature | None]] = {}  # when the files were last compared
         self._wider: tuple[Jail, Jail] | None = None  # a jail, and the same with the project readable
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._sources += sources
 
     # --- trust (features.trust.TrustSubject)
@@ -86,10 +86,10 @@ class HookHost:
         names = {item.name for item in items}
         for source in [source for source in self.untrusted if source.name in names]:
             if source.with_files().content() != self._listed[source.name]:
-                self._tell(f"hooks: {source.name} changed during the review; it stays untrusted")
+                self._notify(f"hooks: {source.name} changed during the review; it stays untrusted")
                 continue
             if unreadable := source.covered().unreadable():
-                self._tell(f"hooks: {source.name} stays untrusted: cannot read {', '.join(unreadable)}")
+                self._notify(f"hooks: {source.name} stays untrusted: cannot read {', '.join(unreadable)}")
                 continue
             self.untrusted = [each for each in self.untrusted if each is not source]
             self._sources.append(source)
@@ -106,7 +106,7 @@ class HookHost:
             try:
                 await asyncio.to_thread(store.trust, source.project, "hooks", source.name, self._listed[source.name])
             except (ConfigError, OSError) as error:
-                self._tell(f"hooks: {source.name} runs now, but its trust was not saved: {describe_error(error)}")
+                self._notify(f"hooks: {source.name} runs now, but its trust was not saved: {describe_error(error)}")
 
     def join(self, conversation: Conversation) -> None:
         self.conversation = conversation
@@ -153,7 +153,7 @@ class HookHost:
             answers = [task.result() for task in tasks]
         for answer in answers:
             if answer.stop is not None:
-                self._tell(f"a {event} hook stopped the run: {answer.stop}")
+                self._notify(f"a {event} hook stopped the run: {answer.stop}")
                 if event not in _NOTHING_TO_END:
                     self.conversation.abort()
         return answers
@@ -205,19 +205,19 @@ class HookHost:
             ran = await run_hook(argv_of(hook, env), given, cwd=project, env=env, timeout_s=hook.timeout_s, jail=jail)
             answer = parse_hook_output(hook, ran)
         if answer.message:
-            self._tell(answer.message)
-        new = [name for name in answer.unheeded if name not in self._told]
+            self._notify(answer.message)
+        new = [name for name in answer.ignored if name not in self._reported]
         if new:
-            self._told.update(new)
+            self._reported.update(new)
             which = f"the {answer.hook.event} hook {_short(answer.hook.line())}"
-            self._tell(f"{which} of {source.name}: ignored unsupported fields: {', '.join(new)}")
+            self._notify(f"{which} of {source.name}: ignored unsupported fields: {', '.join(new)}")
         if not answer.failure:
             return answer
         what = f"the {hook.event} hook {_short(hook.line())} of {source.name}: {answer.failure}"
         if hook.event == "PreToolUse" and (changed or hook.strict or self._strict):
             return msgspec.structs.replace(answer, decision="deny", reason=f"denied: {what}")
         goes_on = "; the call continues" if hook.event == "PreToolUse" else ""
-        self._tell(f"{what}{goes_on}")
+        self._notify(f"{what}{goes_on}")
         return answer
 
     async def _changed_file(self, source: HookSource, hook: Hook) -> str:
@@ -246,16 +246,16 @@ class HookHost:
     async def _run_aside(self, source: HookSource, hook: Hook, given: bytes) -> None:
         """Run an asynchronous hook; its context goes to the model with the next prompt, or steers the run."""
         answer = await self._run(source, hook, given)
-        said = answer.context
-        if hook.rouses and answer.decision == "deny":
-            said = "\n\n".join(filter(None, (answer.reason, said)))
+        context = answer.context
+        if hook.wakes and answer.decision == "deny":
+            context = "\n\n".join(filter(None, (answer.reason, context)))
             if self.conversation.busy:
-                self.conversation.steer(said)
+                self.conversation.steer(context)
                 return
-        self._start_context = "\n\n".join(filter(None, (self._start_context, said)))
+        self._start_context = "\n\n".join(filter(None, (self._start_context, context)))
 
     def warn(self, text: str) -> None:
-        self._tell(text)
+        self._notify(text)
 
     # --- prompts
 

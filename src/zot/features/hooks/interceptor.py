@@ -180,8 +180,8 @@ class HookInterceptor(Interceptor):
             host.warn(f"{self._stop_event} hooks requested more work {MOST_ROUNDS} times; the run ends here")
             return ""
         reason = decided.reason if decided is not None and blocked else ""
-        said = "\n\n".join(filter(None, (reason, more)))
-        return said or f"A {self._stop_event} hook reports that the work is not done. Continue."
+        message = "\n\n".join(filter(None, (reason, more)))
+        return message or f"A {self._stop_event} hook reports that the work is not done. Continue."
 
     # --- hook input
 

@@ -50,14 +50,14 @@ class OutsideRequest(Question[Decision], frozen=True):
 
 class OutsideAccess:
     """Granted and permanently denied access of one run.
-    ``told`` reports access denied without a user. Unless ``asks``, nothing is asked."""
+    ``notify`` reports access denied without a user. Unless ``asks``, nothing is asked."""
 
     def __init__(
         self,
         workspace: Workspace,
         home: Path,
         questions: QuestionQueue,
-        told: Callable[[str], None],
+        notify: Callable[[str], None],
         *,
         asks: bool = True,
     ) -> None:
@@ -65,7 +65,7 @@ class OutsideAccess:
         self._questions = questions
         self._workspace = workspace
         self._home = home
-        self._told = told
+        self._notify = notify
         self._never: set[Wish] = set()
         self._mentioned: set[Wish] = set()
 
@@ -112,7 +112,7 @@ class OutsideAccess:
                 for wish in offer.wishes:
                     if wish not in self._mentioned:
                         self._mentioned.add(wish)
-                        self._told(f"jail: denied access: {str(wish).removeprefix('to ')} (no user to ask)")
+                        self._notify(f"jail: denied access: {str(wish).removeprefix('to ')} (no user to ask)")
                 return None, f"[jailed: this needs {wanted}, outside the jail. There is no user to ask. {_NOTHING}]"
             match await self._questions.ask(offer, on_failure=self._report_failure):
                 case "once":
@@ -129,7 +129,7 @@ class OutsideAccess:
         return None, f"[jailed: this needs {wanted}, outside the jail. The user was asked and refused. {_NOTHING}]"
 
     def _report_failure(self, reason: str) -> None:
-        self._told(f"jail: cannot ask about outside access: {reason}")
+        self._notify(f"jail: cannot ask about outside access: {reason}")
 
 
 class OutsideRetryTool(LazyTool):
@@ -145,26 +145,26 @@ class OutsideRetryTool(LazyTool):
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
         workspace, tool = self._workspace, self.prepare()
         ended = await _tried(tool, args, context)
-        told: list[str] = []
+        notes: list[str] = []
         for _ in range(_MOST_OFFERS):
             wishes = self._outside.wishes(context.call, ended, workspace)
             if not wishes:
                 break
             jail, note = await self._outside.decide(OutsideRequest(context.call, tuple(wishes), context.origin))
-            told += [note] if note else []
+            notes += [note] if note else []
             if jail is None:
                 break
             workspace = self._workspace.within(jail)
             tool = offered_tools(workspace, self._limits)[self.name][1]()
             ended = await self._again(tool, args, context, wishes, jail)
         if isinstance(ended, JailedToolError):
-            raise type(ended)("\n".join([str(ended), *told]))
-        if not told:
+            raise type(ended)("\n".join([str(ended), *notes]))
+        if not notes:
             return ended
         last = ended.content[-1] if ended.content else TextBlock("")
         if not isinstance(last, TextBlock):
-            return msgspec.structs.replace(ended, content=(*ended.content, TextBlock("\n".join(told))))
-        text = "\n".join(filter(None, [last.text, *told]))
+            return msgspec.structs.replace(ended, content=(*ended.content, TextBlock("\n".join(notes))))
+        text = "\n".join(filter(None, [last.text, *notes]))
         return msgspec.structs.replace(ended, content=(*ended.content[:-1], TextBlock(text)))
 
     async def _again(

@@ -78,6 +78,6 @@ def _opening(url: str, environment: Mapping[str, str]) -> list[str]:
             name, *words = shlex.split(command) or [""]
             program = name if os.path.isabs(name) else find_program(name)
             if program is not None:
-                told = [word.replace("%s", url) for word in words]
-                return [program, *told] if told != words else [program, *told, url]
+                argv = [word.replace("%s", url) for word in words]
+                return [program, *argv] if argv != words else [program, *argv, url]
     return []

@@ -38,8 +38,8 @@ def named_provider(catalog: Catalog, typed: str) -> Provider:
     wanted = typed.strip().lower()
     found = canonical_id(by_name.get(wanted, wanted), providers)
     if found not in providers:
-        meant = closest_match(wanted, [*providers, *by_name])
-        hint = f"did you mean {by_name.get(meant, meant)}? " if meant else ""
+        closest = closest_match(wanted, [*providers, *by_name])
+        hint = f"did you mean {by_name.get(closest, closest)}? " if closest else ""
         known = ", ".join(providers_with_logins(catalog))
         raise NotThere(f'unknown provider "{typed}"; {hint}providers with a login: {known}')
     if not providers[found].needs_key:

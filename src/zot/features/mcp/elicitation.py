@@ -46,10 +46,10 @@ class Elicitation(Question[dict[str, Any]], frozen=True, kw_only=True):
         return {"action": "cancel"}
 
 
-async def ask_user(queue: QuestionQueue, tell: Callable[[str], None], question: Elicitation) -> dict[str, Any]:
+async def ask_user(queue: QuestionQueue, notify: Callable[[str], None], question: Elicitation) -> dict[str, Any]:
     """The answer in the protocol's form; McpError if it lacks a required field."""
     answer = await queue.ask(
-        question, on_failure=lambda why: tell(f"mcp: {question.server}: cannot ask the user: {why}")
+        question, on_failure=lambda why: notify(f"mcp: {question.server}: cannot ask the user: {why}")
     )
     if answer.get("action") != "accept" or question.url:
         return {"action": answer.get("action")}

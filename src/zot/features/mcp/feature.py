@@ -153,7 +153,7 @@ class CachedDescription(msgspec.Struct, frozen=True):
     description: str
 
 
-def create_mcp_host(services: Services, tell: Callable[[str], None], problems: list[str]) -> McpHost | None:
+def create_mcp_host(services: Services, notify: Callable[[str], None], problems: list[str]) -> McpHost | None:
     """None if no file has a server; adds to ``problems``."""
     config, home, cwd = services.config, services.home, services.project
     own = [home / "mcp.json", home / "plugins.json", cwd / ".mcp.json", cwd / ".zot" / "mcp.json"] if config.mcp else []
@@ -161,13 +161,13 @@ def create_mcp_host(services: Services, tell: Callable[[str], None], problems: l
     if not (services.settings.values.mcp_pinned or _named(services)):
         known = _remembered(services.home, places)
         if known is not None and known.key == _key(services, places):
-            return _host(services, lambda: _entries(services, [])[0], tell, known.description)
+            return _host(services, lambda: _entries(services, [])[0], notify, known.description)
     found: list[str] = []
     entries, waiting = _entries(services, found)
     if not entries and not waiting:
         problems += found
         return None
-    host = _host(services, entries, tell)
+    host = _host(services, entries, notify)
     host.untrusted = {entry.name: entry for entry in waiting}
     if not found and not waiting and not any(entry.pinned.files for entry in entries.values()):
         host.on_stop = lambda: _remember(services, places, host)
@@ -180,7 +180,7 @@ def create_mcp_host(services: Services, tell: Callable[[str], None], problems: l
 def _host(
     services: Services,
     entries: Mapping[str, ServerConfig] | Callable[[], Mapping[str, ServerConfig]],
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     description: str = "",
 ) -> McpHost:
     values = services.settings.values
@@ -195,7 +195,7 @@ def _host(
         store=services.auth,
         proxy=values.http_proxy,
         description=description,
-        tell=tell,
+        notify=notify,
     )
     queue = question_queue(services)
 
@@ -203,7 +203,7 @@ def _host(
         if can_ask:
             from zot.features.mcp.elicitation import ask_user
 
-            host.asked = partial(ask_user, queue, tell)
+            host.asked = partial(ask_user, queue, notify)
         else:
             host.asked = None
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from zot.features.mcp.session import Ask
     from zot.features.trust import Untrusted
     from zot.provider.auth.auth_store import AuthStore
-    from zot.provider.auth.oauth.token_endpoint import Tell
+    from zot.provider.auth.oauth.token_endpoint import OnProgress
     from zot.provider.http.pool import HttpPool
     from zot.system.background_tasks import BackgroundTasks
 
@@ -62,7 +62,7 @@ class _Loaded:
 class McpHost:
     """The servers of a run.
     ``entries`` may be a function that finds them later; until then the model gets ``description``. ``pins``: the
-    setting; ``named``: tools of this run; ``untrusted``: servers awaiting trust; ``tell`` notifies the user, ``asked``
+    setting; ``named``: tools of this run; ``untrusted``: servers awaiting trust; ``notify`` shows a notice, ``asked``
     answers questions."""
 
     def __init__(
@@ -79,7 +79,7 @@ class McpHost:
         store: AuthStore | None = None,
         proxy: str = "",
         description: str = "",
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
     ) -> None:
         self.home = home
         self.timeout_s = timeout_s
@@ -97,7 +97,7 @@ class McpHost:
         self._project = project or workspace.cwd
         self.trusted_for_run: list[str] = []
         self._pins, self._named = (*pins, *named), named
-        self._tell = tell
+        self._notify = notify
         self._loaded: _Loaded | None = None
         self._servers: dict[str, ManagedServer] = {}
         self._active: dict[str, None] = {}  # in search order
@@ -106,7 +106,7 @@ class McpHost:
         self._tasks: BackgroundTasks | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._stays = False
-        self._told: set[tuple[str, str]] = set()
+        self._reported: set[tuple[str, str]] = set()
         self._search = SearchTool(self, description or self.described_now())
 
     # --- entries, read on first use
@@ -346,7 +346,7 @@ class McpHost:
             from zot.features.mcp.list_cache import tool_changes
 
             if changes := tool_changes(before.tools, now.tools):
-                self._tell(f"mcp: the tools of {server.name} changed: {changes}")
+                self._notify(f"mcp: the tools of {server.name} changed: {changes}")
         self._report_deep_schemas(server)
         self.on_state(server.name)
         self.on_tools_changed()
@@ -365,14 +365,14 @@ class McpHost:
 
     def notify_once(self, server: ManagedServer, text: str) -> None:
         """Reports each text about a server once."""
-        if (server.name, text) not in self._told and len(self._told) < 200:
-            self._told.add((server.name, text))
-            self._tell(f"mcp: {server.name}: {text}")
+        if (server.name, text) not in self._reported and len(self._reported) < 200:
+            self._reported.add((server.name, text))
+            self._notify(f"mcp: {server.name}: {text}")
 
     # --- for the user
 
     def note(self, text: str) -> None:
-        self._tell(f"mcp: {text}")
+        self._notify(f"mcp: {text}")
 
     def log_of(self, name: str) -> Path:
         from zot.features.mcp.list_cache import sanitize_name
@@ -434,7 +434,7 @@ class McpHost:
 
     # --- logging in
 
-    async def log_in(self, name: str, tell: Tell) -> None:
+    async def log_in(self, name: str, on_progress: OnProgress) -> None:
         """Log in with a browser; LoginFailed if it fails."""
         from zot.features.mcp.config import expand_variables
         from zot.features.mcp.list_cache import forget
@@ -450,7 +450,7 @@ class McpHost:
             with suppress(NeedsLogin):
                 await server.session()
         self._pool = self._pool or HttpPool(proxy=self._proxy)
-        await log_in(self._pool, self.store, reached.url, server.challenge, reached.login, tell=tell)
+        await log_in(self._pool, self.store, reached.url, server.challenge, reached.login, on_progress=on_progress)
         forget(self.home, entry)
         server.logged_in()
 
@@ -500,9 +500,9 @@ class McpHost:
         ]:
             del self._made[name]
         for text in problems:
-            if ("", text) not in self._told:
-                self._told.add(("", text))
-                self._tell(text)
+            if ("", text) not in self._reported:
+                self._reported.add(("", text))
+                self._notify(text)
 
     def _list_in_background(self) -> None:
         self._timer = None
@@ -512,7 +512,7 @@ class McpHost:
         from zot.features.mcp.protocol import McpError
 
         if not isinstance(error, McpError):
-            self._tell(f"mcp: {type(error).__name__}: {error}")
+            self._notify(f"mcp: {type(error).__name__}: {error}")
 
 
 async def _quietly(work: Any) -> None:

@@ -105,7 +105,7 @@ class HttpTransport:
             self._responses.discard(response)
             response.abort()
 
-    def tell(self, message: bytes) -> None:
+    def notify(self, message: bytes) -> None:
         if self.closed or self.is_modern:
             return  # stateless servers take no notifications over HTTP
         before = self._telling
@@ -161,10 +161,10 @@ class HttpTransport:
             response = await self._dispatched(method, body, {**await self._signer.headers(), **headers})
         if response.status in (401, 403):
             challenge = response.headers.get("www-authenticate", "")
-            said = _words(await _read_all(response))
+            answer_text = _words(await _read_all(response))
             if response.status == 401 or "insufficient_scope" in challenge:
                 raise NeedsLogin(f"{self._name}: needs login (`zot mcp login {self._name}`)", challenge)
-            raise McpError(f"{self._name}: http 403{said}")
+            raise McpError(f"{self._name}: http 403{answer_text}")
         if response.status == 404 and self._session and method == "POST":
             response.abort()
             self.closed = "the session expired"

@@ -21,7 +21,7 @@ from zot.provider.auth.oauth.http_requests import JsonResponse, get, host_of, sa
 from zot.provider.auth.oauth.refresh import refresh_login, stored_login
 from zot.provider.auth.oauth.server_metadata import find_server
 from zot.provider.auth.oauth.settings import OAuthSettings
-from zot.provider.auth.oauth.token_endpoint import Pasted, Tell
+from zot.provider.auth.oauth.token_endpoint import OnProgress, Pasted
 from zot.provider.http.pool import HttpPool
 from zot.system.files import make_private_dir
 from zot.system.json_store import JsonStore
@@ -113,14 +113,14 @@ async def log_in(
     challenge: str,
     login: ServerLogin,
     *,
-    tell: Tell,
+    on_progress: OnProgress,
     pasted: Pasted | None = None,
     limit_s: float = 600.0,
 ) -> OAuthToken:
     """Log in with a browser and save the login; LoginFailed changes nothing."""
     granted = _granted(store, url) if "insufficient_scope" in challenge else ()
     settings = await settings_for(pool, url, challenge, login, granted)
-    token = await login_in_browser(settings, tell=tell, pasted=pasted, pool=pool, limit_s=limit_s)
+    token = await login_in_browser(settings, on_progress=on_progress, pasted=pasted, pool=pool, limit_s=limit_s)
     store.set_oauth(key_of(url), token)
     home = store.path.parent
     make_private_dir(home / FOLDER)

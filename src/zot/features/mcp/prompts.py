@@ -109,8 +109,8 @@ async def expand_prompt(conversation: Conversation, host: McpHost, text: str) ->
         except ZotError as error:
             conversation.notify(f"mcp: @{server}:{uri}: {error}")
             continue
-        said: list[Block] = [TextBlock(f"The resource {uri} of the MCP server {server}:"), *blocks]
-        conversation.add_message(Message("user", tuple(said), utc_now(), {SYNTHETIC: "true"}))
+        resource: list[Block] = [TextBlock(f"The resource {uri} of the MCP server {server}:"), *blocks]
+        conversation.add_message(Message("user", tuple(resource), utc_now(), {SYNTHETIC: "true"}))
     return text
 
 

@@ -157,8 +157,8 @@ def fields(raw: msgspec.Raw) -> dict[str, Any]:
 
 
 def error_of(name: str, error: RpcError) -> McpError:
-    said = " ".join(error.message.split())[:_LONGEST] or "no reason given"
-    return McpError(f"{name}: {said}", code=error.code, data=error.data)
+    reason = " ".join(error.message.split())[:_LONGEST] or "no reason given"
+    return McpError(f"{name}: {reason}", code=error.code, data=error.data)
 
 
 def text_of(value: Any) -> str:
@@ -230,6 +230,6 @@ class Link(Protocol):
 
     async def ask(self, id: int, headers: Mapping[str, str], message: bytes) -> Incoming: ...
 
-    def tell(self, message: bytes) -> None: ...
+    def notify(self, message: bytes) -> None: ...
 
     async def aclose(self, grace: float) -> None: ...

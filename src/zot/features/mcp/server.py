@@ -180,7 +180,7 @@ class ManagedServer:
 
     async def _start(self) -> McpSession:
         if self._session is not None:
-            await self._let_go(STOP_GRACE)
+            await self._disconnect(STOP_GRACE)
         self._become("starting")
         try:
             session = await self._connected()
@@ -312,11 +312,11 @@ class ManagedServer:
         if self._starting is not None:
             self._starting.cancel()
             await asyncio.gather(self._starting, return_exceptions=True)
-        await self._let_go(grace)
+        await self._disconnect(grace)
         if self._state in ("ready", "starting"):
             self._become("off", self.error)
 
-    async def _let_go(self, grace: float) -> None:
+    async def _disconnect(self, grace: float) -> None:
         session, self._session = self._session, None
         if self._relist is not None:
             self._relist.cancel()

@@ -44,7 +44,7 @@ class McpSession:
         self._questions = BackgroundTasks()
         self._asking: dict[int | str, asyncio.Task[None]] = {}  # by the id of the server's request
         self._open: set[int] = set()  # own pending requests
-        link.hear = self._hear
+        link.hear = self._on_message
 
     @property
     def own_capabilities(self) -> dict[str, Any]:
@@ -128,7 +128,7 @@ class McpSession:
             raise McpError(f"{self.name}: initialize returned unsupported version {version[:40]!r}")
         self.era, self.version = "classic", version
         self.link.headers["mcp-protocol-version"] = version
-        self.link.tell(protocol.notification("notifications/initialized"))
+        self.link.notify(protocol.notification("notifications/initialized"))
         self._greeted(answer, answer)
 
     def _greeted(self, answer: dict[str, Any], about: Any) -> None:
@@ -210,22 +210,22 @@ class McpSession:
             answer = await self.link.ask(id, {**own, **(headers or {})}, protocol.request(id, method, params))
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError) and method not in ("initialize", "server/discover"):
-                self.link.tell(
+                self.link.notify(
                     protocol.notification("notifications/cancelled", {"requestId": id, "reason": "cancelled"})
                 )
-            self._given_up(id)
+            self._cancelled(id)
             raise
         self._open.discard(id)
         if answer.error is not None:
             raise protocol.error_of(self.name, answer.error)
         return answer.result
 
-    def _given_up(self, id: int) -> None:
+    def _cancelled(self, id: int) -> None:
         """Withdraw questions of a stateful server once no request is pending."""
         self._open.discard(id)
         for question, task in list(self._asking.items()) if not self._open else ():
             task.cancel()
-            self.link.tell(protocol.answer(question, _CANCEL))
+            self.link.notify(protocol.answer(question, _CANCEL))
 
     async def _opened(self, error: McpError) -> bool:
         """A stateful server requires URLs to be opened: true if the user did."""
@@ -293,7 +293,7 @@ class McpSession:
 
     # --- messages from the server
 
-    def _hear(self, message: Incoming) -> None:
+    def _on_message(self, message: Incoming) -> None:
         match message.method:
             case "notifications/progress":
                 self._on_progress(protocol.fields(message.params))
@@ -302,7 +302,7 @@ class McpSession:
             case "notifications/resources/list_changed":
                 self._changed("resources")
             case "ping" if message.id is not None:
-                self.link.tell(protocol.answer(message.id, {}))
+                self.link.notify(protocol.answer(message.id, {}))
             case "elicitation/create" if (
                 message.id is not None and self._asked is not None and len(self._asking) < MOST_ROUNDS
             ):
@@ -312,7 +312,7 @@ class McpSession:
                 if isinstance(wanted, int | str) and (asking := self._asking.get(wanted)) is not None:
                     asking.cancel()
             case method if message.id is not None:
-                self.link.tell(
+                self.link.notify(
                     protocol.error_response(message.id, protocol.METHOD_NOT_FOUND, f"unsupported method {method[:60]}")
                 )
             case _:
@@ -340,9 +340,9 @@ class McpSession:
         assert self._asked is not None
         try:
             question = parse_question(self.name, protocol.fields(message.params))
-            self.link.tell(protocol.answer(message.id, await self._asked(question)))
+            self.link.notify(protocol.answer(message.id, await self._asked(question)))
         except McpError as error:
-            self.link.tell(protocol.error_response(message.id, protocol.INVALID_PARAMS, str(error)))
+            self.link.notify(protocol.error_response(message.id, protocol.INVALID_PARAMS, str(error)))
 
     async def aclose(self, grace: float) -> None:
         self._questions.cancel()

@@ -100,7 +100,7 @@ class StdioTransport:
         finally:
             self._open.pop(id, None)
 
-    def tell(self, message: bytes) -> None:
+    def notify(self, message: bytes) -> None:
         if self._process is not None and not self.closed:
             self._process.send(message)
 
@@ -151,10 +151,10 @@ class StdioTransport:
             code = await process.exit_code(0.5)
         finally:
             watch.cancel()
-        said = self._log.error_line() if self._log is not None else ""
+        line = self._log.error_line() if self._log is not None else ""
         ending = "" if code is None else f"exit status {code}" if code >= 0 else f"signal {-code}"
         how = reason or (f"exited ({ending})" if ending else "closed its stdout")
-        self._end(how + (f": {said[:_SAID]}" if said else ""))
+        self._end(how + (f": {line[:_SAID]}" if line else ""))
         process.disconnect("")
         await process.tree.stop(limits.TERMINATE_GRACE)
 

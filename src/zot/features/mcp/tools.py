@@ -193,7 +193,7 @@ def to_provider_schema(schema: Any, size: int = 0) -> dict[str, Any]:
     if not isinstance(schema, dict) or size > _LARGEST:
         return dict(_LEAST)
     given = cast("dict[str, Any]", schema)
-    made = cast("dict[str, Any]", _mended(given, given, 0))
+    made = cast("dict[str, Any]", _repaired(given, given, 0))
     made.pop("$schema", None)
     made["type"] = "object"
     if not isinstance(made.get("properties"), dict):
@@ -206,9 +206,9 @@ def to_provider_schema(schema: Any, size: int = 0) -> dict[str, Any]:
     return made
 
 
-def _mended(node: Any, root: dict[str, Any], depth: int) -> Any:
+def _repaired(node: Any, root: dict[str, Any], depth: int) -> Any:
     if isinstance(node, list):
-        return [_mended(item, root, depth + 1) for item in cast("list[Any]", node)] if depth < DEEPEST else []
+        return [_repaired(item, root, depth + 1) for item in cast("list[Any]", node)] if depth < DEEPEST else []
     if not isinstance(node, dict):
         return node
     if depth >= DEEPEST:
@@ -217,7 +217,7 @@ def _mended(node: Any, root: dict[str, Any], depth: int) -> Any:
     reference = fields.get("$ref")
     if reference is not None and not (isinstance(reference, str) and _leads_somewhere(reference, root)):
         fields = {key: value for key, value in fields.items() if key != "$ref"}
-    return {key: _mended(value, root, depth + 1) for key, value in fields.items()}
+    return {key: _repaired(value, root, depth + 1) for key, value in fields.items()}
 
 
 def _leads_somewhere(reference: str, root: dict[str, Any]) -> bool:

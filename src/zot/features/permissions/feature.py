@@ -43,13 +43,13 @@ class _RulesFields(msgspec.Struct):
 
 
 class SavedRules:
-    """The rules of one project, read when a question would be asked; ``told`` reports errors."""
+    """The rules of one project, read when a question would be asked; ``notify`` reports errors."""
 
-    def __init__(self, home: Path, cwd: Path, told: Callable[[str], None]) -> None:
+    def __init__(self, home: Path, cwd: Path, notify: Callable[[str], None]) -> None:
         self._file = _RulesFile(home / "permissions.json", _RulesFields, "fix the file or delete it")
         self.path = self._file.path
         self._project = project_key(cwd)
-        self._told = told
+        self._notify = notify
         self._read: list[Rule] | None = None
 
     def __call__(self) -> list[Rule]:
@@ -58,7 +58,7 @@ class SavedRules:
             try:
                 self._read = self._file.load().projects.get(self._project, [])[:_MOST]
             except (ConfigError, OSError) as error:
-                self._told(f"{describe_error(error)}; saved permissions are ignored until it is fixed")
+                self._notify(f"{describe_error(error)}; saved permissions are ignored until it is fixed")
         return self._read
 
     def keep(self, rule: Rule) -> None:
@@ -197,8 +197,8 @@ _OVER = (
 def plan_mode_note(mode: Mode, messages: Sequence[Message]) -> Message | None:
     """The plan-mode notice that the model has not received yet."""
     marks = (message.meta[PERMISSION_MODE] for message in reversed(messages) if PERMISSION_MODE in message.meta)
-    planning, told = mode == "plan", next(marks, "") == "plan"
-    if planning == told:
+    planning, informed = mode == "plan", next(marks, "") == "plan"
+    if planning == informed:
         return None
     return Message("user", (TextBlock(_PLAN if planning else _OVER),), utc_now(), {PERMISSION_MODE: mode})
 

@@ -47,11 +47,11 @@ class PluginComponents(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
-        told = [f"skill {item.prefix}{item.file.parent.name}" for item in self.skills]
-        told += [f"MCP server {entry.name}: {entry.shown()}" for entry in self.servers]
-        told += [f"hook {hook.shown()}" for hook in (self.hooks.hooks if self.hooks is not None else ())]
-        told += [f"templates /{place.prefix}… in {place.root.name}/" for place in self.commands]
-        return told + self.covered().lines()
+        rows = [f"skill {item.prefix}{item.file.parent.name}" for item in self.skills]
+        rows += [f"MCP server {entry.name}: {entry.shown()}" for entry in self.servers]
+        rows += [f"hook {hook.shown()}" for hook in (self.hooks.hooks if self.hooks is not None else ())]
+        rows += [f"templates /{place.prefix}… in {place.root.name}/" for place in self.commands]
+        return rows + self.covered().lines()
 
     def covered(self) -> CommandFiles:
         """Files that its hooks and servers run."""

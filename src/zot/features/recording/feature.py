@@ -129,9 +129,9 @@ def _setup(conversation: Conversation, boundary: RecordingBoundary) -> dict[str,
     return setup
 
 
-def _file(path: str, flag: str, services: Services, told: Callable[[str], None]) -> JournalFile:
+def _file(path: str, flag: str, services: Services, notify: Callable[[str], None]) -> JournalFile:
     place = Path(os.path.abspath(os.path.expanduser(path)))
-    return JournalFile(place, flag, told, known_secrets(services))
+    return JournalFile(place, flag, notify, known_secrets(services))
 
 
 def known_secrets(services: Services) -> set[str]:

@@ -229,33 +229,33 @@ class RecordingInterceptor(Interceptor):
         return self.inner.watches_text
 
     async def before_turn(self, step: int) -> TurnVerdict:
-        return await self._heard("turn", self.inner.before_turn(step), TurnVerdict())
+        return await self._recorded_verdict("turn", self.inner.before_turn(step), TurnVerdict())
 
     async def before_tool(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
-        return await self._heard("tool", self.inner.before_tool(call, origin), ToolVerdict())
+        return await self._recorded_verdict("tool", self.inner.before_tool(call, origin), ToolVerdict())
 
     async def before_tool_again(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
-        return await self._heard("tool", self.inner.before_tool_again(call, origin), ToolVerdict())
+        return await self._recorded_verdict("tool", self.inner.before_tool_again(call, origin), ToolVerdict())
 
     async def before_message(self, text: str) -> TextVerdict:
-        return await self._heard("message", self.inner.before_message(text), TextVerdict())
+        return await self._recorded_verdict("message", self.inner.before_message(text), TextVerdict())
 
     async def after_tool(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> str:
-        return await self._heard("result", self.inner.after_tool(call, result, origin), "")
+        return await self._recorded_verdict("result", self.inner.after_tool(call, result, origin), "")
 
     async def before_stop(self, text: str) -> str:
-        return await self._heard("stop", self.inner.before_stop(text), "")
+        return await self._recorded_verdict("stop", self.inner.before_stop(text), "")
 
     async def before_steering(self, text: str) -> PromptVerdict:
-        return await self._heard("steering", self.inner.before_steering(text), PromptVerdict())
+        return await self._recorded_verdict("steering", self.inner.before_steering(text), PromptVerdict())
 
     async def before_compaction(self) -> str:
-        return await self._heard("compaction", self.inner.before_compaction(), "")
+        return await self._recorded_verdict("compaction", self.inner.before_compaction(), "")
 
     def for_child(self) -> Interceptor:
         return RecordingInterceptor(self.inner.for_child(), self._place, self._boundary)
 
-    async def _heard(self, about: str, question: Awaitable[Any], yes: Any) -> Any:
+    async def _recorded_verdict(self, about: str, question: Awaitable[Any], yes: Any) -> Any:
         asking = INSIDE.set(True)
         try:
             verdict = await question

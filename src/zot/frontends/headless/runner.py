@@ -140,7 +140,7 @@ class _Run:
     async def _answer(self, prompt: str, piped: str, argument: str) -> int:
         if self._config.ask_each:
             print_notice("--no-yolo: every tool call is denied: this mode has no user to ask")
-        async with build(self._config, FrontEnd(reader=self._hear, surface=StderrExtensionUI())) as conversation:
+        async with build(self._config, FrontEnd(reader=self._on_event, surface=StderrExtensionUI())) as conversation:
             resume_gc()
             if self._name == "json":
                 json = cast("JsonMode", self._mode)
@@ -173,7 +173,7 @@ class _Run:
         self._mode.finish(reason, exit_code)
         return exit_code or int(self._unwritten)
 
-    def _hear(self, event: AgentEvent) -> None:
+    def _on_event(self, event: AgentEvent) -> None:
         match event:
             case Notice(text):
                 print_notice(text)

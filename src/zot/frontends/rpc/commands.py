@@ -54,7 +54,7 @@ class RpcCommands:
         self._swarm: SwarmCommands | None = None
         host = extension_host(conversation)
         self._extensions = None if host is None else ExtensionCommands(host, queue, surface, tasks)
-        self._doers: dict[type, Callable[[Any, PendingResponse], Any]] = {
+        self._handlers: dict[type, Callable[[Any, PendingResponse], Any]] = {
             wire.Ping: self._ping,
             wire.Hello: self._hello,
             wire.Prompt: self._prompt,
@@ -77,8 +77,8 @@ class RpcCommands:
 
     def dispatch(self, command: wire.AnyCommand | SwarmCommand, reply: PendingResponse) -> Any:
         """The response's data, or LATER if ``reply`` will be called."""
-        if doer := self._doers.get(type(command)):
-            return doer(command, reply)
+        if handler := self._handlers.get(type(command)):
+            return handler(command, reply)
         if isinstance(command, AnyOp):
             if isinstance(command, wire.Clear):
                 self._must_be_idle()
@@ -197,7 +197,7 @@ class RpcCommands:
         async def go_back() -> None:
             await respond_later(self._conversation.submit(command), reply)
 
-        self._queue.submit(QueuedWork(lambda: None, errand=go_back))
+        self._queue.submit(QueuedWork(lambda: None, task=go_back))
         return LATER
 
     # --- commands of extensions and prompt templates, for a client that announced the capability

@@ -42,14 +42,14 @@ class RpcExtensionUI(NullExtensionUI):
             self._writer.send_event(event)
 
     def notify(self, extension: str, level: str, message: str) -> None:
-        self._tell(ExtNotify(extension=extension, level=level, message=message))
+        self._send(ExtNotify(extension=extension, level=level, message=message))
 
     def display(self, extension: str, text: str) -> None:
         """A command's answer."""
-        self._tell(ExtDisplay(extension=extension, text=text))
+        self._send(ExtDisplay(extension=extension, text=text))
 
     def clear_notes(self, extension: str) -> None:
-        self._tell(ExtClearNotes(extension=extension))
+        self._send(ExtClearNotes(extension=extension))
 
     def submit(self, extension: str, text: str) -> None:
         self._refuse(extension, "submit")
@@ -64,15 +64,15 @@ class RpcExtensionUI(NullExtensionUI):
     def render_panel(self, extension: str, panel: Panel) -> None:
         title = panel.title or self._titles.get((extension, panel.id), "")
         self._titles[extension, panel.id] = title
-        self._tell(
+        self._send(
             ExtPanel(extension=extension, panel_id=panel.id, title=title, lines=panel.lines, footer=panel.footer)
         )
 
     def close_panel(self, extension: str, panel_id: str) -> None:
         self._titles.pop((extension, panel_id), None)
-        self._tell(ExtPanelClose(extension=extension, panel_id=panel_id))
+        self._send(ExtPanelClose(extension=extension, panel_id=panel_id))
 
-    def _tell(self, event: ExtensionEvent) -> None:
+    def _send(self, event: ExtensionEvent) -> None:
         if self._waiting is None:
             self._writer.send_event(event)
         else:

@@ -42,7 +42,7 @@ class SwarmCommands:
             lambda: conversation_config(conversation), self._listen, writer.send_event, restricted=True
         )
         conversation.features.add(StartedWorkers(conversation, service))
-        self._doers: dict[type, Callable[[Any], Coroutine[Any, Any, Any]]] = {
+        self._handlers: dict[type, Callable[[Any], Coroutine[Any, Any, Any]]] = {
             wire.SwarmStart: self._start,
             wire.SwarmResume: self._resume,
             wire.SwarmBudget: service.budget,
@@ -60,7 +60,7 @@ class SwarmCommands:
     def do(self, command: wire.SwarmCommand, reply: PendingResponse) -> None:
         """Input may end meanwhile; the response is still sent."""
         self._queue.announce()
-        task = self._tasks.create_task(respond_later(self._doers[type(command)](command), reply))
+        task = self._tasks.create_task(respond_later(self._handlers[type(command)](command), reply))
         task.add_done_callback(lambda _: self._queue.withdraw())
 
     def close(self) -> None:

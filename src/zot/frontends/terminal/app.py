@@ -63,26 +63,26 @@ class App:
         self.looks = ThemeManager(terminal, self.screen.invalidate, self._notes, options.theme)
         status = StatusLine(self.screen.invalidate)
         self.tasks = Tasks(status.error, lambda text: self._transcript.error(text))
-        self.desk = desk = ScreenServices(terminal, self.screen, self.looks, status, self.tasks)
+        self.ui = ui = ScreenServices(terminal, self.screen, self.looks, status, self.tasks)
 
         # The screen.
         self._activity = Activity()
         self._dialogs = Dialogs(
-            desk.redraw,
+            ui.redraw,
             drafting=lambda: not self._editor.empty,
             type_on=self._type_on,
             ring=lambda: terminal.alert("zot has a question"),
         )
         self._asking = lambda: bool(self._dialogs.waiting(CONFIRM))
-        self._transcript = Transcript(desk, self._notes, self._activity, self._asking)
+        self._transcript = Transcript(ui, self._notes, self._activity, self._asking)
         self._asides = NoticeArea(status, self._notes)
         self._editor = Editor()
         self._transcript.folded = self._editor.chips.folded
         self._hints = Placeholder()
-        self._early = PendingTurns(desk.redraw)
+        self._early = PendingTurns(ui.redraw)
         self.turns: PromptTarget = self._early
         self._layout = self.screen.scene = Layout(
-            desk,
+            ui,
             self._dialogs,
             self._editor,
             self._transcript,
@@ -93,9 +93,9 @@ class App:
         )
 
         # The editor.
-        self._commands = CommandRunner(desk, self._editor, self.turns, sessions=keeps_sessions)
+        self._commands = CommandRunner(ui, self._editor, self.turns, sessions=keeps_sessions)
         self._keymap = Keymap(
-            desk,
+            ui,
             self._dialogs,
             self._editor,
             self._asides,
@@ -105,12 +105,12 @@ class App:
         )
         self.keyboard = Keyboard(terminal, self._keymap.press, self.screen.key_typed)
         self._around = self._editor.around = TerminalEditorHost(
-            desk, self.keyboard, self._commands.slash_commands, directory, keep_history=keeps_sessions
+            ui, self.keyboard, self._commands.slash_commands, directory, keep_history=keeps_sessions
         )
         self._editor.on_submit = self._submit
         self._editor.on_steer = self._steer
         self._commands.early = EarlyCommandContext(
-            desk=desk,
+            ui=ui,
             status=status,
             dialogs=self._dialogs,
             asides=self._asides,
@@ -120,12 +120,12 @@ class App:
         )
 
         # Extensions.
-        self._panels = Panels(desk, self._dialogs)
+        self._panels = Panels(ui, self._dialogs)
         self.surface = TerminalExtensionUI(
-            desk,
+            ui,
             self._notes,
             self._panels,
-            UserActions(submit=self._say, run_command=partial(self._commands.run, typed=False)),
+            UserActions(submit=self._submit_prompt, run_command=partial(self._commands.run, typed=False)),
         )
 
     def _type_on(self, key: Key) -> None:
@@ -139,13 +139,13 @@ class App:
         elif submitted.text.startswith("!"):
             self._commands.run_shell(submitted.text[1:])
         else:
-            self._say(submitted.text, submitted.images)
+            self._submit_prompt(submitted.text, submitted.images)
 
     def _steer(self, submitted: Submitted) -> None:
         self._hints.steered()
         self.turns.steer(submitted.text, submitted.images)
 
-    def _say(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
+    def _submit_prompt(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
         self.turns.submit(text, images)
 
     def quit(self) -> None:
@@ -153,7 +153,7 @@ class App:
         if self.swarm is not None and self.swarm.at_work():
             from zot.frontends.terminal.swarm.dashboard import confirm_quit
 
-            self.desk.spawn(confirm_quit(self.swarm, self._dialogs, self.desk, self.leave))
+            self.ui.spawn(confirm_quit(self.swarm, self._dialogs, self.ui, self.leave))
         else:
             self.leave()
 
@@ -190,19 +190,19 @@ class App:
         self._around.agent_arrived(conversation)
         self._panels.owner = lambda: extension_host(conversation) or NullPanelOwner()
         self.looks.settings_read(conversation)
-        self.desk.spawn(self.looks.watch())
+        self.ui.spawn(self.looks.watch())
         self._keymap.custom = CustomKeys(settings.values.keymap)
         self._keymap.slots = lambda: settings.values.quick_model_shortcuts
         context = self._make_context(conversation)
         self._show(conversation)
         self.turns = self._layout.turns = self._keymap.turns = context.turns
         self._commands.agent_arrived(context)
-        self.desk.spawn(ask_startup_questions(context, resume=self._options.resume))
+        self.ui.spawn(ask_startup_questions(context, resume=self._options.resume))
         if self._options.prompt:
             self._editor.insert(self._options.prompt)
-        for text, images in self._early.said:
+        for text, images in self._early.submitted_prompts:
             self.turns.submit(text, images)
-        self.desk.redraw()
+        self.ui.redraw()
 
     def _make_context(self, conversation: Conversation) -> CommandContext:
         from zot.frontends.terminal.dialogs.call_details import existing_in
@@ -210,21 +210,21 @@ class App:
         from zot.frontends.terminal.question_host import QuestionHost
         from zot.frontends.terminal.swarm.workers import WorkerList
 
-        desk = self.desk
-        attention = WindowTitle(desk.terminal, conversation)
+        ui = self.ui
+        attention = WindowTitle(ui.terminal, conversation)
         turns = TurnRunner(
             conversation,
-            desk,
+            ui,
             self._editor,
             self._transcript,
             self._asides,
             self._activity,
             on_end=attention.turn_ended,
         )
-        confirmations = ApprovalPrompts(desk, self._dialogs, conversation, turns.cancel)
+        confirmations = ApprovalPrompts(ui, self._dialogs, conversation, turns.cancel)
         confirmations.existing = existing_in(conversation.workspace)
-        QuestionHost(conversation, desk, self._dialogs, confirmations, self._transcript.add_diagnostic)
-        self.swarm = workers = WorkerList(conversation, desk, self._notes)
+        QuestionHost(conversation, ui, self._dialogs, confirmations, self._transcript.add_diagnostic)
+        self.swarm = workers = WorkerList(conversation, ui, self._notes)
         self._layout.bar = AgentBar(
             conversation,
             self._activity,
@@ -248,15 +248,15 @@ class App:
             surface=self.surface,
             swarm=workers,
         )
-        turns.on_failure = lambda outcome: desk.spawn(_rescue(context, outcome))
+        turns.on_failure = lambda outcome: ui.spawn(_rescue(context, outcome))
         return context
 
     def _add_status_command(self, conversation: Conversation, attention: WindowTitle, turns: TurnRunner) -> None:
         from zot.frontends.terminal.screen.status_command import ScriptedBar, StatusCommand
 
-        command = StatusCommand(conversation, attention, lambda: turns.busy, self.desk.redraw)
+        command = StatusCommand(conversation, attention, lambda: turns.busy, self.ui.redraw)
         self._layout.bar = ScriptedBar(self._layout.bar, command)
-        self.desk.spawn(command.run())
+        self.ui.spawn(command.run())
 
     def _show(self, conversation: Conversation) -> None:
         """The resumed conversation and the notices of the start."""
@@ -269,7 +269,7 @@ class App:
         transcript.thinking = lambda: (
             "off" if conversation.text_intercepted else conversation.settings.values.show_thinking
         )
-        self._keymap.show_in_full = lambda: self.desk.spawn(self._show_in_full(conversation))
+        self._keymap.show_in_full = lambda: self.ui.spawn(self._show_in_full(conversation))
         if messages:
             from zot.frontends.terminal.editor.prompt_history import prompts_in
 

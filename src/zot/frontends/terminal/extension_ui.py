@@ -43,8 +43,8 @@ class TerminalExtensionUI:
 
     interactive = True
 
-    def __init__(self, desk: ScreenServices, notes: Notes, panels: Panels, typing: UserActions) -> None:
-        self._desk = desk
+    def __init__(self, ui: ScreenServices, notes: Notes, panels: Panels, typing: UserActions) -> None:
+        self._ui = ui
         self._notes = notes
         self._typing = typing
         self.open_panel = panels.open
@@ -53,11 +53,11 @@ class TerminalExtensionUI:
 
     def notify(self, extension: str, level: str, message: str) -> None:
         self._notes.add(extension, level, message)
-        self._desk.redraw()
+        self._ui.redraw()
 
     def clear_notes(self, extension: str) -> None:
         self._notes.clear(extension)
-        self._desk.redraw()
+        self._ui.redraw()
 
     def submit(self, extension: str, text: str) -> None:
         self._typing.submit(as_plain_text(text))
@@ -131,8 +131,8 @@ class PanelDialog(Dialog[bool]):
 class Panels:
     """``owner`` receives the keys: the host, once it runs."""
 
-    def __init__(self, desk: ScreenServices, dialogs: Dialogs) -> None:
-        self._desk = desk
+    def __init__(self, ui: ScreenServices, dialogs: Dialogs) -> None:
+        self._ui = ui
         self._dialogs = dialogs
         self.owner: Callable[[], PanelOwner] = NullPanelOwner
         self._open: PanelDialog | None = None
@@ -144,7 +144,7 @@ class Panels:
         if old is not None:
             old.finish(False)
         self._open = PanelDialog(extension, panel, self)
-        self._desk.spawn(self._show(self._open))
+        self._ui.spawn(self._show(self._open))
 
     async def _show(self, dialog: PanelDialog) -> None:
         if await self._dialogs.ask(dialog):
@@ -156,12 +156,12 @@ class Panels:
         if (dialog := self._of(extension, panel.id)) is not None:
             title = panel.title or dialog.panel.title
             dialog.panel = msgspec.structs.replace(panel, title=title)
-            self._desk.redraw()
+            self._ui.redraw()
 
     def close(self, extension: str, panel_id: str) -> None:
         if (dialog := self._of(extension, panel_id)) is not None:
             dialog.finish(False)
-            self._desk.redraw()
+            self._ui.redraw()
 
     def _of(self, extension: str, panel_id: str) -> PanelDialog | None:
         dialog = self._open

@@ -97,7 +97,7 @@ class Keymap:
 
     def __init__(
         self,
-        desk: ScreenServices,
+        ui: ScreenServices,
         dialogs: Dialogs,
         editor: Editor,
         asides: NoticeArea,
@@ -105,7 +105,7 @@ class Keymap:
         turns: PromptTarget,
         actions: KeyActions,
     ) -> None:
-        self._desk = desk
+        self._ui = ui
         self._dialogs = dialogs
         self._editor = editor
         self._asides = asides
@@ -126,7 +126,7 @@ class Keymap:
             self._asides.exit_arm.disarm()
         if key.name != "esc":
             self._asides.rewind_arm.disarm()
-        self._desk.redraw()
+        self._ui.redraw()
         if self._dialogs.key(key):
             return
         if self._editor.popup_key(key):
@@ -178,7 +178,7 @@ class Keymap:
             if self._editor.empty and self.turns.ready and self._transcript.anything:
                 self._asides.rewind_arm.arm("esc again: go back to an earlier prompt")
             self._editor.set_aside()
-            self._desk.status.clear()
+            self._ui.status.clear()
 
     def interrupt(self) -> None:
         exit_arm = self._asides.exit_arm
@@ -216,10 +216,10 @@ class Keymap:
         self.switch_mode()
 
     def repaint(self) -> None:
-        self._desk.repaint()
+        self._ui.repaint()
 
     def suspend(self) -> None:
-        self._desk.suspend()
+        self._ui.suspend()
 
 
 class KeyBinding(msgspec.Struct, frozen=True):

@@ -36,7 +36,7 @@ class Placeholder:
 
     def submitted(self, text: str, *, files: bool, busy: bool) -> None:
         """A prompt was sent; ``files``: a file was picked for it."""
-        self._said(text)
+        self._on_submit(text)
         if files:
             self._used.add("@")
         if busy:
@@ -48,11 +48,11 @@ class Placeholder:
     def remember(self, earlier: Iterable[str], roots: Sequence[str]) -> None:
         """Earlier prompts; a path below one of these directories counts as a picked file."""
         for text in earlier:
-            self._said(text)
+            self._on_submit(text)
             if any(f"{root}/" in text for root in roots):
                 self._used.add("@")
 
-    def _said(self, text: str) -> None:
+    def _on_submit(self, text: str) -> None:
         if text[:1] in ("/", "!"):
             self._used.add(text[0])
 
@@ -69,7 +69,7 @@ class Layout:
 
     def __init__(
         self,
-        desk: ScreenServices,
+        ui: ScreenServices,
         dialogs: Dialogs,
         editor: Editor,
         transcript: Transcript,
@@ -79,7 +79,7 @@ class Layout:
         turns: PromptTarget,
         bar: Bar,
     ) -> None:
-        self._desk = desk
+        self._ui = ui
         self._dialogs = dialogs
         self._editor = editor
         self._transcript = transcript
@@ -103,23 +103,23 @@ class Layout:
         dialog = self._dialogs.top
         if dialog is None or not dialog.fullscreen:
             return None
-        rows = dialog.lines(self._desk.theme, size.columns, size.rows)[: size.rows]
+        rows = dialog.lines(self._ui.theme, size.columns, size.rows)[: size.rows]
         return [cut(row, size.columns) for row in rows], dialog.cursor
 
     def settle(self, columns: int) -> None:
         self._transcript.advance(columns)
 
     def row(self, row: str, columns: int) -> str:
-        return self._desk.theme.grounded(cut(row, columns), columns)
+        return self._ui.theme.grounded(cut(row, columns), columns)
 
     # --- the live region
 
     def compose(self, size: Size, *, resting: bool) -> tuple[list[str], FramePosition | None]:
         columns, height = size.columns, max(size.rows - 1, 1)
-        dialog, begun = self._dialogs.top, self._desk.settled.begun
+        dialog, begun = self._dialogs.top, self._ui.settled.begun
         typing = dialog is None or dialog.waits  # a waiting question leaves the cursor in the editor
         hint = self._hints.text(busy=self.turns.busy) if typing else ""
-        view = self._editor.view(self._desk.theme, columns, max(height // 3, 1), placeholder=hint)
+        view = self._editor.view(self._ui.theme, columns, max(height // 3, 1), placeholder=hint)
         hidden = not typing and height < _BOTH
         foot, editor_at = ([], 0) if hidden else self._foot(view, columns, height, ruled=typing)
         spaced = bool(foot) and height >= _ROOMY  # a blank row above the foot
@@ -150,7 +150,7 @@ class Layout:
 
     def _foot(self, view: EditorView, columns: int, height: int, *, ruled: bool) -> tuple[list[str], int]:
         """Activity, editor between its rules, status bar, and the editor's position; only the editor if tight."""
-        theme = self._desk.theme
+        theme = self._ui.theme
         if height < _ROOMY:
             return view.lines, 0
         above, below = self.bar.status(theme, columns), self.bar.lines(theme, self._rule_cells(columns))
@@ -168,13 +168,13 @@ class Layout:
         now = time.monotonic()
         if columns != self._columns:
             self._columns, self._resized_at = columns, now
-        settled = began or now - self._resized_at > _GROW_S or not self._desk.terminal.reflows
+        settled = began or now - self._resized_at > _GROW_S or not self._ui.terminal.reflows
         self._ruled = columns if settled or not self._ruled else min(self._ruled, columns)
         return self._ruled
 
     def _breakable(self, live: list[str], others: list[list[str]], size: Size) -> list[str]:
         """The end of the live area that stays visible when a narrower window wraps all these rows."""
-        if not self._desk.terminal.reflows:
+        if not self._ui.terminal.reflows:
             return live
         narrow = max(int(size.columns * _NARROWER), 1)
         room = size.rows - 2 - sum(_broken(row, narrow) for section in others for row in section)
@@ -190,12 +190,12 @@ class Layout:
         if size.rows - len(rows) < _ROOMY:
             return 0
         narrow = max(int(size.columns * _NARROWER), 1)
-        wide = sum(_broken(row, narrow) - 1 for row in rows) if self._desk.terminal.reflows else 0
-        return max(wide - self._desk.settled.printed, 0)
+        wide = sum(_broken(row, narrow) - 1 for row in rows) if self._ui.terminal.reflows else 0
+        return max(wide - self._ui.settled.printed, 0)
 
     def _sections(self, columns: int, room: int, dialog: Dialog[object] | None) -> list[list[str]]:
         """Sections above the foot, bottom to top, the live area last: each as tall as fits."""
-        theme = self._desk.theme
+        theme = self._ui.theme
         sections: list[list[str]] = []
         room -= _fit(self.turns.queue_lines(theme, columns), room, sections)
         if dialog is not None:
@@ -209,9 +209,9 @@ class Layout:
         """The live part of the transcript, and the notices; the caller cuts from the top."""
         rows = self._transcript.live_rows(columns)
         quiet = not self._transcript.anything and not self.turns.busy
-        for section in self._asides.sections(self._desk.theme, columns, quiet=quiet):
+        for section in self._asides.sections(self._ui.theme, columns, quiet=quiet):
             if section:
-                rows += ["", *section] if rows or self._desk.settled.begun else section
+                rows += ["", *section] if rows or self._ui.settled.begun else section
         return rows
 
 

@@ -86,8 +86,8 @@ async def _main(
     guard = LoopWatchdog(app.leave, lambda code: _end_at_once(terminal, code))
     guards.append(guard)
     loop.add_signal_handler(signal.SIGWINCH, app.screen.resized)
-    loop.add_signal_handler(signal.SIGTSTP, app.desk.suspend)
-    loop.add_signal_handler(signal.SIGCONT, app.desk.reclaim_terminal)
+    loop.add_signal_handler(signal.SIGTSTP, app.ui.suspend)
+    loop.add_signal_handler(signal.SIGCONT, app.ui.reclaim_terminal)
     loop.set_exception_handler(lambda _, context: _report(app, context))
     app.keyboard.attach()
     app.screen.paint()
@@ -108,7 +108,7 @@ async def _main(
 
 def _report(app: App, context: dict[str, Any]) -> None:
     if isinstance(error := context.get("exception"), LoopInterrupted):
-        app.desk.status.error("interrupted an operation that took too long")
+        app.ui.status.error("interrupted an operation that took too long")
     else:
         app.tasks.report_bug(error, context["message"])
 
@@ -127,7 +127,7 @@ async def _live(app: App, options: TerminalOptions, guard: LoopWatchdog) -> str:
             if highlight_blocks(conversation.messages):  # import the highlighter now, while keys are still read
                 await asyncio.to_thread(warm_up)
         app.attach_conversation(conversation)
-        app.desk.spawn(_warm_up())
+        app.ui.spawn(_warm_up())
         resume_gc()
         await app.leaving.wait()
         await app.turns.stop()

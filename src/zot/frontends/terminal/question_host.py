@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 
 class QuestionHost:
-    """``tell`` reports failures."""
+    """``notify`` reports failures."""
 
     def __init__(
         self,
         conversation: Conversation,
-        desk: ScreenServices,
+        ui: ScreenServices,
         dialogs: Dialogs,
         confirmations: ApprovalPrompts,
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
     ) -> None:
         self._conversation = conversation
-        self._desk = desk
+        self._ui = ui
         self._dialogs = dialogs
         self._confirmations = confirmations
-        self._tell = tell
+        self._notify = notify
         self._renderings: dict[str, Callable[[Any], Any]] = {
             "approval": confirmations.show,
             "outside": self._outside,
@@ -50,12 +50,12 @@ class QuestionHost:
     async def _outside(self, question: OutsideRequest) -> str | None:
         from zot.frontends.terminal.dialogs.confirm import OutsideDialog
 
-        return await self._dialogs.ask(OutsideDialog(question, self._desk.painter, self._confirmations))
+        return await self._dialogs.ask(OutsideDialog(question, self._ui.painter, self._confirmations))
 
     async def _elicitation(self, question: Elicitation) -> dict[str, Any]:
         from zot.frontends.terminal.dialogs.question_form import QuestionPrompts
 
-        return await QuestionPrompts(self._tell, self._dialogs, self._conversation.workspace).show(question)
+        return await QuestionPrompts(self._notify, self._dialogs, self._conversation.workspace).show(question)
 
     async def _trust(self, question: TrustQuestion) -> str | None:
         from zot.frontends.terminal.trust_dialogs import TrustDialog

@@ -60,7 +60,7 @@ async def _first_launch(context: CommandContext) -> None:
     elif chosen == INSTALL:
         proxy = context.conversation.settings.values.http_proxy
         try:
-            done = await install(context.dialogs, embedded, context.desk.redraw, proxy)
+            done = await install(context.dialogs, embedded, context.ui.redraw, proxy)
         except ZotError as error:
             context.status.error(f"{error}; use a key instead: /login")
             return
@@ -110,7 +110,9 @@ async def install(dialogs: Dialogs, offer: InstallOffer, redraw: Callable[[], No
 
     async def work() -> None:
         try:
-            await selection.install(offer, tell=dialog.tell, complain=dialog.complain, show=dialog.show, proxy=proxy)
+            await selection.install(
+                offer, notify=dialog.show_line, complain=dialog.complain, show=dialog.show, proxy=proxy
+            )
             dialog.finish(True)
         except ZotError as error:
             dialog.failed = error
@@ -126,7 +128,7 @@ async def install(dialogs: Dialogs, offer: InstallOffer, redraw: Callable[[], No
 
 
 class InstallDialog(Dialog[bool]):
-    """``tell`` and ``complain`` show lines, ``show`` the progress."""
+    """``show_line`` and ``complain`` show lines, ``show`` the progress."""
 
     animated = True
 
@@ -140,13 +142,13 @@ class InstallDialog(Dialog[bool]):
         self._lines: list[str] = []
         self._progress = ""
 
-    def tell(self, text: str) -> None:
+    def show_line(self, text: str) -> None:
         self._lines.append(one_line(text))
         self._redraw()
 
     def complain(self, text: str) -> None:
         self.complaints.append(one_line(text))
-        self.tell(text)
+        self.show_line(text)
 
     def show(self, text: str) -> None:
         self._progress = text
@@ -179,7 +181,7 @@ _SCROLL = frozenset({"up", "down", "pageup", "pagedown", "home", "end"})
 
 
 async def show_whats_new(context: CommandContext) -> None:
-    conversation, desk = context.conversation, context.desk
+    conversation, ui = context.conversation, context.ui
     check = UpdateCheck(conversation.home, __version__, conversation.settings.values.update_url)
     text, update = await asyncio.gather(
         whats_new(conversation.settings, __version__, conversation.pool), check.find(conversation.pool)
@@ -187,21 +189,21 @@ async def show_whats_new(context: CommandContext) -> None:
     if update is not None:
         from zot.system.installation import installation  # only if the feed has a newer version
 
-        theme, width = desk.theme, desk.columns
+        theme, width = ui.theme, ui.columns
         lines = [
             f"  {one_line(update.latest)} is available; you have {__version__}",
             f"  {installation().advice}",
             *([f"  {one_line(update.url)}"] if update.url else []),
         ]
         rule = theme.paint("warning", "─" * max(width - 1, 1))
-        desk.settled.add(
+        ui.settled.add(
             [titled_rule(theme, "a new zot", width - 1), *(theme.paint("warning", line) for line in lines), rule]
         )
-        desk.redraw()
+        ui.redraw()
     if text:
         busy = context.turns.busy or context.dialogs.top is not None
         if context.editor.empty and not busy and not context.transcript.anything:
-            await context.dialogs.ask(ChangelogView(context.desk, text))
+            await context.dialogs.ask(ChangelogView(context.ui, text))
         else:
             feed = one_line(context.conversation.settings.values.update_url)
             context.transcript.add_note(f"updated to zot {__version__}; changes: {feed}")
@@ -211,10 +213,10 @@ async def show_whats_new(context: CommandContext) -> None:
 class ChangelogView(TextView):
     """Changes of this version; any key that does not scroll closes it."""
 
-    def __init__(self, desk: ScreenServices, text: str) -> None:
+    def __init__(self, ui: ScreenServices, text: str) -> None:
         plain = visible(sanitize(text))
         super().__init__(
-            f"new in zot {__version__}", lambda theme, width: markdown.render(plain, desk.painter, width), most=_ROWS
+            f"new in zot {__version__}", lambda theme, width: markdown.render(plain, ui.painter, width), most=_ROWS
         )
 
     def key(self, key: Key) -> bool:

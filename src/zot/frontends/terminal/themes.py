@@ -46,7 +46,7 @@ class Themes:
     def __init__(self, home: Path, entries: Sequence[DiscoveredExtension] = ()) -> None:
         self._home = home
         self.entries: Sequence[DiscoveredExtension] = entries
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     @property
     def directory(self) -> Path:
@@ -127,8 +127,8 @@ class Themes:
 
     def _once(self, problems: Sequence[str]) -> tuple[str, ...]:
         """Each problem is reported once and logged."""
-        fresh = tuple(problem for problem in problems if problem not in self._told)
-        self._told.update(fresh)
+        fresh = tuple(problem for problem in problems if problem not in self._reported)
+        self._reported.update(fresh)
         if fresh:
             import contextlib
             import time

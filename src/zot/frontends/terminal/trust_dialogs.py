@@ -29,13 +29,13 @@ class _Question(Dialog[str]):
     takes_text = False
     hint = "enter picks · page up/down reads · esc closes"
 
-    def __init__(self, title: str, warning: str, told: Sequence[str], choices: Sequence[Choice]) -> None:
+    def __init__(self, title: str, warning: str, lines: Sequence[str], choices: Sequence[Choice]) -> None:
         super().__init__()
         self.title = title
         self._answers = SelectList(choices, filterable=False)
         self._count = len(choices)
-        hidden = any(map(has_invisible, told))
-        self._evidence = DetailPane(lambda theme, width: _rows(warning, told, theme, width), hidden=hidden)
+        hidden = any(map(has_invisible, lines))
+        self._evidence = DetailPane(lambda theme, width: _rows(warning, lines, theme, width), hidden=hidden)
 
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
         body = self._evidence.rows(theme, width, max(height - self._count, 2))
@@ -64,13 +64,13 @@ class TrustDialog(_Question):
         ]
         if edited:
             choices.append(Choice(EDITING, "trust this directory while I edit (this run)", "nothing is stored"))
-        told: list[str] = []
+        lines: list[str] = []
         for kind in kinds:
             if len(kinds) > 1:
-                told += [f"{_KINDS[kind].heading}: {_KINDS[kind].warning}"]
-            told += [line for item in items if item.kind == kind for line in _described(item)]
+                lines += [f"{_KINDS[kind].heading}: {_KINDS[kind].warning}"]
+            lines += [line for item in items if item.kind == kind for line in _described(item)]
         warning = _KINDS[kinds[0]].warning if len(kinds) == 1 else "Review what would run before you trust it."
-        super().__init__(_title(items, kinds), warning, told, choices)
+        super().__init__(_title(items, kinds), warning, lines, choices)
 
 
 class _Kind(NamedTuple):
@@ -124,14 +124,14 @@ class PermissionChangeDialog(_Question):
             Choice(TRUST, "grant the requested permissions", "until they request more"),
         ]
         warning = "Their manifests changed. Grant this only if you changed them."
-        told = [line for extension in found for line in _asking(extension)]
-        super().__init__(f"{many} more than you granted", warning, told, choices)
+        lines = [line for extension in found for line in _permission_lines(extension)]
+        super().__init__(f"{many} more than you granted", warning, lines, choices)
 
 
-def _rows(warning: str, told: Sequence[str], theme: Theme, width: int) -> list[str]:
+def _rows(warning: str, lines: Sequence[str], theme: Theme, width: int) -> list[str]:
     rows = [*painted(folded(warning, width), "fg", theme), ""]
     return rows + [
-        row for line in told for row in painted(folded(escape_invisible(line), width, 4), "fg", theme, "    ")
+        row for line in lines for row in painted(folded(escape_invisible(line), width, 4), "fg", theme, "    ")
     ]
 
 
@@ -145,7 +145,7 @@ def _described(item: Untrusted) -> list[str]:
     return lines + [f"  {line}" for line in item.details]
 
 
-def _asking(extension: PermissionChange) -> list[str]:
+def _permission_lines(extension: PermissionChange) -> list[str]:
     guard = " (a guard)" if extension.guard else ""
     command = shlex.join([extension.exec, *extension.args])
     lines = [f"{extension.name}{guard}: {command}", f"  in {extension.directory}"]

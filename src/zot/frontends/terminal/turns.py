@@ -44,13 +44,13 @@ class TurnMark:
         """``3 files changed +41 −7 · worked for 2m13s · $0.04``; may be empty."""
         seconds = time.monotonic() - self._began
         events = self._changes
-        keeping = change_recorder(self._conversation) if events else None
-        if keeping is None:
+        recorder = change_recorder(self._conversation) if events else None
+        if recorder is None:
             changed = ""
         else:
             from zot.features.checkpoints.diff import counted, diff_summary, differences
 
-            objects = keeping.place.objects
+            objects = recorder.place.objects
             changed = diff_summary(
                 await asyncio.to_thread(lambda: [counted(one, objects) for one in differences(events)])
             )
@@ -112,10 +112,10 @@ class PendingTurns:
     def __init__(self, redraw: Callable[[], None]) -> None:
         self._redraw = redraw
         self.on_submit: Callable[[], None] = lambda: None
-        self.said: list[tuple[str, tuple[ImageBlock, ...]]] = []
+        self.submitted_prompts: list[tuple[str, tuple[ImageBlock, ...]]] = []
 
     def submit(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
-        self.said.append((text, tuple(images)))
+        self.submitted_prompts.append((text, tuple(images)))
         self.on_submit()
         self._redraw()
 
@@ -131,7 +131,7 @@ class PendingTurns:
     def edit_last_queued(self) -> None: ...
 
     def queue_lines(self, theme: Theme, width: int) -> list[str]:
-        return waiting_rows([("sliding in:", text) for text, _ in self.said], theme, width)
+        return waiting_rows([("sliding in:", text) for text, _ in self.submitted_prompts], theme, width)
 
 
 class TurnRunner:
@@ -142,7 +142,7 @@ class TurnRunner:
     def __init__(
         self,
         conversation: Conversation,
-        desk: ScreenServices,
+        ui: ScreenServices,
         editor: Editor,
         transcript: Transcript,
         asides: NoticeArea,
@@ -151,8 +151,8 @@ class TurnRunner:
         on_end: Callable[[float], None],
     ) -> None:
         self._conversation = conversation
-        self._desk = desk
-        self._status = desk.status
+        self._ui = ui
+        self._status = ui.status
         self._editor = editor
         self._transcript = transcript
         self._asides = asides
@@ -187,14 +187,14 @@ class TurnRunner:
             self._given_back = None
             if again or instead:
                 self._transcript.add_note("retrying" if again else "instead of the failed prompt")
-            said = None if again else text
-            self._start(lambda: self._converse(said, tuple(images), first_call, instead=instead))
-        self._desk.redraw()
+            prompt = None if again else text
+            self._start(lambda: self._converse(prompt, tuple(images), first_call, instead=instead))
+        self._ui.redraw()
 
     def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
         if self.busy:
             self._conversation.steer(text, images)
-            self._desk.redraw()
+            self._ui.redraw()
         else:
             self.submit(text, images)
 
@@ -216,7 +216,7 @@ class TurnRunner:
 
     def _start(self, work: Callable[[], Awaitable[None]], doing: str = "") -> None:
         self._activity.begin(doing)
-        self._task = self._desk.spawn(self._run(work))
+        self._task = self._ui.spawn(self._run(work))
         self.moved_on()
 
     async def _run(self, work: Callable[[], Awaitable[None]]) -> None:
@@ -227,7 +227,7 @@ class TurnRunner:
             self._task = None
             self._activity.end()
             self._on_end(asyncio.get_running_loop().time() - started)
-            self._desk.redraw()
+            self._ui.redraw()
 
     async def _converse(
         self,

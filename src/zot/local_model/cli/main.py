@@ -90,7 +90,7 @@ def _install_known(weights: Weights) -> str:
     print_notice(f"{weights.title} by {weights.by}, {format_bytes(weights.bytes)}, licence {weights.licence}")
     proxy = Settings(zot_home()).values.http_proxy
     try:
-        run_loop(download(weights, place, tell=lambda text: print_notice(f"zot: {text}"), proxy=proxy))
+        run_loop(download(weights, place, notify=lambda text: print_notice(f"zot: {text}"), proxy=proxy))
     except KeyboardInterrupt:
         print_notice(f"zot: interrupted; continue with `zot local install {weights.name}`")
         raise
@@ -236,10 +236,10 @@ def serve(word: str | None) -> int:
     model = find_model_file(word) if word else default()
     if model is None:
         raise NotThere("no local model is installed; run `zot local install small`")
-    return run_loop(_hold(LocalServerManager(model)))
+    return run_loop(_serve_until_stopped(LocalServerManager(model)))
 
 
-async def _hold(runtime: LocalServerManager) -> int:
+async def _serve_until_stopped(runtime: LocalServerManager) -> int:
     """Registers as a user of the server."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[int | ZotError] = loop.create_future()

@@ -352,19 +352,19 @@ def _read_account(raw: dict[str, Any], provider: str, account: str = "") -> Any:
 def _write_account(raw: dict[str, Any], provider: str, account: str, entry: dict[str, Any]) -> None:
     """Replace the entry of the account; an empty one deletes it."""
     if account and account != _active_account(raw, provider):
-        beside = _other_accounts(raw, provider)
+        others = _other_accounts(raw, provider)
         if entry:
-            beside[account] = entry
+            others[account] = entry
         else:
-            beside.pop(account, None)
-        _keep_book(raw, provider, _active_account(raw, provider), beside)
+            others.pop(account, None)
+        _save_accounts(raw, provider, _active_account(raw, provider), others)
         return
     if provider not in _FIRST:
         raw[_MORE] = as_object(raw.get(_MORE))
     section = _section(raw, provider)
     section[provider] = entry
     if not entry:
-        _keep_book(raw, provider, _DEFAULT, _other_accounts(raw, provider))  # its name is deleted also
+        _save_accounts(raw, provider, _DEFAULT, _other_accounts(raw, provider))  # its name is deleted also
         if provider not in _FIRST:
             del section[provider]
 
@@ -374,23 +374,23 @@ def _activate_account(raw: dict[str, Any], provider: str, account: str) -> None:
     before = _active_account(raw, provider)
     if account == before:
         return
-    beside = _other_accounts(raw, provider)
-    coming, going = as_object(beside.pop(account, None)), _read_account(raw, provider)
+    others = _other_accounts(raw, provider)
+    coming, going = as_object(others.pop(account, None)), _read_account(raw, provider)
     if going:
-        beside[before] = going
+        others[before] = going
     if provider not in _FIRST:
         raw[_MORE] = as_object(raw.get(_MORE))
     _section(raw, provider)[provider] = coming
-    _keep_book(raw, provider, account, beside)
+    _save_accounts(raw, provider, account, others)
 
 
-def _keep_book(raw: dict[str, Any], provider: str, active: str, beside: dict[str, Any]) -> None:
+def _save_accounts(raw: dict[str, Any], provider: str, active: str, others: dict[str, Any]) -> None:
     """Keeps unknown fields; a single unnamed account needs no ``accounts``."""
     book = {key: value for key, value in _book(raw, provider).items() if key not in ("active", "others")}
     if active != _DEFAULT:
         book["active"] = active
-    if beside:
-        book["others"] = beside
+    if others:
+        book["others"] = others
     books = as_object(raw.get(_ACCOUNTS))
     if book:
         raw[_ACCOUNTS] = {**books, provider: book}

@@ -178,7 +178,7 @@ def _messages(request: Request, provider: str, sent: WireMessageCache) -> list[d
         return [
             {
                 "role": role,
-                "content": [_part(block, model) for block in message.content if _says(block, model, provider)],
+                "content": [_part(block, model) for block in message.content if _is_sent(block, model, provider)],
             }
         ]
 
@@ -195,7 +195,7 @@ def _turns(messages: Sequence[Message], model: Model, provider: str) -> list[Mes
     """The transcript without empty blocks, neighbours of one role merged."""
     turns: list[Message] = []
     for message in messages:
-        if not any(_says(block, model, provider) for block in message.content):
+        if not any(_is_sent(block, model, provider) for block in message.content):
             continue
         if turns and (turns[-1].role == "assistant") == (message.role == "assistant"):
             joint = turns[-1].content + message.content
@@ -205,7 +205,7 @@ def _turns(messages: Sequence[Message], model: Model, provider: str) -> list[Mes
     return turns
 
 
-def _says(block: Block, model: Model, provider: str) -> bool:
+def _is_sent(block: Block, model: Model, provider: str) -> bool:
     """True if a block is sent: blank text is rejected, and thinking belongs to its model."""
     match block:
         case TextBlock(text):
@@ -330,8 +330,8 @@ class BedrockDecoder(ResponseBuilder):
             got = None
         if ":" in event.event:
             code = event.event.partition(":")[2]
-            said = (got.message or got.original_message) if got else ""
-            return self.fail(f"{self.provider} {code}: {said or 'no message'}", code)
+            message = (got.message or got.original_message) if got else ""
+            return self.fail(f"{self.provider} {code}: {message or 'no message'}", code)
         if got is None:
             return []
         if event.event == "contentBlockDelta":

@@ -148,7 +148,7 @@ def _contents(request: Request, provider: str, sent: WireMessageCache) -> list[m
             case "user":
                 contents = [("user", _shown(message.content, model))]
             case "assistant":
-                contents = [("model", _said(message.content, model, provider))]
+                contents = [("model", _model_parts(message.content, model, provider))]
             case "tool":
                 contents = _answered(message, model, names[id(message)])
         return [{"role": role, "parts": parts} for role, parts in contents if parts]
@@ -195,7 +195,7 @@ def _plain(block: Block) -> _Part | None:
             return None
 
 
-def _said(content: Sequence[Block], model: Model, provider: str) -> list[_Part]:
+def _model_parts(content: Sequence[Block], model: Model, provider: str) -> list[_Part]:
     """The model's parts, each with its signature."""
     parts: list[_Part] = []
     start = 0  # offset of the last text part in its block

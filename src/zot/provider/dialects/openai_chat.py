@@ -78,12 +78,12 @@ class OpenAIChatDialect:
 
 def _body(request: Request, provider: str, sent: WireMessageCache) -> dict[str, Any]:
     system = [{"role": "system", "content": request.system}] if request.system else []
-    said = sent.items(
+    items = sent.items(
         sent.repaired(request.messages),
         (provider, request.model),
         lambda message: _message(message, request.model, provider),
     )
-    body: dict[str, Any] = {"model": request.model.id, "messages": [*system, *said]}
+    body: dict[str, Any] = {"model": request.model.id, "messages": [*system, *items]}
     if request.tools:
         body["tools"] = [
             {
@@ -307,7 +307,7 @@ class OpenAIChatDecoder(ResponseBuilder):
                 self._reasoning.pieces.append(thought)
                 out.append(ThinkingDelta(thought))
             if text := content or delta.refusal:
-                self._say(text, out)
+                self._emit_text(text, out)
             for call in delta.tool_calls or ():
                 self._call(call, out)
         if choice.usage is not None:
@@ -316,7 +316,7 @@ class OpenAIChatDecoder(ResponseBuilder):
             self._finish = choice.finish_reason.lower()
             self._settle(out)
 
-    def _say(self, text: str, out: list[StreamEvent]) -> None:
+    def _emit_text(self, text: str, out: list[StreamEvent]) -> None:
         if self._text is None:
             self._text = TextPart()
             self.parts.append(self._text)

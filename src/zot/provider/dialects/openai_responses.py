@@ -113,7 +113,7 @@ def _input(request: Request, provider: str) -> Iterator[Item]:
                 yield from _user(message.content, request.model)
             case "assistant":
                 for block in message.content:
-                    yield from _said(block, ids, (provider, request.model.id))
+                    yield from _block_items(block, ids, (provider, request.model.id))
             case "tool":
                 yield from (_result(result) for result in message.tool_results())
                 yield from _user(tool_images_as_user_content(message), request.model)
@@ -135,7 +135,7 @@ def _part(block: Block) -> Item | None:
             return None
 
 
-def _said(block: Block, ids: Iterator[str], maker: tuple[str, str]) -> Iterator[Item]:
+def _block_items(block: Block, ids: Iterator[str], maker: tuple[str, str]) -> Iterator[Item]:
     match block:
         case TextBlock(text) if text.strip():
             content: list[Item] = [{"type": "output_text", "text": text, "annotations": []}]
@@ -273,7 +273,7 @@ class OpenAIResponsesDecoder(ResponseBuilder):
     def _delta(self, type: str, part: Part | None, delta: str) -> list[StreamEvent]:
         match type:
             case "response.output_text.delta" | "response.refusal.delta" if isinstance(part, TextPart):
-                return self._say(part, delta)
+                return self._emit_text(part, delta)
             case "response.function_call_arguments.delta" if isinstance(part, ToolPart):
                 part.pieces.append(delta)
                 return [ToolArgs(part.id, delta)] if delta else []
@@ -286,7 +286,7 @@ class OpenAIResponsesDecoder(ResponseBuilder):
                 pass
         return []
 
-    def _say(self, part: TextPart, text: str) -> list[StreamEvent]:
+    def _emit_text(self, part: TextPart, text: str) -> list[StreamEvent]:
         if not text:
             return []
         part.pieces.append(text)
@@ -321,7 +321,7 @@ class OpenAIResponsesDecoder(ResponseBuilder):
         """The whole item, used only for parts its deltas did not have."""
         match part:
             case TextPart() if not part.pieces:
-                return self._say(part, "".join(c.text or c.refusal or "" for c in item.content or ()))
+                return self._emit_text(part, "".join(c.text or c.refusal or "" for c in item.content or ()))
             case ToolPart():
                 out: list[StreamEvent] = []
                 if not part.pieces and item.arguments:

@@ -58,9 +58,11 @@ def get(url: str, endpoint: Endpoint, own: _Headers) -> HttpRequest:
 
 def _headers(endpoint: Endpoint, lead: _Headers, own: _Headers) -> _Headers:
     """The endpoint's headers come last and override ours."""
-    theirs = {name.lower(): value for name, value in endpoint.headers.items()}
-    ours = [*lead, ("user-agent", f"zot/{__version__}"), *own]
-    return [(name, value) for name, value in ours if name not in theirs] + list(theirs.items())
+    endpoint_headers = {name.lower(): value for name, value in endpoint.headers.items()}
+    zot_headers = [*lead, ("user-agent", f"zot/{__version__}"), *own]
+    return [(name, value) for name, value in zot_headers if name not in endpoint_headers] + list(
+        endpoint_headers.items()
+    )
 
 
 def bearer(endpoint: Endpoint) -> _Headers:
@@ -80,17 +82,17 @@ def encode_body(body: dict[str, Any]) -> bytes:
     try:
         return msgspec.json.encode(body)
     except UnicodeEncodeError:
-        return msgspec.json.encode(_mended(body))
+        return msgspec.json.encode(_repaired(body))
 
 
-def _mended(value: Any) -> Any:
+def _repaired(value: Any) -> Any:
     match value:
         case str():
             return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
         case dict():
-            return {_mended(key): _mended(item) for key, item in cast("dict[Any, Any]", value).items()}
+            return {_repaired(key): _repaired(item) for key, item in cast("dict[Any, Any]", value).items()}
         case list() | tuple():
-            return [_mended(item) for item in cast("list[Any]", value)]
+            return [_repaired(item) for item in cast("list[Any]", value)]
         case _:
             return value
 
@@ -239,7 +241,9 @@ class TranscriptRepair:
                 if waiting:
                     _fill(out, waiting.ids())
                 if ToolResultBlock in map(type, message.content):
-                    message = _keeping(message, [not isinstance(block, ToolResultBlock) for block in message.content])
+                    message = _with_blocks(
+                        message, [not isinstance(block, ToolResultBlock) for block in message.content]
+                    )
                 waiting = _UnansweredCalls(block.id for block in message.content if isinstance(block, ToolCallBlock))
             if message.content:
                 out.append(message)
@@ -288,7 +292,7 @@ class _UnansweredCalls:
             self._counts = {}
             for id in self._ids:
                 self._counts[id] = self._counts.get(id, 0) + 1
-        return _keeping(message, [self._take(block) for block in message.content])
+        return _with_blocks(message, [self._take(block) for block in message.content])
 
     def _take(self, block: Block) -> bool:
         if not isinstance(block, ToolResultBlock):
@@ -300,7 +304,7 @@ class _UnansweredCalls:
         return True
 
 
-def _keeping(message: Message, keep: list[bool]) -> Message:
+def _with_blocks(message: Message, keep: list[bool]) -> Message:
     if all(keep):
         return message
     kept = tuple(block for block, wanted in zip(message.content, keep, strict=True) if wanted)

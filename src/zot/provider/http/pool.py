@@ -144,7 +144,7 @@ class HttpResponse:
 
     def abort(self) -> None:
         """Close the connection at once unless the body ended; a waiting ``more`` raises."""
-        if (connection := self._let_go()) is not None:
+        if (connection := self._detach()) is not None:
             connection.abort()
 
     async def _receive(self, connection: HttpConnection) -> bytes:
@@ -180,14 +180,14 @@ class HttpResponse:
             self._fed(data)
 
     def _settle(self) -> None:
-        if (connection := self._let_go()) is None:
+        if (connection := self._detach()) is None:
             return
         if self._keeps_alive and not self._body.extra:
             self._pool.give_back(connection)
         else:
             connection.abort()
 
-    def _let_go(self) -> HttpConnection | None:
+    def _detach(self) -> HttpConnection | None:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.on_data = None

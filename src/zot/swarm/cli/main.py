@@ -194,7 +194,7 @@ async def wait_and_print(swarm: client.SupervisorClient, id: str, arguments: Par
 async def _watched(swarm: client.SupervisorClient, id: str) -> WorkerInfo:
     """Prints its activity as it changes."""
     await swarm.subscribe()
-    info, told = (await swarm.get(id)).worker, ""
+    info, printed = (await swarm.get(id)).worker, ""
     if client.is_over(info):
         return info
     async for event in swarm.events():
@@ -203,9 +203,9 @@ async def _watched(swarm: client.SupervisorClient, id: str) -> WorkerInfo:
         info = event.worker
         if client.is_over(info):
             return info
-        if sys.stderr.isatty() and info.activity != told:
-            told = info.activity
-            print_notice(f"{info.name}: {told} (${info.usage.cost_usd:.2f})")
+        if sys.stderr.isatty() and info.activity != printed:
+            printed = info.activity
+            print_notice(f"{info.name}: {printed} (${info.usage.cost_usd:.2f})")
     raise ZotError("the swarm's supervisor has ended; see its workers with `zot swarm list --all`")
 
 

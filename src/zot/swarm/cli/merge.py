@@ -49,13 +49,13 @@ def _diff(arguments: ParsedArguments) -> int:
             print_result(str(await diffstat(worker.tree)))
         else:
             show_bytes(await diff(worker.tree))
-        _tell_left(worker.name, await left_behind(worker.tree))
+        _print_left(worker.name, await left_behind(worker.tree))
         return 0
 
     return run_loop(look())
 
 
-def _tell_left(name: str, left: tuple[str, ...]) -> None:
+def _print_left(name: str, left: tuple[str, ...]) -> None:
     if left:
         print_notice(f"note: {name}: {'; '.join(left)}")
 
@@ -84,7 +84,7 @@ async def _patched(arguments: ParsedArguments) -> int:
         print_notice(f"{worker.name} has no changes")
         return 0
     if worker.tree is not None:
-        _tell_left(worker.name, await left_behind(worker.tree))
+        _print_left(worker.name, await left_behind(worker.tree))
     if arguments.has("--json"):
         print_escaped(json.dumps({"into": "", "patch": str(path)}))
     else:
@@ -97,8 +97,8 @@ async def _merged(arguments: ParsedArguments, every: bool) -> int:
 
     home = zot_home()
     if every:
-        workers, told = await worker_operations.mergeable(home, Path.cwd())
-        for line in told:
+        workers, notes = await worker_operations.mergeable(home, Path.cwd())
+        for line in notes:
             print_notice(line)
         if not workers:
             print_notice("no worker of this repository has anything to merge")
@@ -113,7 +113,7 @@ async def _merged(arguments: ParsedArguments, every: bool) -> int:
     how = "no-ff" if arguments.has("--no-ff") else "squash"
     line = _MergeLine(len(workers))
     report = await worker_operations.merge_workers(
-        home, workers, how=how, into=values.get("--into", ""), check=check, told=line.told
+        home, workers, how=how, into=values.get("--into", ""), check=check, on_worker=line.told
     )
     line.end()
     if arguments.has("--json"):
@@ -171,7 +171,7 @@ def _show_report(report: MergeReport) -> None:
             for conflict in row.conflicts:
                 print_result(f"  {conflict.path}: {conflict.why}")
                 _indented(conflict.sides)
-        _tell_left(row.name, row.left)
+        _print_left(row.name, row.left)
     merged = [row for row in report.rows if row.outcome == "merged"]
     if not merged:
         print_notice("nothing was changed")
@@ -205,8 +205,8 @@ def _rm(arguments: ParsedArguments) -> int:
 def _prune(arguments: ParsedArguments) -> int:
     typed = arguments.values.get("--older")
     seconds = duration("--older", typed) if typed else 0.0
-    gone, told = run_loop(worker_operations.prune(zot_home(), older_s=seconds, force=arguments.has("--force")))
-    for line in told:
+    gone, notes = run_loop(worker_operations.prune(zot_home(), older_s=seconds, force=arguments.has("--force")))
+    for line in notes:
         print_notice(f"zot: {line}")
     for worker in gone:
         print_result(worker.id)

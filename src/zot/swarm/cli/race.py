@@ -64,4 +64,4 @@ async def _raced(arguments: ParsedArguments, count: int, task: str) -> list[Race
     check = CommandCheck(values["--check"], seconds) if "--check" in values else None
     whole = amount(arguments, "--max-cost")
     spec, credential = prepare_worker(starter(arguments), each)
-    return await race(zot_home(), count, spec, max_cost=whole, check=check, credential=credential, told=print_notice)
+    return await race(zot_home(), count, spec, max_cost=whole, check=check, credential=credential, on_line=print_notice)

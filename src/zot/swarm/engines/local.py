@@ -108,21 +108,21 @@ class LocalAttempt:
     def status(self) -> AttemptStatus:
         code = self._tree.exit_code
         return AttemptStatus(
-            pid=self._tree.pid, born=self._born, code=code, reason="" if code is None else self._last_words(code)
+            pid=self._tree.pid, born=self._born, code=code, reason="" if code is None else self._last_output(code)
         )
 
     async def collect(self) -> None:
         """Nothing to copy: it worked in place."""
 
-    def _last_words(self, code: int) -> str:
+    def _last_output(self, code: int) -> str:
         if code < 0:
             return f"its process was killed by signal {-code}"
-        said = ""
+        last_line = ""
         with suppress(OSError), open_buffered(self._job.directory / "log.txt") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _SAID))
             lines = file.read(_SAID).decode("utf-8", "replace").splitlines()
-            said = next((line for line in reversed(lines) if line.strip()), "")
-        return said.removeprefix("zot: ") or f"its process ended with code {code}"
+            last_line = next((line for line in reversed(lines) if line.strip()), "")
+        return last_line.removeprefix("zot: ") or f"its process ended with code {code}"
 
 
 _ROUNDS = 100

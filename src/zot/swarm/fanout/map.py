@@ -173,7 +173,7 @@ class _Job(msgspec.Struct):
 
 
 class MapRun:
-    """``told`` receives progress, ``finished`` each written result, ``noted`` notices."""
+    """``on_progress`` receives progress, ``finished`` each written result, ``noted`` notices."""
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class MapRun:
         plan: MapPlan,
         results: Results,
         credential: WorkerKey | None = None,
-        told: Callable[[MapProgress], None] = lambda progress: None,
+        on_progress: Callable[[MapProgress], None] = lambda progress: None,
         finished: Callable[[ItemResult], None] = lambda result: None,
         noted: Callable[[str], None] = lambda note: None,
     ) -> None:
@@ -189,7 +189,7 @@ class MapRun:
         self._plan = plan
         self._results = results
         self._credential = credential
-        self._told = told
+        self._told = on_progress
         self._finished = finished
         self._noted = noted
         self._notes: set[str] = set()
@@ -235,7 +235,7 @@ class MapRun:
             if client.is_over(event.worker):
                 await self._settle(swarm, event.worker)
                 await self._fill(swarm)
-            self._tell()
+            self._report()
             if not self._jobs:
                 return
         raise EngineFault("the swarm's supervisor has ended")
@@ -261,7 +261,7 @@ class MapRun:
                 if note not in self._notes:
                     self._notes.add(note)
                     self._noted(f"note: {note}")
-        self._tell()
+        self._report()
 
     async def _settle(self, swarm: client.SupervisorClient, info: WorkerInfo) -> None:
         """A worker is done: record its answer, ask again, or retry the item."""
@@ -334,7 +334,7 @@ class MapRun:
         self._ended_now += 1
         self._finished(result)
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         self._told(self.progress)
 
     @property

@@ -40,17 +40,17 @@ async def race(
     max_cost: float = 0.0,
     check: Check | None = None,
     credential: WorkerKey | None = None,
-    told: Callable[[str], None] = lambda line: None,
+    on_line: Callable[[str], None] = lambda line: None,
 ) -> list[RaceAttempt]:
     """All attempts, passed ones first, each group by cost. A killed supervisor is replaced; no attempt starts twice."""
-    running = _Race(count, msgspec.structs.replace(order, once=True, restarts=order.restarts or RESTARTS), told)
+    running = _Race(count, msgspec.structs.replace(order, once=True, restarts=order.restarts or RESTARTS), on_line)
     for _ in range(RECONNECTIONS):
         try:
             async with client.connect_or_start(home, credential) as swarm:
                 await swarm.request(SwarmBudget(swarm=order.swarm, max_cost=max_cost))
                 ended = await running.run(swarm, credential)
         except EngineFault:
-            told(KILLED)
+            on_line(KILLED)
             continue
         tries = [await _judged(home, info, check) for info in ended]
         return sorted(tries, key=lambda one: (not one.passed, one.cost, one.seconds))
@@ -63,10 +63,10 @@ async def race(
 class _Race:
     """The attempts of a race, by number."""
 
-    def __init__(self, count: int, order: WorkerSpec, told: Callable[[str], None]) -> None:
+    def __init__(self, count: int, order: WorkerSpec, on_line: Callable[[str], None]) -> None:
         self._count = count
         self._order = order
-        self._told = told
+        self._told = on_line
         self._known: dict[str, WorkerInfo] = {}
         self._notes: set[str] = set()
 
@@ -109,21 +109,21 @@ class _Race:
 
 async def _judged(home: Path, info: WorkerInfo, check: Check | None) -> RaceAttempt:
     tree = client.load_worker(home, info.id).tree
-    changed, said, why = Diffstat(), "", ""
+    changed, output, why = Diffstat(), "", ""
     if info.status != "done":
         why = f"{info.status}: {info.reason}"
     elif tree is not None:
         try:
             changed = await diffstat(tree)
             if check is None:
-                passed, said = True, ""
+                passed, output = True, ""
             else:
                 async with scratch_repository(
                     await find_repository(tree.repository), Path(tree.path).parent, looks=True
                 ) as work:
                     now = await snapshot_worktree(work, tree)
                     async with export_tree(work, now.tree) as place:
-                        passed, said = await check(place)
+                        passed, output = await check(place)
             why = "" if passed else "the check failed"
         except ZotError as error:
             why = str(error)
@@ -135,5 +135,5 @@ async def _judged(home: Path, info: WorkerInfo, check: Check | None) -> RaceAtte
         seconds=round(info.ended - (info.started or info.created), 2),
         changed=changed,
         why=why,
-        said=said,
+        said=output,
     )

@@ -100,9 +100,9 @@ async def merge(
     how: How = "squash",
     into: str = "",
     check: Check | None = None,
-    told: Callable[[str], None] = lambda name: None,
+    on_worker: Callable[[str], None] = lambda name: None,
 ) -> MergeReport:
-    """Merges all in this order. GitFailed if the target cannot be used. ``told`` receives progress."""
+    """Merges all in this order. GitFailed if the target cannot be used. ``on_worker`` receives progress."""
     repository = await find_repository(sources[0].tree.repository)
     directory = sources[0].directory
     async with merge_lock(directory.parent):
@@ -115,7 +115,7 @@ async def merge(
             await course.begin(sources)
             rows: list[MergeResult] = []
             for source in sources:
-                told(source.name)
+                on_worker(source.name)
                 rows.append(refused.get(source.worker) or await course.add(source))
             files = await course.land(directory)
     rows = [_encodable(msgspec.structs.replace(row, left=left.get(row.worker, ()))) for row in rows]
@@ -157,7 +157,7 @@ async def _tips(
             change = base_commit(source.tree), now.tree
             left[source.worker] = await excluded_from_merge(work, now.index, source.tree.path, now.left, change)
         except GitFailed as error:
-            refused[source.worker] = _row(source, "refused", said=str(error))
+            refused[source.worker] = _row(source, "refused", output=str(error))
     return tips, left, refused
 
 
@@ -208,19 +208,19 @@ class _Course:
         if not files:
             return _row(source, "nothing")
         if self._check is None:
-            passed, said = True, ""
+            passed, output = True, ""
         else:
             async with export_tree(self._work, result) as place:
-                passed, said = await self._check(place)
+                passed, output = await self._check(place)
         if not passed:
-            return _row(source, "check failed", files, said=said)
+            return _row(source, "check failed", files, output=output)
         self.tree = result
         if self._makes_commits:
             parents = [self.commit or self._target.commit, *((tip,) if self._how == "no-ff" else ())]
             first = _LINE.sub(" ", source.task).strip()[:60]
             message = f"Merge {source.tree.branch}: {first}\n" if self._how == "no-ff" else f"{source.task.strip()}\n"
             self.commit = await self._work.commit(result, parents, message, self._work.repository.author)
-        return _row(source, "merged", files, said=said)
+        return _row(source, "merged", files, output=output)
 
     async def _merged(self, source: MergeSource, tip: str, theirs: str) -> tuple[str, tuple[Conflict, ...]]:
         work, name = self._work, source.tree.branch
@@ -273,10 +273,10 @@ def _row(
     outcome: Outcome,
     files: tuple[str, ...] = (),
     conflicts: tuple[Conflict, ...] = (),
-    said: str = "",
+    output: str = "",
 ) -> MergeResult:
     return MergeResult(
-        worker=source.worker, name=source.name, outcome=outcome, files=files, conflicts=conflicts, said=said
+        worker=source.worker, name=source.name, outcome=outcome, files=files, conflicts=conflicts, said=output
     )
 
 
@@ -343,7 +343,7 @@ async def _update_index(work: ScratchRepository, journal: apply_merge.MergeJourn
 
 
 async def _finish_killed(repository: Repository, agents: Path) -> tuple[str, ...]:
-    told: list[str] = []
+    notes: list[str] = []
     for directory, journal in apply_merge.pending_journals(agents, repository.top):
         async with scratch_repository(repository, directory) as work:
             if journal.reference and await work.tip(journal.reference) == journal.old:
@@ -353,8 +353,8 @@ async def _finish_killed(repository: Repository, agents: Path) -> tuple[str, ...
             await _update_index(work, journal)
         apply_merge.finish(directory)
         but = f", except {named(left)}, changed since" if left else ""
-        told.append(f"finished an interrupted merge of {directory.name}{but}")
-    return tuple(told)
+        notes.append(f"finished an interrupted merge of {directory.name}{but}")
+    return tuple(notes)
 
 
 @asynccontextmanager

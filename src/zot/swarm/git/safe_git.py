@@ -73,7 +73,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
 class GitResult(msgspec.Struct, frozen=True):
     code: int
     out: bytes
-    said: str
+    err_text: str
 
 
 def git_program() -> str:
@@ -91,7 +91,7 @@ async def find_repository(directory: str | os.PathLike[str]) -> Repository:
     done = await _run([git_program(), *_RUN_NOTHING, "rev-parse", "--path-format=absolute", *asked], _outside(), where)
     lines = os.fsdecode(done.out).splitlines()
     if done.code or len(lines) != len(asked):
-        raise GitFailed(_no_repository(where, done.said))
+        raise GitFailed(_no_repository(where, done.err_text))
     top, own, common, form = lines
     listed = await _run([git_program(), *_RUN_NOTHING, "config", "-z", "--get-regexp", _ASKED], _outside(), where)
     pairs = (os.fsdecode(entry).partition("\n") for entry in listed.out.split(b"\0") if entry)
@@ -101,12 +101,12 @@ async def find_repository(directory: str | os.PathLike[str]) -> Repository:
     return Repository(top=top, own=own, common=common, format=form, settings=settings)
 
 
-def _no_repository(where: str, said: str) -> str:
-    if "not a git repository" in said:
+def _no_repository(where: str, output: str) -> str:
+    if "not a git repository" in output:
         return f"{where} is not in a git repository; make one with `git init`, or start the worker with --shared"
-    if "must be run in a work tree" in said:
+    if "must be run in a work tree" in output:
         return f"{where} is a bare repository, without files to work on"
-    return f"git refuses {where}: {one_line(said) or 'it did not name the repository'}"
+    return f"git refuses {where}: {one_line(output) or 'it did not name the repository'}"
 
 
 def _outside() -> dict[str, str]:
@@ -152,7 +152,7 @@ class ScratchRepository:
         """The output of a git command; GitFailed for an exit code not in ``codes``."""
         done = await self.try_git(*words, given=given, index=index, top=top, author=author)
         if done.code not in codes:
-            raise GitFailed(f"git {words[0]}: {one_line(done.said) or f'ended with {done.code}'}")
+            raise GitFailed(f"git {words[0]}: {one_line(done.err_text) or f'ended with {done.code}'}")
         return done.out
 
     async def try_git(
@@ -261,7 +261,7 @@ class ScratchRepository:
         place = self.repository.own if own else self.repository.common
         done = await _run([self._git, *_RUN_NOTHING, f"--git-dir={place}", *words], environment, place)
         if done.code not in codes:
-            raise GitFailed(f"git {words[0]}: {one_line(done.said) or f'ended with {done.code}'}")
+            raise GitFailed(f"git {words[0]}: {one_line(done.err_text) or f'ended with {done.code}'}")
         return done
 
 
@@ -352,7 +352,7 @@ async def _run(
         raise GitFailed(f"cannot start git: {error.strerror or error}") from error
     try:
         async with asyncio.timeout(_PATIENCE_S):
-            out, said = await child.communicate(given)
+            out, err = await child.communicate(given)
     except TimeoutError as error:
         raise GitFailed(f"git was stopped after {_PATIENCE_S:.0f} s in {os.fspath(cwd)}") from error
     finally:
@@ -360,12 +360,12 @@ async def _run(
             with suppress(ProcessLookupError):
                 os.killpg(child.pid, 9)
             await child.wait()
-    return GitResult(child.returncode or 0, out, said.decode(errors="replace"))
+    return GitResult(child.returncode or 0, out, err.decode(errors="replace"))
 
 
-def one_line(said: str) -> str:
+def one_line(text: str) -> str:
     """The most useful line of git's stderr: its first error."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     telling = [line for line in lines if re.match(r"(?i)(error|fatal):", line)] or lines
     full = [line for line in lines if "No space left" in line or "quota" in line.lower()]
     return re.sub(r"(?i)^(error|fatal): ", "", (full or telling or [""])[0])

@@ -165,15 +165,15 @@ async def three_way(work: ScratchRepository, ours: str, theirs: str) -> tuple[st
     """The merged tree, with labelled markers at conflicts."""
     done = await work.try_git("merge-tree", "--write-tree", "-z", "--messages", ours, theirs)
     if done.code not in (0, 1):
-        raise GitFailed(f"git cannot merge {theirs}: {done.said.strip().splitlines()[:1]}")
+        raise GitFailed(f"git cannot merge {theirs}: {done.err_text.strip().splitlines()[:1]}")
     fields = done.out.split(b"\0")
     tree = fields[0].decode()
     if done.code == 0:
         return tree, ()
     end = fields.index(b"", 1)
     paths = dict.fromkeys(os.fsdecode(field.partition(b"\t")[2]) for field in fields[1:end])
-    told = _messages(fields[end + 1 :])
-    return tree, tuple([await _conflict(work, tree, path, told) for path in paths])
+    messages = _messages(fields[end + 1 :])
+    return tree, tuple([await _conflict(work, tree, path, messages) for path in paths])
 
 
 def _messages(fields: list[bytes]) -> list[tuple[list[str], str]]:
@@ -190,8 +190,8 @@ def _messages(fields: list[bytes]) -> list[tuple[list[str], str]]:
     return found
 
 
-async def _conflict(work: ScratchRepository, tree: str, path: str, told: list[tuple[list[str], str]]) -> Conflict:
-    why = next((text for paths, text in told if path in paths), f"both sides changed {path}")
+async def _conflict(work: ScratchRepository, tree: str, path: str, messages: list[tuple[list[str], str]]) -> Conflict:
+    why = next((text for paths, text in messages if path in paths), f"both sides changed {path}")
     done = await work.try_git("cat-file", "blob", f"{tree}:{path}")
     sides = _between_markers(done.out.decode(errors="replace")) if done.code == 0 and b"\0" not in done.out else ""
     return Conflict(path=path, why=why, sides=sides)

@@ -361,22 +361,22 @@ def head_of(directory: Path) -> str:
     if directory.is_symlink():
         return ""
     try:
-        said = _text(directory / "HEAD", directory)
+        text = _text(directory / "HEAD", directory)
         for _ in range(5):
-            if not said.startswith("ref: "):
+            if not text.startswith("ref: "):
                 break
-            name = said[5:].strip()
+            name = text[5:].strip()
             if not name.startswith("refs/") or ".." in name:
-                said = ""
+                text = ""
             else:
                 try:
-                    said = _text(directory / name, directory)
+                    text = _text(directory / name, directory)
                 except OSError:
                     packed = _text(directory / "packed-refs", directory).splitlines()
-                    said = next((line.split()[0] for line in packed if line.endswith(f" {name}")), "")
+                    text = next((line.split()[0] for line in packed if line.endswith(f" {name}")), "")
     except OSError:
         return ""
-    return said if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", said) else ""
+    return text if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text) else ""
 
 
 def _text(path: Path, within: Path) -> str:

@@ -36,49 +36,49 @@ class Scheduler:
     def waiting(self) -> Mapping[str, RunRequest]:
         return self._waiting
 
-    def enqueue(self, wish: RunRequest) -> None:
+    def enqueue(self, request: RunRequest) -> None:
         """Queues a worker; one that runs or waits keeps its position."""
-        if wish.worker not in self._running and wish.worker not in self._waiting:
-            self._waiting[wish.worker] = wish
-            self._asking[wish.swarm] += 1
+        if request.worker not in self._running and request.worker not in self._waiting:
+            self._waiting[request.worker] = request
+            self._asking[request.swarm] += 1
 
-    def readmit(self, wish: RunRequest) -> None:
+    def readmit(self, request: RunRequest) -> None:
         """Marks a worker as running."""
-        self.remove(wish.worker)
-        self._let_in(wish)
+        self.remove(request.worker)
+        self._admit(request)
 
     def remove(self, worker: str) -> None:
         """Removes a worker that is not running or waiting any more."""
-        if (wish := self._waiting.pop(worker, None)) is not None:
-            _less(self._asking, wish.swarm)
-        if (wish := self._running.pop(worker, None)) is not None:
-            _less(self._at_work, wish.swarm)
-            _less(self._written, wish.writes)
+        if (request := self._waiting.pop(worker, None)) is not None:
+            _less(self._asking, request.swarm)
+        if (request := self._running.pop(worker, None)) is not None:
+            _less(self._at_work, request.swarm)
+            _less(self._written, request.writes)
 
     def next_runnable(self) -> list[str]:
         """Workers that may run now. A waiting writer blocks only writers of the same directory."""
         admitted: list[RunRequest] = []
         written = set(self._written)
         has_room = {swarm for swarm in self._asking if self._has_room(swarm)}
-        for wish in self._waiting.values():
+        for request in self._waiting.values():
             if not has_room:
                 break
-            if wish.swarm in has_room and wish.writes not in written:
-                admitted.append(wish)
-                self._let_in(wish)
-                _less(self._asking, wish.swarm)
+            if request.swarm in has_room and request.writes not in written:
+                admitted.append(request)
+                self._admit(request)
+                _less(self._asking, request.swarm)
                 has_room = {swarm for swarm in has_room if swarm in self._asking and self._has_room(swarm)}
-            if wish.writes:  # later writers of this directory wait
-                written.add(wish.writes)
-        for wish in admitted:
-            del self._waiting[wish.worker]
-        return [wish.worker for wish in admitted]
+            if request.writes:  # later writers of this directory wait
+                written.add(request.writes)
+        for request in admitted:
+            del self._waiting[request.worker]
+        return [request.worker for request in admitted]
 
-    def _let_in(self, wish: RunRequest) -> None:
-        self._running[wish.worker] = wish
-        self._at_work[wish.swarm] += 1
-        if wish.writes:
-            self._written[wish.writes] += 1
+    def _admit(self, request: RunRequest) -> None:
+        self._running[request.worker] = request
+        self._at_work[request.swarm] += 1
+        if request.writes:
+            self._written[request.writes] += 1
 
     def _has_room(self, swarm: str) -> bool:
         if own := self.most_of.get(swarm, 0):

@@ -155,7 +155,7 @@ class Supervisor:
 
     def _take(self, worker: WorkerRecord, place: WorkerDir, credential: WorkerKey | None = None) -> WorkerController:
         controller = self._controllers[worker.id] = WorkerController(worker, place, self, credential)
-        self._keep_looking()
+        self._schedule_look()
         return controller
 
     # --- WorkerOwner
@@ -177,14 +177,14 @@ class Supervisor:
         self._unsaved[controller.id] = self._untold[controller.id] = controller
         if at_once:
             self._save()
-            self._tell()
+            self._notify()
             return
         if not self._saving:
             self._saving = True
             self._loop.call_later(SAVE_S, self._save)
         if not self._telling:
             self._telling = True
-            self._loop.call_later(UPDATE_S, self._tell)
+            self._loop.call_later(UPDATE_S, self._notify)
 
     def _save(self) -> None:
         self._saving = False
@@ -201,7 +201,7 @@ class Supervisor:
         elif unsaved and not self._unsaved:
             self._note_need()  # it may have waited for space to save a record
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._telling = False
         untold, self._untold = self._untold, {}
         if not any(client.updates for client in self._clients):
@@ -249,7 +249,7 @@ class Supervisor:
 
     # --- timers
 
-    def _keep_looking(self) -> None:
+    def _schedule_look(self) -> None:
         if not self._looking and self._controllers:
             self._looking = True
             self._loop.call_later(self.patience_s / 4, self._look)
@@ -259,7 +259,7 @@ class Supervisor:
         for controller in list(self._controllers.values()):
             controller.check_alive()
         reap_orphans()
-        self._keep_looking()
+        self._schedule_look()
 
     def schedule_budget_check(self) -> None:
         """A waiting call may be granted when a pause ends."""
@@ -326,11 +326,11 @@ class Supervisor:
         return swarm_frames.SwarmWorkers(workers=workers)
 
     def _send(self, client: ConnectedClient, command: swarm_frames.SwarmSend) -> None:
-        self._living(command.worker).accept(command.text, command.images)
+        self._find_controller(command.worker).accept(command.text, command.images)
 
     def _approve(self, client: ConnectedClient, command: swarm_frames.SwarmApprove) -> None:
         approval = rpc_frames.Approve(request_id=command.request_id, decision=command.decision, reason=command.reason)
-        self._living(command.worker).approve(approval)
+        self._find_controller(command.worker).approve(approval)
 
     def _refuse_git(self, client: ConnectedClient, command: AnyCommand) -> None:
         raise UsageError("not supported here: merges run in the client, not in the supervisor")
@@ -340,21 +340,21 @@ class Supervisor:
         living = self._controllers
         return [living[worker.id].worker if worker.id in living else worker for worker in self._places.all()]
 
-    def _meant(self, typed: str) -> WorkerRecord:
+    def _find_record(self, typed: str) -> WorkerRecord:
         """NotThere if there is none, or several."""
         if (controller := self._controllers.get(typed)) is not None:
             return controller.worker
         return find_worker(typed, self._everyone())
 
     def _get(self, client: ConnectedClient, command: swarm_frames.SwarmGet) -> swarm_frames.SwarmWorker:
-        worker = self._meant(command.worker)
+        worker = self._find_record(command.worker)
         controller, place = self._controllers.get(worker.id), self._places.of(worker.id)
         inbox = controller.inbox if controller is not None else Inbox(place.inbox)
         answer = (controller.answer if controller is not None else "") or last_answer(place.events) or worker.answer
         return swarm_frames.SwarmWorker(worker=worker_info(worker), answer=answer, waiting=inbox.waiting)
 
-    def _living(self, typed: str) -> WorkerController:
-        worker = self._meant(typed)
+    def _find_controller(self, typed: str) -> WorkerController:
+        worker = self._find_record(typed)
         controller = self._controllers.get(worker.id)
         if controller is None:
             raise UsageError(f"{worker.name} is {worker.status}; continue it with `zot swarm resume {worker.id}`")
@@ -401,14 +401,14 @@ class Supervisor:
             controller = self._take(worker, place, client.lent.get(order.config.provider))
             controller.environment = client.environment
             self._untold[controller.id] = controller
-            self._tell()
+            self._notify()
             self.request_slot(controller)
             return controller
         finally:
             self._names.discard(name)
 
     def _resume(self, client: ConnectedClient, command: swarm_frames.SwarmResume) -> swarm_frames.SwarmStarted:
-        worker = self._meant(command.worker)
+        worker = self._find_record(command.worker)
         if worker.id in self._controllers:
             raise UsageError(f"{worker.name} is already active: it is {worker.status}")
         taken = {controller.worker.name for controller in self._controllers.values()}
@@ -423,7 +423,7 @@ class Supervisor:
         return swarm_frames.SwarmStarted(worker=worker_info(controller.worker))
 
     async def _stop(self, client: ConnectedClient, command: swarm_frames.SwarmStop) -> swarm_frames.SwarmWorkers:
-        controllers = list(self._controllers.values()) if command.all else [self._living(command.worker)]
+        controllers = list(self._controllers.values()) if command.all else [self._find_controller(command.worker)]
         async with asyncio.TaskGroup() as group:
             for controller in controllers:
                 group.create_task(controller.stop("stopped by the user"))
@@ -449,7 +449,7 @@ class Supervisor:
         self._admit_soon()
 
     def _note(self, client: ConnectedClient, command: RecordMerge) -> None:
-        worker = self._meant(command.worker)
+        worker = self._find_record(command.worker)
         controller = self._controllers.get(worker.id)
         if controller is not None and (command.forget or worker.status != "idle"):
             raise UsageError(f"{worker.name} is {worker.status}: stop it first")
@@ -462,7 +462,7 @@ class Supervisor:
         if not command.worker:
             client.updates = not command.off
             return
-        worker = self._meant(command.worker)
+        worker = self._find_record(command.worker)
         if command.off:
             client.subscribed.discard(worker.id)
             return

@@ -17,7 +17,7 @@ import msgspec
 from zot.errors import EngineFault, UsageError, ZotError, describe_error
 from zot.swarm.engines.engine import Attempt, Engine, LaunchSpec, WorkerKey
 from zot.swarm.event_log import PIECES, EventLog, type_of
-from zot.swarm.inbox import Inbox, InboxMessage, said_in
+from zot.swarm.inbox import Inbox, InboxMessage, count_prompts
 from zot.swarm.supervisor.budget import CallRequest, SharedBudget
 from zot.swarm.supervisor.scheduler import RunRequest
 from zot.swarm.worker_config import launch_config
@@ -110,18 +110,18 @@ class WorkerController:
         # Events that change the record; all others are only forwarded.
         self._hearers: dict[bytes, Callable[[Any], object]] = {
             b"permit_request": self._request_call,
-            b"permit_settled": self._hear_permit_settled,
-            b"user_message": self._hear_user_message,
+            b"permit_settled": self._on_permit_settled,
+            b"user_message": self._on_user_message,
             b"turn_start": lambda _: self._set(steps=self.worker.steps + 1, activity="thinking"),
             b"tool_call": lambda event: self._set(activity=_doing(event)),
             b"tool_result": lambda _: self._set(activity="thinking"),
             b"retry_wait": lambda event: self._set(activity=f"waiting: {event.reason}"),
             b"usage": lambda event: self._set(usage=event.cumulative),
-            b"assistant_message": self._hear_assistant_message,
-            b"approval_request": self._hear_approval_request,
-            b"error": self._hear_error,
+            b"assistant_message": self._on_assistant_message,
+            b"approval_request": self._on_approval_request,
+            b"error": self._on_error,
             b"session_fault": lambda event: self._end_attempt("failed", event.message),
-            b"response": self._hear_response,
+            b"response": self._on_response,
             b"done": lambda _: self._finish(),
         }
 
@@ -221,7 +221,7 @@ class WorkerController:
                 self._send(wire.Hello(id="hello", capabilities=("approvals", "permits")))
                 self._give_next()
             async for line in attempt.events():
-                self._hear(line)
+                self._on_line(line)
         except OSError as error:
             fault = f"cannot record its events: {describe_error(error)}"
         except EngineFault as error:
@@ -236,7 +236,7 @@ class WorkerController:
         continued = session.exists()
         if continued:
             message = self.inbox.next  # the session may have it although the inbox does not
-            if message is not None and said_in(self.place.session, message.text) > self.inbox.times_delivered(
+            if message is not None and count_prompts(self.place.session, message.text) > self.inbox.times_delivered(
                 message.text
             ):
                 self.inbox.take(message.number)
@@ -376,7 +376,7 @@ class WorkerController:
 
     # --- output
 
-    def _hear(self, line: bytes) -> None:
+    def _on_line(self, line: bytes) -> None:
         kind = type_of(line)
         self._heard_at, self._pinged = self._loop.time(), False
         self._log.append(line, kind)  # first: subscribers may read the log
@@ -395,35 +395,35 @@ class WorkerController:
             return  # not an event: another program wrote to its stdout
         understand(event)
 
-    def _hear_permit_settled(self, event: wire.PermitSettled) -> None:
+    def _on_permit_settled(self, event: wire.PermitSettled) -> None:
         self._wait_s = event.pause_s if event.outcome == "rate_limited" else 0.0
         id = self._call_id(event.request_id)
         swarm = self.worker.spec.swarm
         self._owner.budget.settle(id, event.usd, event.outcome, event.pause_s, self._loop.time(), swarm)
         self._owner.schedule_budget_check()
 
-    def _hear_user_message(self, event: wire.UserMessage) -> None:
+    def _on_user_message(self, event: wire.UserMessage) -> None:
         """Marks a message as taken."""
         if self._given is not None:
             self.inbox.take(self._given.number)
             self._given = None
 
-    def _hear_assistant_message(self, event: wire.AssistantMessage) -> None:
+    def _on_assistant_message(self, event: wire.AssistantMessage) -> None:
         text = "".join(block.text for block in event.content if isinstance(block, wire.TextContent))
         self.answer = text or self.answer
         self._set(answer=self.answer[:_ANSWER_KEPT])
 
-    def _hear_approval_request(self, event: wire.ApprovalRequest) -> None:
+    def _on_approval_request(self, event: wire.ApprovalRequest) -> None:
         self._stop_clock()
         self._asked.add(event.request_id)
         self._set(status="waiting", activity=f"asks: {event.preview}"[:200])
 
-    def _hear_response(self, event: wire.Response) -> None:
+    def _on_response(self, event: wire.Response) -> None:
         if event.command == "prompt" and not event.success:
             self._error = wire.Error(message=event.error)
             self._finish()
 
-    def _hear_error(self, event: wire.Error) -> None:
+    def _on_error(self, event: wire.Error) -> None:
         self._error = event
 
     def _finish(self) -> None:

@@ -101,31 +101,31 @@ class RepositoryScanner:
     def end(self) -> list[str]:
         """Called after the command: sentences for the user."""
         self._running -= 1
-        told: list[str] = []
+        notes: list[str] = []
         for found in self._look():
             before = self._before.get(found.which)
             fresh = [reason for reason in found.runs if before is None or reason not in before.runs]
             if fresh and before is None:
-                told.append(_set_aside(found))
+                notes.append(_set_aside(found))
             elif fresh:
-                told.append(
+                notes.append(
                     f"{found.place} was changed: git would now use {_named(fresh)}; check it before you use git"
                 )
         for path, state in self._files.items() if not self.gave_up else ():
             before = self._files_before.get(path)
             if before is None or before.split(" ")[0] != state.split(" ")[0]:
-                told.append(_set_file_aside(path))
+                notes.append(_set_file_aside(path))
             elif before != state:
-                told.append(f"{path} was changed; other programs run it by themselves: check it")
+                notes.append(f"{path} was changed; other programs run it by themselves: check it")
         if self.gave_up and not self._said_so:
             self._said_so = True
-            told.append(
+            notes.append(
                 f"{', '.join(self._roots)} is too large to scan after commands: repositories and auto-executed files "
                 "created there are not moved aside; check them before you use git or an editor"
             )
         while self._held and not self._running:
             os.close(self._held.pop())
-        return told
+        return notes
 
     def _look(self) -> list[ScannedRepository]:
         if self.gave_up:

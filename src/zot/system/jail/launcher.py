@@ -131,16 +131,16 @@ class JailLauncher:
         with ExitStack() as files, ExitStack() as kept:
             nested = self.repositories.begin()
             covers = kept.enter_context(hold_protected_paths(self._policy, nested, self.repositories.files))
-            told, telling = os.pipe()
-            kept.callback(os.close, told)
-            files.callback(os.close, telling)
+            info_fd, info_writer = os.pipe()
+            kept.callback(os.close, info_fd)
+            files.callback(os.close, info_writer)
             options = arguments(self._policy, covers, self.private, own, cwd, self._home)
             filter = _readable(self._filter, files)
-            options += ["--seccomp", str(filter), "--json-status-fd", str(telling)]
+            options += ["--seccomp", str(filter), "--json-status-fd", str(info_writer)]
             listed = _readable(b"".join(os.fsencode(word) + b"\0" for word in options), files)
             command = [self._bubblewrap, "--args", str(listed), "--", *_limited(self._policy.limits), *argv]
-            child = _popen(command, "/", own, streams, (filter, listed, telling))
-            return child, JailLease(self.repositories.end, kept.pop_all(), told, self._lingering)
+            child = _popen(command, "/", own, streams, (filter, listed, info_writer))
+            return child, JailLease(self.repositories.end, kept.pop_all(), info_fd, self._lingering)
         raise AssertionError("unreachable")
 
 
@@ -321,13 +321,13 @@ class JailLease:
         self,
         end: Callable[[], list[str]],
         kept: ExitStack | None = None,
-        told: int = -1,
+        info_fd: int = -1,
         lingering: DelayedRelease | None = None,
     ) -> None:
         self.remarks: list[str] = []
         self._end: Callable[[], list[str]] | None = end
         self._kept = kept
-        self._told = told
+        self._told = info_fd
         self._lingering = lingering
         self._own_processes = kept is not None  # only its own processes are visible, and they end together
         self._first: int | None = None  # 0 if there was none
@@ -359,10 +359,10 @@ class JailLease:
             self.remarks = end()
 
 
-def _first_process(told: int) -> int:
-    os.set_blocking(told, False)
+def _first_process(info_fd: int) -> int:
+    os.set_blocking(info_fd, False)
     with suppress(BlockingIOError):
-        if found := _FIRST.search(os.read(told, 4096)):
+        if found := _FIRST.search(os.read(info_fd, 4096)):
             return int(found[1])
     return 0
 

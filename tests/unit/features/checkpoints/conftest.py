@@ -43,11 +43,11 @@ class Project:
     def again(self) -> None:
         """Starts like another process: only the files remain."""
         self.place = ChangeStorePaths(self.home)
-        self.keeping = FileChangeRecorder(
+        self.recorder = FileChangeRecorder(
             self.place, self.cwd, lambda: self.session, lambda: self._said, self.told.append, self.capacity
         )
-        self.keeping.happened = self.happened = []
-        self.workspace.keeping = lambda: self.keeping
+        self.recorder.happened = self.happened = []
+        self.workspace.recorder = lambda: self.recorder
 
     def prompt(self, text: str = "do it") -> str:
         self._number += 1
@@ -68,14 +68,14 @@ class Project:
         return await tool.execute(arguments, ToolContext(ToolCallBlock("1", tool.name), self.progress))
 
     def events(self) -> list[Event]:
-        return self.keeping.history()
+        return self.recorder.history()
 
     def plan(self, prompt: str) -> RestorePlan:
         return plan(self.events(), prompt, self.place.objects)
 
     def rewind(self, prompt: str, *, overwrite: bool = False) -> RestoreReport:
         found = self.plan(prompt)
-        return apply_plan(self.keeping, [*found.doable, *(found.conflicts if overwrite else [])])
+        return apply_plan(self.recorder, [*found.doable, *(found.conflicts if overwrite else [])])
 
     def verdicts(self, prompt: str) -> dict[str, str]:
         return {Path(item.path).name: item.verdict for item in self.plan(prompt).items}

@@ -20,8 +20,8 @@ async def one_session(project: Project, name: str, content: str) -> Path:
     project.again()
     project.prompt()
     await project.write(name, content)
-    if project.keeping.tidying is not None:
-        project.keeping.tidying.join()
+    if project.recorder.tidying is not None:
+        project.recorder.tidying.join()
     return project.place.ledger(project.session.id)
 
 

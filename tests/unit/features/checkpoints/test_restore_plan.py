@@ -249,7 +249,7 @@ async def test_a_damaged_content_is_not_put_back(project: Project) -> None:
     (change,) = [event for event in project.events() if isinstance(event, FileChange)]
     digest = change.before.digest
     (project.place.objects.root / digest[:2] / digest[2:]).write_text("BEFORE")
-    report = apply_plan(project.keeping, project.plan(prompt).doable)
+    report = apply_plan(project.recorder, project.plan(prompt).doable)
     assert report.failed == ((str(project.cwd / "a"), "its saved content is missing"),)
     assert (project.cwd / "a").read_text() == "after"
 
@@ -271,8 +271,8 @@ async def test_directory_swapped_for_a_link_during_a_rewind_is_safe(project: Pro
             (project.cwd / "d").symlink_to(outside)
             return super().read(digest)
 
-    objects = project.keeping.place.objects
-    project.keeping.place.objects.__class__ = Swapping
+    objects = project.recorder.place.objects
+    project.recorder.place.objects.__class__ = Swapping
     try:
         report = project.rewind(prompt)
     finally:

@@ -29,7 +29,7 @@ class Stage:
 
     def host(self, entries: dict[str, dict[str, Any]] | None = None, **options: Any) -> McpHost:
         made = {name: parse_server(name, fields) for name, fields in (entries or {"fake": command()}).items()}
-        host = McpHost(made, home=self.home, workspace=Workspace(self.project), tell=self.told.append, **options)
+        host = McpHost(made, home=self.home, workspace=Workspace(self.project), notify=self.told.append, **options)
         self.hosts.append(host)
         return host
 

@@ -16,7 +16,7 @@ def test_early_prompts_are_queued_in_order_and_shown() -> None:
     image = ImageBlock("image/png", b"x")
     early.submit("first\nrow", [image])
     early.steer("second")
-    assert list(early.said) == [("first\nrow", (image,)), ("second", ())]
+    assert list(early.submitted_prompts) == [("first\nrow", (image,)), ("second", ())]
     assert len(redraws) == 2
     rows = [visible(row).strip() for row in early.queue_lines(THEME, 60)]
     assert rows == ["sliding in: first↩row", "sliding in: second"]
@@ -30,4 +30,4 @@ async def test_stop_before_start_runs_and_loses_nothing() -> None:
     early.edit_last_queued()
     assert await early.stop()
     assert not early.busy and not early.ready
-    assert [text for text, _ in early.said] == ["kept"]
+    assert [text for text, _ in early.submitted_prompts] == ["kept"]

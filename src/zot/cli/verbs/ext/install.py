@@ -31,7 +31,7 @@ def run(argv: list[str]) -> int:
     for other in others:
         print_notice(f"note: {other.directory} has the same name; the first one loaded is used (`zot ext doctor`)")
     if manifest.has_process:
-        tell_permissions(manifest)
+        print_permissions(manifest)
     if not manifest.enabled:
         print_notice(f"note: it is disabled; enable it with `zot ext enable {manifest.name}`")
     elif manifest.has_process:
@@ -39,7 +39,7 @@ def run(argv: list[str]) -> int:
     return 0
 
 
-def tell_permissions(manifest: Manifest) -> None:
+def print_permissions(manifest: Manifest) -> None:
     for line in describe_permissions(manifest.permissions):
         print_notice(f"  {line}")
 

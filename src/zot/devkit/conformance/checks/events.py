@@ -88,16 +88,16 @@ def _turn() -> list[Event]:
 
 
 async def check_events(run: ExtensionRun) -> None:
-    told = [event for event in _turn() if event.event in run.subscribed]
-    if not told or not run.host.alive:
+    sent = [event for event in _turn() if event.event in run.subscribed]
+    if not sent or not run.host.alive:
         return
-    for event in told:
+    for event in sent:
         run.host.send(event)
     await run.host.settle()
-    if await run.well("events-survived", encode(told[-1])):
-        run.host.send_bytes(b"".join(encode(event) for event in (told * _BURST)[:_BURST]))
+    if await run.well("events-survived", encode(sent[-1])):
+        run.host.send_bytes(b"".join(encode(event) for event in (sent * _BURST)[:_BURST]))
         await run.host.settle()
-        run.behind = not await run.well("events-keeps-reading", encode(told[-1]))
+        run.behind = not await run.well("events-keeps-reading", encode(sent[-1]))
 
 
 async def check_interceptions(run: ExtensionRun) -> None:

@@ -166,11 +166,11 @@ def _unknown_keys(data: bytes, verdicts: CheckResults) -> None:
     """A key similar to a known one fails; others may be for other programs."""
     fields: Any = strict_json.loads(data.removeprefix(b"\xef\xbb\xbf"))
     for key in fields:
-        meant = closest_match(str(key).lower(), KEYS)
+        closest = closest_match(str(key).lower(), KEYS)
         if key in KEYS:
             continue
-        if meant:
-            verdicts.failed("manifest-unknown-key", f'"{key}" is not a key of {FILE}; did you mean "{meant}"?')
+        if closest:
+            verdicts.failed("manifest-unknown-key", f'"{key}" is not a key of {FILE}; did you mean "{closest}"?')
         else:
             verdicts.warned("manifest-unknown-key", f'"{key}" is not a key of {FILE}, and is ignored')
     verdicts.passed("manifest-unknown-key")

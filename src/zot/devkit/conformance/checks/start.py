@@ -141,8 +141,8 @@ def _is_no_frame(line: TranscriptLine) -> bool:
 async def _ended(run: ExtensionRun, when: str) -> None:
     """The process ended; finds a usual reason in its stderr."""
     why = await run.why_silent(0)
-    said = run.last_words
-    rule = "start-syntax" if _SYNTAX.search(said) else "start-modules" if _MODULE.search(said) else "start-alive"
+    output = run.last_words
+    rule = "start-syntax" if _SYNTAX.search(output) else "start-modules" if _MODULE.search(output) else "start-alive"
     run.verdicts.failed(rule, f"{when}: {why}")
 
 

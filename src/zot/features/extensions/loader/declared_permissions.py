@@ -223,8 +223,8 @@ def _check_event(name: str) -> str:
 
 
 def _slips(where: str, fields: dict[str, Any], known: Sequence[str]) -> list[str]:
-    meant = {str(key): closest_match(str(key).lower(), known) for key in fields if key not in known}
-    return [f'"{key}" is not a key of {where}; did you mean "{near}"?' for key, near in meant.items() if near]
+    closest = {str(key): closest_match(str(key).lower(), known) for key in fields if key not in known}
+    return [f'"{key}" is not a key of {where}; did you mean "{near}"?' for key, near in closest.items() if near]
 
 
 class _Wrong(ExtensionError):

@@ -157,8 +157,8 @@ def _decode(path: Path, data: bytes) -> tuple[_ManifestFields, tuple[str, ...]]:
 
 def _slips(fields: dict[str, Any]) -> tuple[str, ...]:
     unknown = [key for key in fields if key not in KEYS]
-    meant = {key: closest_match(key.lower(), KEYS) for key in unknown}
-    return tuple(f'"{key}" is not a key of {FILE}; did you mean "{near}"?' for key, near in meant.items() if near)
+    closest = {key: closest_match(key.lower(), KEYS) for key in unknown}
+    return tuple(f'"{key}" is not a key of {FILE}; did you mean "{near}"?' for key, near in closest.items() if near)
 
 
 def _read(path: Path) -> bytes:

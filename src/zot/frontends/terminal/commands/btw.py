@@ -32,12 +32,12 @@ _RESULT = 4000  # characters of a tool's result that the side chat sees
 class SideChat(Dialog[bool]):
     title = "by the way"
 
-    def __init__(self, desk: ScreenServices, conversation: Conversation) -> None:
+    def __init__(self, ui: ScreenServices, conversation: Conversation) -> None:
         super().__init__()
-        self._desk = desk
+        self._ui = ui
         before = plain_history(conversation.messages)
         self._chat = conversation.child(messages=before, tools=())
-        self._chat.subscribe(self._hear, TextDelta)
+        self._chat.subscribe(self._on_event, TextDelta)
         self._before = len(before)
         self._answer = ""
         self._asking: asyncio.Task[None] | None = None
@@ -51,7 +51,7 @@ class SideChat(Dialog[bool]):
     def ask(self, question: str) -> None:
         """Send it; the answer streams in. An unanswered question is replaced by the next one."""
         self._answer, self._failure, self._since = "", "", time.monotonic()
-        self._asking = self._desk.spawn(self._work(question))
+        self._asking = self._ui.spawn(self._work(question))
         self._pages.top = 1 << 30
 
     async def _work(self, question: str) -> None:
@@ -60,17 +60,17 @@ class SideChat(Dialog[bool]):
             self._failure = str(outcome.error or outcome.refused or "")
         finally:
             self._asking, self._answer = None, ""
-            self._desk.redraw()
+            self._ui.redraw()
 
     @property
     def _unanswered(self) -> bool:
         """True if a question here has no answer."""
         return self._chat.unanswered_prompt is not None and len(self._chat.messages) > self._before
 
-    def _hear(self, event: AgentEvent) -> None:
+    def _on_event(self, event: AgentEvent) -> None:
         if isinstance(event, TextDelta):
             self._answer += event.delta
-            self._desk.redraw()
+            self._ui.redraw()
 
     # --- rows
 
@@ -89,16 +89,16 @@ class SideChat(Dialog[bool]):
 
     def _conversation(self, theme: Theme, width: int) -> list[str]:
         rows: list[str] = []
-        said = list(self._chat.messages[self._before :])
+        messages = list(self._chat.messages[self._before :])
         if self._asking is None and self._unanswered:
-            said.pop()
+            messages.pop()
         if self._answer:
-            said.append(Message("assistant", (TextBlock(self._answer),)))
-        for message in said:
+            messages.append(Message("assistant", (TextBlock(self._answer),)))
+        for message in messages:
             if message.role == "user":
                 rows += message_blocks.user_prompt(message.text(), (), theme, width)
             else:
-                rows += ["", *message_blocks.assistant(message.shown_text(), self._desk.painter, width), ""]
+                rows += ["", *message_blocks.assistant(message.shown_text(), self._ui.painter, width), ""]
         if self._failure:
             rows += message_blocks.note(self._failure, "error", "✖", theme, width)
         return [cut(row, width) for row in rows]
@@ -125,18 +125,18 @@ class SideChat(Dialog[bool]):
 
 def plain_history(messages: Sequence[Message]) -> tuple[Message, ...]:
     """The conversation as text, since a model without tools must not see tool calls."""
-    told = [
+    history = [
         Message(
             "user" if message.role == "tool" else message.role,
-            tuple(filter(None, map(_told, message.content))),
+            tuple(filter(None, map(_plain_block, message.content))),
             message.time,
         )
         for message in messages
     ]
-    return tuple(message for message in told if message.content)
+    return tuple(message for message in history if message.content)
 
 
-def _told(block: Block) -> Block | None:
+def _plain_block(block: Block) -> Block | None:
     match block:
         case ToolCallBlock(name=name, arguments=arguments):
             return TextBlock(f"[called {name} {arguments[:_RESULT]}]")
@@ -153,7 +153,7 @@ async def run(context: CommandContext, arguments: str) -> None:
 
     if context.conversation.unavailable_reason:
         raise ZotError(context.conversation.unavailable_reason)
-    chat = SideChat(context.desk, context.conversation)
+    chat = SideChat(context.ui, context.conversation)
     if arguments:
         chat.ask(arguments)
     await context.dialogs.ask(chat)

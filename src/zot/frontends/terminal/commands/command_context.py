@@ -44,7 +44,7 @@ class CommandLookup(Protocol):
 class EarlyCommandContext(msgspec.Struct, frozen=True, kw_only=True):
     """Context of a command that runs before the agent is built."""
 
-    desk: ScreenServices
+    ui: ScreenServices
     status: StatusLine
     dialogs: Dialogs
     asides: NoticeArea

@@ -33,8 +33,8 @@ class CommandRunner:
 
     early: EarlyCommandContext
 
-    def __init__(self, desk: ScreenServices, editor: Editor, turns: PromptTarget, *, sessions: bool) -> None:
-        self._desk = desk
+    def __init__(self, ui: ScreenServices, editor: Editor, turns: PromptTarget, *, sessions: bool) -> None:
+        self._ui = ui
         self._editor = editor
         self._sessions = sessions
         self._arrived: asyncio.Future[CommandContext] = asyncio.get_running_loop().create_future()
@@ -57,18 +57,18 @@ class CommandRunner:
             self._arrived.result().conversation.record_command(text)
         command = registry.find(name)
         if command is not None and command.widens and not typed:
-            self._desk.status.error(f"/{name} was denied: an extension cannot run it; type it yourself")
+            self._ui.status.error(f"/{name} was denied: an extension cannot run it; type it yourself")
         elif command is not None:
-            self._desk.status.clear()
-            self._desk.spawn(self._run(command, arguments, typed))
+            self._ui.status.clear()
+            self._ui.spawn(self._run(command, arguments, typed))
         elif name in (known.lower() for known, _ in self.of_extensions()):
-            self._desk.spawn(self._run_extensions(name, arguments))
+            self._ui.spawn(self._run_extensions(name, arguments))
         elif self._is_template(text.strip()):
             self.turns.submit(text.strip())
         elif (target := registry.ALIASES.get(name)) is not None:
             self.run(f"/{target} {arguments}".rstrip(), typed=typed)
         else:
-            self._desk.status.error(f"unknown command /{name}{registry.suggest_command(name)}; /help lists them")
+            self._ui.status.error(f"unknown command /{name}{registry.suggest_command(name)}; /help lists them")
             if typed:
                 self._editor.set_text(text)
 
@@ -82,7 +82,7 @@ class CommandRunner:
         waiting = work.run(self.early if command.early else await self._context(typed), arguments)
         if waiting is not None:
             await waiting
-        self._desk.redraw()
+        self._ui.redraw()
 
     async def _run_extensions(self, name: str, arguments: str) -> None:
         context = await self._context(typed=True)
@@ -103,7 +103,7 @@ class CommandRunner:
             case commands.Insert(_, text):
                 cursor = context.editor.buffer.cursor
                 context.editor.insert(text if cursor.line or cursor.column else as_plain_text(text))
-                context.desk.redraw()
+                context.ui.redraw()
             case commands.Display(extension, text):
                 context.surface.notify(extension, "info", text)
             case commands.PanelAnswer(extension, panel):
@@ -120,16 +120,16 @@ class CommandRunner:
     def run_shell(self, command: str) -> None:
         """Runs the text after ``!``; if it cannot run now, it stays in the editor. ``!!`` hides it from the model."""
         if not command.strip("! \t\n"):
-            self._desk.status.error("expected a shell command after the exclamation mark: !make test")
+            self._ui.status.error("expected a shell command after the exclamation mark: !make test")
             return
         if not self._arrived.done() or self.turns.busy:
             reason = "a turn is running; esc cancels it" if self._arrived.done() else "zot is still starting"
             self._editor.set_text(f"!{command}")
-            self._desk.status.error(f"!{command.strip()[:40]}: {reason}")
+            self._ui.status.error(f"!{command.strip()[:40]}: {reason}")
             return
         from zot.frontends.terminal.commands import shell
 
-        shell.run(self._arrived.result(), command.removeprefix("!"), told=not command.startswith("!"))
+        shell.run(self._arrived.result(), command.removeprefix("!"), for_model=not command.startswith("!"))
 
     # --- lists
 

@@ -45,7 +45,7 @@ async def copied(context: CommandContext, text: str) -> tuple[str, str]:
     from zot.frontends.terminal.editor.clipboard import copy
 
     plain = re.sub(_STYLE, "", sanitize(text)).strip("\n")
-    return plain, await copy(plain, context.desk.terminal, context.conversation.workspace.free_environment())
+    return plain, await copy(plain, context.ui.terminal, context.conversation.workspace.free_environment())
 
 
 def complete(context: CommandContext, typed: str) -> list[Choice]:

@@ -29,15 +29,15 @@ def _limits(context: CommandContext) -> str:
     from zot.features.lookup import budget
 
     session, day = limits(context.conversation)
-    told = [f"session limit: ${session:g}"] if session > 0 else []
+    rows = [f"session limit: ${session:g}"] if session > 0 else []
     if day > 0:
         try:
             feature = budget(context.conversation)
             spent = Reservations(feature.ledger).spent_today() if feature is not None else 0.0
-            told.append(f"${spent:.4f} of ${day:g} spent today")
+            rows.append(f"${spent:.4f} of ${day:g} spent today")
         except OSError:
-            told.append(f"daily limit of all runs: ${day:g}")
-    return "; ".join(told)
+            rows.append(f"daily limit of all runs: ${day:g}")
+    return "; ".join(rows)
 
 
 def cost_rows(report: CostReport, total: Usage, theme: Theme, width: int, limits: str = "") -> list[str]:

@@ -26,14 +26,14 @@ async def run(context: CommandContext, arguments: str) -> None:
     from zot.features.lookup import change_recorder
     from zot.frontends.terminal.dialogs.text_dialogs import TextView
 
-    path, keeping = context.session_file(), change_recorder(context.conversation)
-    if path is None or keeping is None:
+    path, recorder = context.session_file(), change_recorder(context.conversation)
+    if path is None or recorder is None:
         raise ZotError("/diff: file changes are not recorded in this session")
-    title, files = await asyncio.to_thread(_collect, keeping, path, arguments.lower())
+    title, files = await asyncio.to_thread(_collect, recorder, path, arguments.lower())
     if not files:
         raise ZotError(f"/diff: {title or 'no file changes in this session'}")
-    cwd, desk = str(context.conversation.workspace.cwd), context.desk
-    await context.dialogs.ask(TextView(title, lambda theme, width: _rows(files, cwd, desk.painter, width)))
+    cwd, ui = str(context.conversation.workspace.cwd), context.ui
+    await context.dialogs.ask(TextView(title, lambda theme, width: _rows(files, cwd, ui.painter, width)))
 
 
 def complete(context: CommandContext, typed: str) -> list[Choice]:
@@ -43,14 +43,14 @@ def complete(context: CommandContext, typed: str) -> list[Choice]:
     return [Choice("turn", "turn", "changes of the last turn"), Choice("session", "session", "all changes")]
 
 
-def _collect(keeping: FileChangeRecorder, path: Path, wanted: str) -> tuple[str, list[Shown]]:
+def _collect(recorder: FileChangeRecorder, path: Path, wanted: str) -> tuple[str, list[Shown]]:
     """A title and each file; without files the title is the reason, if known."""
     from zot.core.session.turn_history import turns_of
     from zot.features.checkpoints.diff import counted, diff_lines, diff_summary, differences
 
-    events = keeping.history()
+    events = recorder.history()
     title, chosen = _chosen(events, turns_of(path), wanted)
-    objects = keeping.place.objects
+    objects = recorder.place.objects
     found = differences(chosen)
     counts = [counted(one, objects) for one in found]
     files = [(count, diff_lines(one, objects)) for count, one in zip(counts, found, strict=True)]
@@ -86,10 +86,10 @@ def _file_rows(count: Counted, runs: list[DiffLines] | str, cwd: str, painter: P
     from zot.tui.width import wrap
 
     theme, one = painter.theme, count.difference
-    said = "" if one.verb == "changed" else f" · {one.verb}"
+    verb = "" if one.verb == "changed" else f" · {one.verb}"
     figure = signed(count.added, count.removed)
     name = escape_invisible(shown_path(one.path, cwd))
-    head = theme.paint("assistant", name, bold=True) + theme.paint("muted", f"{said}{f' · {figure}' if figure else ''}")
+    head = theme.paint("assistant", name, bold=True) + theme.paint("muted", f"{verb}{f' · {figure}' if figure else ''}")
     rows = wrap(head, width, "  ")
     if isinstance(runs, str):
         return [*rows, *(theme.paint("muted", row) for row in wrap(f"    {runs}", width, "    "))]

@@ -33,8 +33,8 @@ async def run(context: CommandContext, arguments: str) -> None:
             for row in wrap(visible(sanitize(line)), width, " " * 13)
         ]
         own = [text for feature in conversation.features for text in feature.problems()]
-        told = [*found.problems, *(text for text in own if text not in found.problems)]
-        problems = [row for line in told for row in wrap(f"! {one_line(line)}", width, "  ")]
+        listed = [*found.problems, *(text for text in own if text not in found.problems)]
+        problems = [row for line in listed for row in wrap(f"! {one_line(line)}", width, "  ")]
         ending = theme.paint("tool", "nothing is wrong") if not problems else ""
         return [*lines, "", *(theme.paint("warning", row) for row in problems), *([ending] if ending else [])]
 

@@ -14,10 +14,10 @@ _REST = 9  # rows for the editor, the status bar and part of the conversation
 
 async def run(context: EarlyCommandContext, arguments: str) -> None:
     """Rows below the transcript, until esc or the next prompt; a scrollable list if too long."""
-    desk, rows = context.desk, partial(_rows, context)
-    if len(rows(desk.theme, desk.columns)) <= desk.height - _REST:
+    ui, rows = context.ui, partial(_rows, context)
+    if len(rows(ui.theme, ui.columns)) <= ui.height - _REST:
         context.asides.help = rows
-        desk.redraw()
+        ui.redraw()
         return
     from zot.frontends.terminal.dialogs.text_dialogs import TextView
 

@@ -5,31 +5,38 @@ from __future__ import annotations
 from zot.frontends.terminal.commands.command_context import CommandContext
 
 _PROMPT = """\
-{task} It is read at the start of every session by coding agents that know nothing about this project, so write what \
-they cannot guess and will need, and nothing else.
+{task} Coding agents read it at the start of every session. Include only what an agent needs and cannot see quickly \
+in the code.
 
-First look: README and other documentation, build and package files, configuration of linters, formatters and tests, \
-CI workflows, rules for other agents (CLAUDE.md, .cursorrules, .github/copilot-instructions.md), the layout of the \
-source, and a few typical source and test files. Run commands only to find out whether they work.
+Before you write:
+1. Read the README and other documentation, build and package files, the configuration of linters, formatters and \
+tests, CI workflows, and rules for other agents (CLAUDE.md, .cursor/rules, .cursorrules, \
+.github/copilot-instructions.md).
+2. Look at the layout of the source and at a few typical source and test files.
+3. Run a command only to check that it works. Change no other file.
 
-Then write, in this order, only what is true and not obvious:
-- one or two sentences: what the project is;
-- commands that work: build, lint, format, type-check, run all tests, run one test;
-- where things are: the few directories and files one must know, and how they belong together;
-- conventions that the code keeps and a stranger would break: style, names, errors, tests, commits;
-- traps: generated files, things that must not be touched, steps one forgets.
+Sections, in this order; omit those that do not apply:
+- Overview: one or two sentences that say what the project is.
+- Commands: build, lint, format, type check, run all tests, run a single test.
+- Structure: the most important directories and files, and how they work together.
+- Conventions: style, naming, error handling, tests and commits, where the project differs from common practice.
+- Pitfalls: generated files, files that must not be edited, required steps that are easy to miss.
 
-Keep it under about 80 lines, in plain Markdown, without advice that holds for every project and without a list of \
-every file. Say at the end what you left out because you could not verify it."""
+Rules:
+- At most 80 lines of plain Markdown.
+- State only facts that you verified in the repository. Do not invent commands or conventions.
+- No general advice ("write tests"), no complete file list, no repetition of the README.
+
+When you are done, list in your answer what you could not verify and therefore omitted."""
 
 
 def run(context: CommandContext, arguments: str) -> None:
     here = context.conversation.workspace.cwd
     there = next((name for name in ("AGENTS.md", "CLAUDE.md") if (here / name).is_file()), "")
-    task = "Write AGENTS.md in the working directory."
+    task = "Create AGENTS.md in the working directory."
     if there == "AGENTS.md":
-        task = "Bring AGENTS.md in the working directory up to date: keep what is right, mend and add the rest."
+        task = "Update AGENTS.md in the working directory: keep correct parts, fix wrong ones, add what is missing."
     elif there:
-        task = f"Write AGENTS.md in the working directory; {there} is there already, take over what is right in it."
+        task = f"Create AGENTS.md in the working directory, and reuse the correct parts of the existing {there}."
     prompt = _PROMPT.format(task=task)
-    context.turns.submit(f"{prompt}\n\nWhat matters here in particular: {arguments}" if arguments else prompt)
+    context.turns.submit(f"{prompt}\n\nAdditional instructions from the user: {arguments}" if arguments else prompt)

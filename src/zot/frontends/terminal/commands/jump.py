@@ -36,4 +36,4 @@ def put(context: CommandContext, text: str) -> None:
     async def copy() -> None:
         await copied(context, text)
 
-    context.desk.spawn(copy())
+    context.ui.spawn(copy())

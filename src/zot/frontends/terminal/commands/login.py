@@ -66,7 +66,7 @@ async def run(context: CommandContext, arguments: str) -> None:
 
         device = settings.has_device_login and not (settings.has_browser_login and (visible or settings.authorize_url))
         token = await subscribe(
-            context.dialogs, provider.name, settings, conversation.pool, open_page, context.desk.redraw, device=device
+            context.dialogs, provider.name, settings, conversation.pool, open_page, context.ui.redraw, device=device
         )
         if token is None:
             return
@@ -239,14 +239,14 @@ class _KeyQuestion:
         from zot.frontends.terminal.dialogs.text_dialogs import TextPrompt
 
         name = self.provider.name
-        told = [
+        lines = [
             f"Paste the key for {name}. It is tested once and then stored {place_of(self.context.conversation.auth)}."
         ]
         if refused:
-            told = [f"{refused}. Edit the key below, or paste another one."]
+            lines = [f"{refused}. Edit the key below, or paste another one."]
         if url:
-            told.append(f"Or use the page in your browser: {url}")
-        self._prompt = TextPrompt(f"API key for {name}", text=before, masked=True, above=told, paste_replaces=True)
+            lines.append(f"Or use the page in your browser: {url}")
+        self._prompt = TextPrompt(f"API key for {name}", text=before, masked=True, above=lines, paste_replaces=True)
         return await self.context.dialogs.ask(self._prompt)
 
     async def _from_page(self, key: str) -> None:
@@ -329,9 +329,11 @@ async def _log_in(dialog: SubscriptionDialog, settings: OAuthSettings, pool: Htt
 
     try:
         if device:
-            dialog.token = await login_by_device(settings, tell=dialog.tell, pool=pool)
+            dialog.token = await login_by_device(settings, on_progress=dialog.on_progress, pool=pool)
         else:
-            dialog.token = await login_in_browser(settings, tell=dialog.tell, pasted=dialog.pasted, pool=pool)
+            dialog.token = await login_in_browser(
+                settings, on_progress=dialog.on_progress, pasted=dialog.pasted, pool=pool
+            )
     except ZotError as error:
         dialog.failed = error
     dialog.finish(True)
@@ -349,15 +351,15 @@ class SubscriptionDialog(Dialog[bool]):
         self._open_page = open_page
         self._redraw = redraw
         self._opened: LoginProgress | None = None
-        self._said = "starting …"
+        self._progress_text = "starting …"
         self._field = TextField("")
         self._pasted: asyncio.Queue[str] = asyncio.Queue()
 
-    def tell(self, step: LoginProgress) -> None:
+    def on_progress(self, step: LoginProgress) -> None:
         if step.kind == "open":
             self._opened = step
             self._open_page(step.url)
-        self._said = step.text
+        self._progress_text = step.text
         self._redraw()
 
     async def pasted(self) -> str:
@@ -380,8 +382,8 @@ class SubscriptionDialog(Dialog[bool]):
     def _lines(self) -> list[str]:
         step = self._opened
         if step is None:
-            return [one_line(self._said)]
-        lines = [one_line(self._said), one_line(step.url)]
+            return [one_line(self._progress_text)]
+        lines = [one_line(self._progress_text), one_line(step.url)]
         if step.user_code:
             lines.append(f"The code is {one_line(step.user_code)}")
         if step.manual_url:

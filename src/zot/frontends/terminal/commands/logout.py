@@ -38,11 +38,11 @@ async def run(context: CommandContext, arguments: str) -> None:
     if target:
         await context.end_turn("/logout")
         if target == "all":
-            meant = stored
+            selected = stored
         else:
             exact = [login for login in stored if _name(login).lower() == target]
-            meant = exact or [login for login in stored if login.provider.lower() == target and login.in_use]
-        await _forget(context, meant)
+            selected = exact or [login for login in stored if login.provider.lower() == target and login.in_use]
+        await _forget(context, selected)
 
 
 def complete(context: CommandContext, typed: str) -> list[Choice]:
@@ -64,7 +64,7 @@ def _name(login: LoginRow) -> str:
 
 async def _forget(context: CommandContext, logins: list[LoginRow]) -> None:
     conversation = context.conversation
-    said = [await _revoked(conversation, login) for login in logins if login.kind == "login"]
+    notes = [await _revoked(conversation, login) for login in logins if login.kind == "login"]
     for login in logins:
         conversation.auth.clear(login.provider, login.account)
     names = ", ".join(_name(login) for login in logins)
@@ -78,7 +78,7 @@ async def _forget(context: CommandContext, logins: list[LoginRow]) -> None:
     table = conversation.catalog.providers()
     set_names = [name for p in providers if p in table for name in table[p].env if os.environ.get(name)]
     variables = [f"{', '.join(set_names)} in the environment still provides a key"] if set_names else []
-    left = [*filter(None, said), *stored, *variables]
+    left = [*filter(None, notes), *stored, *variables]
     context.status.ok("; ".join([text, *left]))
 
 

@@ -58,8 +58,8 @@ def _row(status: Status) -> Choice:
         else "not listed yet"
     )
     error = one_line(status.error.removeprefix(f"{status.name}: "))[:80]
-    told = " · ".join(filter(None, (known if status.known or not error else "", error)))
-    return Choice(status.name, f"{one_line(status.name)}  {status.state}", told)
+    details = " · ".join(filter(None, (known if status.known or not error else "", error)))
+    return Choice(status.name, f"{one_line(status.name)}  {status.state}", details)
 
 
 async def _one(context: CommandContext, host: McpHost, status: Status) -> None:
@@ -131,10 +131,10 @@ async def _act(context: CommandContext, host: McpHost, verb: str, name: str) -> 
         from zot.features.login.browser import open_in_browser
         from zot.provider.auth.oauth.token_endpoint import LoginProgress
 
-        def tell(step: LoginProgress) -> None:
+        def on_progress(step: LoginProgress) -> None:
             context.status.ok(f"{name}: {step.text} {step.url}".rstrip())
             if step.kind == "open":
                 open_in_browser(step.url, context.conversation.workspace.free_environment())
 
-        await host.log_in(name, tell)
+        await host.log_in(name, on_progress)
         context.status.ok(f"logged in to {name}")

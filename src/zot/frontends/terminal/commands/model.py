@@ -25,7 +25,7 @@ async def run(context: CommandContext, arguments: str) -> None:
     from zot.frontends.terminal.dialogs.picker import ModelPicker
 
     picker = ModelPicker(context.conversation)
-    refreshing = context.desk.spawn(_refresh(context, picker))
+    refreshing = context.ui.spawn(_refresh(context, picker))
     try:
         chosen = await context.dialogs.ask(picker)
     finally:
@@ -125,4 +125,4 @@ async def _refresh(context: CommandContext, picker: ModelPicker) -> None:
     if models is not None or fetched:
         picker.update()
         await asyncio.sleep(0)
-        context.desk.redraw()
+        context.ui.redraw()

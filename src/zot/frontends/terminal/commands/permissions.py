@@ -25,7 +25,7 @@ async def run(context: CommandContext, arguments: str) -> None:
             return
         number = int(chosen.removeprefix(_FORGET))
         kept = saved_rules(context.conversation)
-        rules = dict(_kept(context))
+        rules = dict(_saved(context))
         if kept is None or number not in rules:
             raise UsageError("that answer is no longer saved")
         kept.forget(rules[number])
@@ -46,14 +46,14 @@ def _picker(context: CommandContext) -> Picker:
         *_modes(context),
         *(
             Choice(f"{_FORGET}{number}", _named(rule), "saved for this project; enter deletes it")
-            for number, rule in _kept(context)
+            for number, rule in _saved(context)
         ),
     ]
     hint = "enter picks · shift+tab switches directly · esc closes"
     return Picker("which calls run without approval?", rows, selected=context.confirmations.mode, hint=hint)
 
 
-def _kept(context: CommandContext) -> list[tuple[int, Rule]]:
+def _saved(context: CommandContext) -> list[tuple[int, Rule]]:
     kept = saved_rules(context.conversation)
     return list(enumerate(kept())) if kept is not None else []
 

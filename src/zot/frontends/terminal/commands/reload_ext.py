@@ -48,7 +48,7 @@ async def reload(context: CommandContext) -> None:
     await asyncio.sleep(STATUS_S)
     if status.text == text:
         status.clear()
-        context.desk.redraw()
+        context.ui.redraw()
 
 
 def counts(stats: ReloadStats) -> str:

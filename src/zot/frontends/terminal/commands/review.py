@@ -5,26 +5,39 @@ from __future__ import annotations
 from zot.frontends.terminal.commands.command_context import CommandContext
 
 _UNCOMMITTED = """\
-the changes of this repository that are not committed: `git status --short`, `git diff HEAD`, and the files git does \
-not know yet. If there are none, say so and review the last commit instead (`git show HEAD`)"""
+the uncommitted changes of this repository: run `git status --short` and `git diff HEAD`, and read untracked files. \
+If there are none, say so and review the last commit (`git show HEAD`)"""
 
 _NAMED = """\
-what this names: {what}. If it is a range, a branch or a commit, look at `git diff` or `git show` of it (for a \
-branch, against where it left the main branch); if it is a path, review that file; else find out what is meant"""
+the following: {what}. For a commit or a range use `git show` or `git diff`; for a branch, the diff from its merge \
+base with the main branch; for a path, that file. If it is none of these, find out what the user means"""
 
 _PROMPT = """\
 Review {what}.
 
-Read the changes whole, and as much of the code around them as you need to judge them: who calls it, what the tests \
-cover. Do not change anything, and do not run what changes anything.
+Do not change any file, and run no command that changes something.
 
-Look for, in this order: wrong behaviour and lost data; security; cases that are not handled (empty, large, \
-concurrent, failing); broken promises to callers; missing or weak tests; what is needlessly hard to read. Do not \
-report taste, and do not praise.
+Read the complete diff, and enough of the surrounding code to judge it: callers, related code, existing tests.
 
-Answer with the findings, the worst first. Each has: how bad it is (bug, risk, nit), `file:line`, what is wrong and \
-how it shows, and what to do. Say of each whether you verified it or only suspect it. If there is nothing worth \
-changing, say that in one sentence."""
+Look for, in this order:
+1. bugs: wrong behaviour, data loss, regressions
+2. security problems
+3. unhandled cases: empty, large, concurrent or failing input
+4. broken contracts: public API, file formats, documented behaviour
+5. missing or weak tests
+6. code that is hard to understand without need
+
+Report only problems in the reviewed changes that the author would fix if they knew about them. Do not report matters \
+of taste, and do not praise.
+
+Answer with the findings, most serious first. For each finding give:
+- the severity: bug, risk or nit
+- the location as `file:line`
+- the problem, and the input or situation in which it occurs
+- the fix
+- whether you verified it or suspect it
+
+If there are no findings, say so in one sentence."""
 
 
 def run(context: CommandContext, arguments: str) -> None:

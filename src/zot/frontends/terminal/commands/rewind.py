@@ -68,7 +68,7 @@ async def _go_back(context: CommandContext, turns: list[PromptTurn], point: Rest
     if how is None:
         return
     await context.end_turn("/rewind")
-    told: list[str] = [f"rewound to before #{point.number}" if point.number else "undid a rewind"]
+    parts: list[str] = [f"rewound to before #{point.number}" if point.number else "undid a rewind"]
     if how != _CONVERSATION:
         from zot.features.checkpoints.restore_plan import report_line, shown_path
         from zot.features.checkpoints.rewind import notify_model, restore_files
@@ -81,7 +81,7 @@ async def _go_back(context: CommandContext, turns: list[PromptTurn], point: Rest
             raise ZotError(f"/rewind: {error}") from error
         if how.startswith(_FILES):
             notify_model(conversation, report)
-        told.append(report_line(report, left, lambda path: shown_path(path, cwd)))
+        parts.append(report_line(report, left, lambda path: shown_path(path, cwd)))
     if not how.startswith(_FILES):
         await show_session(context, await context.conversation.fork(point.row))
         prompt = turns[point.number - 1].prompt
@@ -89,7 +89,7 @@ async def _go_back(context: CommandContext, turns: list[PromptTurn], point: Rest
             images = [block for block in prompt.content if isinstance(block, ImageBlock)]
             context.editor.give_back([(prompt.text(), images)])
         context.status.clear()
-    context.transcript.add_note(f"◇ {' · '.join(told)}")
+    context.transcript.add_note(f"◇ {' · '.join(parts)}")
 
 
 async def _ask(context: CommandContext, point: RestorePoint, plan: RestorePlan) -> str | None:

@@ -45,7 +45,7 @@ async def run(context: CommandContext, arguments: str) -> None:
 
 
 async def _ask(context: CommandContext, dialog: SessionsList) -> SessionAction | None:
-    reading = context.desk.spawn(dialog.reader.run())
+    reading = context.ui.spawn(dialog.reader.run())
     try:
         return await context.dialogs.ask(dialog)
     finally:
@@ -65,7 +65,7 @@ async def _list(
         everywhere=everywhere,
         selected=chosen.value if chosen else "",
         filter=like.list.filter if like is not None else filter,
-        changed=context.desk.redraw,
+        changed=context.ui.redraw,
     )
 
 

@@ -66,11 +66,11 @@ def _read_again(context: CommandContext) -> None:
 def _permission_mode(context: CommandContext) -> None:
     """Apply now, unless this run does not allow it."""
     context.conversation.set_permission_mode(context.conversation.settings.values.permission_mode)
-    context.desk.redraw()
+    context.ui.redraw()
 
 
 def _bell(context: CommandContext) -> None:
-    context.desk.terminal.bell = context.conversation.settings.values.bell
+    context.ui.terminal.bell = context.conversation.settings.values.bell
 
 
 def _images(context: CommandContext) -> None:
@@ -181,10 +181,10 @@ async def _use_theme(context: CommandContext, name: str) -> None:
     if found is None:
         known = ", ".join(one_line(theme.value) for theme in themes)
         raise ZotError(f'unknown theme "{name}"; available: {known}')
-    _keep_theme(context, found.value)
+    _save_theme(context, found.value)
 
 
-def _keep_theme(context: CommandContext, value: str) -> None:
+def _save_theme(context: CommandContext, value: str) -> None:
     context.looks.choose(value)
     context.conversation.settings.save(theme=None if value == "auto" else value)
     context.status.ok(f"colour theme: {one_line(value)}")
@@ -206,7 +206,7 @@ async def _theme(context: CommandContext) -> None:
     if chosen is None:
         looks.choose(before)
         return
-    _keep_theme(context, chosen)
+    _save_theme(context, chosen)
 
 
 async def _pinned_servers(context: CommandContext) -> None:

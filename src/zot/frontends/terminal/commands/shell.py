@@ -15,13 +15,13 @@ _A_DAY_S = 86_400  # the user watches and has esc
 _numbers = iter(range(1, 1 << 62))
 
 
-def run(context: CommandContext, command: str, *, told: bool = True) -> None:
-    """``command`` is the text after the exclamation mark; ``told``: the model sees it with the next prompt."""
+def run(context: CommandContext, command: str, *, for_model: bool = True) -> None:
+    """``command`` is the text after the exclamation mark; ``for_model``: the model sees it with the next prompt."""
     context.asides.turn_begins()
-    context.turns.run(lambda: _work(context, command.strip(), told), "running a command")
+    context.turns.run(lambda: _work(context, command.strip(), for_model), "running a command")
 
 
-async def _work(context: CommandContext, command: str, told: bool) -> None:
+async def _work(context: CommandContext, command: str, for_model: bool) -> None:
     from zot.agent.tools.bash import BashTool
     from zot.agent.tools.registry import BashLimits
     from zot.core import events
@@ -42,9 +42,9 @@ async def _work(context: CommandContext, command: str, told: bool) -> None:
         raise
     finally:
         hear(events.ToolResultEvent(call.id, result.is_error, result.content, result.details))
-        if told:
+        if for_model:
             output = "\n".join(block.text for block in result.content if isinstance(block, TextBlock))
-            said = f"The user ran a shell command:\n\n{output}"
-            conversation.add_message(Message("user", (TextBlock(said),), utc_now(), {"shell": "true"}))
+            message = f"The user ran a shell command:\n\n{output}"
+            conversation.add_message(Message("user", (TextBlock(message),), utc_now(), {"shell": "true"}))
         else:
             context.transcript.add_note("◌ hidden from the model")

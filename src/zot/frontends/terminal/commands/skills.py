@@ -68,6 +68,6 @@ async def _read(context: CommandContext, skill: Skill) -> None:
         context.status.error(f"skill {skill.name}: {reason_of(error)}")
         return
     view = TextView(
-        one_line(skill.name), lambda theme, width: markdown.render(body, context.desk.painter, width), most=16
+        one_line(skill.name), lambda theme, width: markdown.render(body, context.ui.painter, width), most=16
     )
     await context.dialogs.ask(view)

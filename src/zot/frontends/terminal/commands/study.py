@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from zot.frontends.terminal.commands.command_context import CommandContext
 
-_PROMPT = (
-    "Study {place} until you understand it. Begin with its documentation and its build files, then follow the code "
-    "from its entry points: what it is for, how it is divided, how data flows, how it is built and tested, and which "
-    "conventions it keeps. Read as much as it takes and change nothing. Finish with a short summary that a new "
-    "contributor could start from, and name what is still unclear."
-)
+_PROMPT = """\
+Study {place} until you understand it. Read only: change nothing.
+
+Start with the documentation and build files, then follow the code from its entry points. Find out:
+- its purpose
+- its main parts and their responsibilities
+- how data flows through them
+- how it is built, run and tested
+- its conventions
+
+Finish with a short summary for a new contributor, with paths to the most important files, and a list of open \
+questions."""
 
 
 def run(context: CommandContext, arguments: str) -> None:

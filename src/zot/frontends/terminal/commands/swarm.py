@@ -25,8 +25,8 @@ _WORD = re.compile(r"(\S+)(?:\s+|$)")
 
 async def run(context: CommandContext, arguments: str) -> None:
     word = _WORD.match(arguments)
-    doer = _DOERS.get(word[1].lower() if word is not None else "")
-    await (_new(context, arguments) if doer is None else doer(context, arguments[word.end() :] if word else ""))
+    handler = _HANDLERS.get(word[1].lower() if word is not None else "")
+    await (_new(context, arguments) if handler is None else handler(context, arguments[word.end() :] if word else ""))
 
 
 # --- the list
@@ -41,7 +41,7 @@ async def _list(context: CommandContext, rest: str) -> None:
     workers = context.swarm
     workers.everyone = bool(rest)
     await workers.watch()
-    measuring = context.desk.spawn(workers.measure())
+    measuring = context.ui.spawn(workers.measure())
     workers.shown = True
     chosen = ""
     try:
@@ -66,8 +66,8 @@ async def _act(context: CommandContext, act: WorkerAction) -> None:
             from zot.wire.rpc_frames import Image
 
             name = _named(context, id).name
-            title, told = f"message to {escape_invisible(name)}", "what the worker should do next"
-            typed = await context.dialogs.ask(MessageEditor(title, context.editor.around, told))
+            title, hint = f"message to {escape_invisible(name)}", "what the worker should do next"
+            typed = await context.dialogs.ask(MessageEditor(title, context.editor.around, hint))
             if typed is not None:
                 images = tuple(Image(mime_type=image.mime_type, data=image.data) for image in typed.images)
                 await context.swarm.service.send(id, typed.text, images)
@@ -77,15 +77,15 @@ async def _act(context: CommandContext, act: WorkerAction) -> None:
         case "merge":
             await _ask_to_merge(context, id)
         case "stop":
-            context.desk.spawn(_stop(context, id))
+            context.ui.spawn(_stop(context, id))
         case "resume":
-            context.desk.spawn(_resume(context, id))
+            context.ui.spawn(_resume(context, id))
         case "remove":
             from zot.frontends.terminal.dialogs.picker import YesNo
 
             name = escape_invisible(_named(context, id).name)
             if await context.dialogs.ask(YesNo(f"remove {name}?", "its log is deleted", "remove it")) == "yes":
-                context.desk.spawn(_remove(context, id))
+                context.ui.spawn(_remove(context, id))
 
 
 async def _tried(context: CommandContext, work: Awaitable[None]) -> None:
@@ -116,12 +116,12 @@ async def _start(context: CommandContext, order: SwarmStart) -> None:
 async def _compose(context: CommandContext) -> None:
     from zot.frontends.terminal.swarm.worker_view import MessageEditor
 
-    told = "task of the worker; choose the model with --model M before it"
-    typed = await context.dialogs.ask(MessageEditor("a new worker", context.editor.around, told))
+    hint = "task of the worker; choose the model with --model M before it"
+    typed = await context.dialogs.ask(MessageEditor("a new worker", context.editor.around, hint))
     if typed is not None:
         if typed.images:
             raise UsageError("a task is text only; send the image to the worker after it started")
-        context.desk.spawn(_start(context, spec_from_request(typed.text)))
+        context.ui.spawn(_start(context, spec_from_request(typed.text)))
 
 
 def spec_from_request(text: str) -> SwarmStart:
@@ -159,8 +159,8 @@ async def _read(context: CommandContext, typed: str, *, typing: bool = False) ->
     workers, id = context.swarm, _named(context, typed).id
     await workers.watch()
     while True:
-        view = WorkerView(workers, id, context.desk, context.editor.around, typing=typing)
-        listening = context.desk.spawn(workers.subscribe(id, view.hear))
+        view = WorkerView(workers, id, context.ui, context.editor.around, typing=typing)
+        listening = context.ui.spawn(workers.subscribe(id, view.hear))
         try:
             act = await context.dialogs.ask(view)
         finally:
@@ -217,8 +217,8 @@ async def _remove(context: CommandContext, typed: str) -> None:
     try:
         left = await context.swarm.service.remove(worker.id, force=flag.strip() == "--force")
     except UnmergedChanges as error:
-        told = str(error).partition("; --force")[0]
-        question = YesNo(f"remove {escape_invisible(worker.name)}?", told, "remove it and lose its changes")
+        reason = str(error).partition("; --force")[0]
+        question = YesNo(f"remove {escape_invisible(worker.name)}?", reason, "remove it and lose its changes")
         if await context.dialogs.ask(question) != "yes":
             context.status.ok(f"{worker.name} was not removed")
             return
@@ -236,13 +236,13 @@ async def _diff(context: CommandContext, typed: str) -> None:
     from zot.frontends.terminal.dialogs.text_dialogs import TextView
     from zot.frontends.terminal.swarm.worker_summary import rows_of
 
-    worker, desk = _named(context, typed), context.desk
+    worker, ui = _named(context, typed), context.ui
     text = await context.swarm.service.diff(worker.id)
     if not text.strip():
         context.status.ok(f"{worker.name} has no changes")
         return
     title = f"changes of {escape_invisible(worker.name)}"
-    await context.dialogs.ask(TextView(title, lambda theme, width: rows_of(text, desk.painter, width)))
+    await context.dialogs.ask(TextView(title, lambda theme, width: rows_of(text, ui.painter, width)))
 
 
 async def _ask_to_merge(context: CommandContext, id: str) -> None:
@@ -262,7 +262,7 @@ async def _ask_to_merge(context: CommandContext, id: str) -> None:
     how = await context.dialogs.ask(Picker(f"merge changes of {escape_invisible(worker.name)}", rows, filterable=False))
     if how is not None:
         command = SwarmMerge(worker=worker.id, how=cast("Any", how))  # one of the rows
-        context.desk.spawn(_merge_as(context, command, worker.name))
+        context.ui.spawn(_merge_as(context, command, worker.name))
 
 
 async def _merge(context: CommandContext, rest: str) -> None:
@@ -320,10 +320,10 @@ async def _offer_repair(
     from zot.frontends.terminal.dialogs.picker import YesNo
 
     conflict = f"{name} conflicts with {merged.into} in {', '.join(merged.conflicts)}: nothing was changed"
-    told = "To resolve it, the worker gets both sides in its worktree; your files do not change."
+    explanation = "To resolve it, the worker gets both sides in its worktree; your files do not change."
     question = YesNo(
         escape_invisible(f"merge {name}?"),
-        f"{escape_invisible(conflict)}.\n{told}",
+        f"{escape_invisible(conflict)}.\n{explanation}",
         f"have {escape_invisible(name)} resolve it",
     )
     if await context.dialogs.ask(question) != "yes":
@@ -343,7 +343,7 @@ def _named(context: CommandContext, typed: str) -> Any:
     return context.swarm.service.named(typed)
 
 
-_DOERS: dict[str, Callable[[CommandContext, str], Awaitable[None]]] = {
+_HANDLERS: dict[str, Callable[[CommandContext, str], Awaitable[None]]] = {
     **dict.fromkeys(("", "list", "ls", "ps"), _list),
     **dict.fromkeys(("new", "spawn"), _new),
     **dict.fromkeys(("kill", "stop"), _stop),
@@ -382,7 +382,7 @@ def complete(context: CommandContext, typed: str) -> list[Choice]:
     verb, space, _ = typed.partition(" ")
     if not space:
         return [Choice(f"{name} " if name != "list" else name, name, summary) for name, summary in _OFFERED.items()]
-    name = next((name for name in _OFFERED if _DOERS.get(verb.lower()) is _DOERS[name]), "")
+    name = next((name for name in _OFFERED if _HANDLERS.get(verb.lower()) is _HANDLERS[name]), "")
     if name in ("", "new", "list"):
         return []
     statuses = _ONLY.get(name)

@@ -128,9 +128,9 @@ def _replaced(before: bytes | None, content: str, painter: Painter, width: int) 
         return [theme.paint("warning", row) for row in wrap("this replaces a file that is not text", width)]
     changes = list(_difference(before.decode("utf-8", "replace"), content))
     signs = [text[0] for role, text in changes if role in _ROLES.values()]
-    told = theme.paint("fg", "replaces a file ") + f"({counts(theme, signs.count('+'), signs.count('-'))})"
+    title = theme.paint("fg", "replaces a file ") + f"({counts(theme, signs.count('+'), signs.count('-'))})"
     whole = theme.paint("fg", "the whole file after the change")
-    return [cut(told, width), *_changed_rows(changes, painter, width), cut(whole, width)]
+    return [cut(title, width), *_changed_rows(changes, painter, width), cut(whole, width)]
 
 
 def _changes(fields: dict[str, Any]) -> list[dict[str, str]]:
@@ -169,8 +169,8 @@ def _in_place(before: bytes | None, changes: list[dict[str, str]], painter: Pain
         return []
     digits = max(4, len(str(max((line.number for line in lines), default=0))))
     gutters = [f"{line.number:>{digits}} " if line.sign else " " * (digits + 1) for line in lines]
-    told = [(_ROLES[line.sign], f"{line.sign} {line.text}") if line.sign else ("muted", line.text) for line in lines]
-    return _changed_rows(told, painter, width, gutters)
+    rows = [(_ROLES[line.sign], f"{line.sign} {line.text}") if line.sign else ("muted", line.text) for line in lines]
+    return _changed_rows(rows, painter, width, gutters)
 
 
 def _edited(before: bytes, changes: list[dict[str, str]]) -> str | None:
@@ -228,11 +228,11 @@ def _compared(old: str, new: str) -> Diff:
     return diff_of(old, [EditSpan(0, len(old), 1, new)])
 
 
-def _rest(fields: dict[str, Any], told: tuple[str, ...], painter: Painter, width: int) -> list[str]:
+def _rest(fields: dict[str, Any], shown: tuple[str, ...], painter: Painter, width: int) -> list[str]:
     """All other arguments in order."""
     rows: list[str] = []
     for name, value in fields.items():
-        if name not in told:
+        if name not in shown:
             rows += _text(f"{name}: {_as_text(value)}", "fg", painter, width)
     return rows
 

@@ -245,9 +245,9 @@ class ApprovalPrompts:
     """Shows approvals, and switches the permission mode for the user. ``cancel`` ends the turn."""
 
     def __init__(
-        self, desk: ScreenServices, dialogs: Dialogs, conversation: Conversation, cancel: Callable[[], None]
+        self, ui: ScreenServices, dialogs: Dialogs, conversation: Conversation, cancel: Callable[[], None]
     ) -> None:
-        self._desk = desk
+        self._ui = ui
         self._dialogs = dialogs
         self._conversation = conversation
         self._gate = conversation.gate
@@ -268,17 +268,17 @@ class ApprovalPrompts:
 
     async def show(self, question: Approval) -> Answer:
         """A worker's question has its name, and the answer applies only to it."""
-        dialog = ConfirmDialog(question.request, self._desk.painter, self, who=question.worker)
+        dialog = ConfirmDialog(question.request, self._ui.painter, self, who=question.worker)
         self._open = None if question.worker else dialog
         try:
             confirmed = await self._dialogs.ask(dialog) or ApprovalChoice(Answer("deny"))
         finally:
             self._open = None
         if confirmed.kept:
-            await self._keep(question.request, confirmed.answer)
+            await self._save_rule(question.request, confirmed.answer)
         return confirmed.answer
 
-    async def _keep(self, question: ApprovalQuestion, answer: Answer) -> None:
+    async def _save_rule(self, question: ApprovalQuestion, answer: Answer) -> None:
         """Save for later sessions in this project. If that fails, it applies to this session."""
         from zot.features.lookup import saved_rules  # already loaded: it asks
 
@@ -292,7 +292,7 @@ class ApprovalPrompts:
             if kept is not None:
                 await asyncio.to_thread(kept.keep, rule)
         except (ZotError, OSError) as error:
-            self._desk.status.error(f"the answer applies to this session only: {describe_error(error)}")
+            self._ui.status.error(f"the answer applies to this session only: {describe_error(error)}")
 
     def switch_mode(self) -> None:
         """shift+tab: the next allowed mode. An open question stays open."""
@@ -305,8 +305,8 @@ class ApprovalPrompts:
     def set_mode(self, mode: str) -> None:
         """Switch for the user's key or command. UsageError if this run does not allow it."""
         self._conversation.set_permission_mode(mode)
-        self._desk.status.ok(f"{WORDS[self.mode]} · shift+tab switches")
-        self._desk.redraw()
+        self._ui.status.ok(f"{WORDS[self.mode]} · shift+tab switches")
+        self._ui.redraw()
 
     def allow_all(self) -> bool:
         """``/yolo``: approve everything, including the pending question; False if nothing required approval."""

@@ -66,8 +66,8 @@ class FieldPrompt(TextPrompt):
 class QuestionPrompts:
     """Shows a question of an MCP server and returns its answer; ``tell`` reports failures."""
 
-    def __init__(self, tell: Callable[[str], None], dialogs: Dialogs, workspace: Workspace) -> None:
-        self._tell = tell
+    def __init__(self, notify: Callable[[str], None], dialogs: Dialogs, workspace: Workspace) -> None:
+        self._notify = notify
         self._dialogs = dialogs
         self._workspace = workspace
 
@@ -83,7 +83,7 @@ class QuestionPrompts:
         from zot.features.login.browser import open_in_browser
 
         if not open_in_browser(question.url, self._workspace.free_environment()):
-            self._tell(f"cannot open a browser; open the address yourself: {escape_invisible(question.url)}")
+            self._notify(f"cannot open a browser; open the address yourself: {escape_invisible(question.url)}")
         return {"action": "accept"}
 
     async def _fill(self, question: Elicitation) -> dict[str, Any]:

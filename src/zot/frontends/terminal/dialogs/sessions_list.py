@@ -192,11 +192,11 @@ class SessionsList(Dialog[SessionAction]):
         if chosen is None:
             return []
         hit = self.reader.hits.get(chosen.value)
-        said = [hit] if hit is not None else self.reader.ends.get(chosen.value, [])
+        excerpts = [hit] if hit is not None else self.reader.ends.get(chosen.value, [])
         pattern = Pattern(self.list.filter)
         rows: list[str] = []
-        for one in reversed(said):
-            block = _said_rows(theme, one, pattern, width, _LONGEST_SAID if hit is None else height)
+        for one in reversed(excerpts):
+            block = _excerpt_rows(theme, one, pattern, width, _LONGEST_SAID if hit is None else height)
             if len(block) + len(rows) >= height:
                 break
             rows = [*block, *rows]
@@ -238,12 +238,12 @@ class SessionsList(Dialog[SessionAction]):
         return True
 
 
-def _said_rows(theme: Theme, said: MessageExcerpt, pattern: Pattern, width: int, most: int) -> list[str]:
-    mark = {"user": "› ", "tool": "● "}.get(said.role, "  ")
-    rows = wrap(one_line(said.text), max(width - 6, 1))
+def _excerpt_rows(theme: Theme, excerpt: MessageExcerpt, pattern: Pattern, width: int, most: int) -> list[str]:
+    mark = {"user": "› ", "tool": "● "}.get(excerpt.role, "  ")
+    rows = wrap(one_line(excerpt.text), max(width - 6, 1))
     if len(rows) > most:
         rows = [*rows[: most - 1], cut(f"{rows[most - 1]} …", width - 6)]
-    role = "fg" if said.role == "user" else "muted"
+    role = "fg" if excerpt.role == "user" else "muted"
     painted = (pointed_out(theme, row, pattern, role) for row in rows)
     marks = (theme.paint("prompt", mark) if number == 0 else "  " for number in range(len(rows)))
     return [f"  {mark}{row}" for mark, row in zip(marks, painted, strict=True)]
@@ -267,10 +267,10 @@ def _about(summary: Summary, everywhere: bool) -> list[str]:
     place = one_line(summary.cwd)
     name = place.rstrip("/").rpartition("/")[2] or place
     if everywhere:
-        told = [(count, cost, full, place), (count, model, place), (model, place), (model, name), (name,)]
+        variants = [(count, cost, full, place), (count, model, place), (model, place), (model, name), (name,)]
     else:
-        told = [(count, cost, full), (count, full), (count, model), (model,)]
-    return [" · ".join(parts) for parts in told]
+        variants = [(count, cost, full), (count, full), (count, model), (model,)]
+    return [" · ".join(parts) for parts in variants]
 
 
 def age(modified: float, now: float | None = None) -> str:

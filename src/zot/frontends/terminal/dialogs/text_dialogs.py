@@ -140,14 +140,14 @@ class DetailPane:
         if self._made is None or self._made[:2] != (theme, width):
             self._made = (theme, width, self._make(theme, max(width - 4, 1)))
         shown = self._pages.show(self._made[2], max(height - 1, 1))
-        said: list[str] = []
+        output: list[str] = []
         if not self._pages.whole:
-            said.append(f"rows {self._pages.place} · page up/down shows the rest")
+            output.append(f"rows {self._pages.place} · page up/down shows the rest")
         if self._hidden:
-            said.append("⟨…⟩ marks characters a terminal would hide")
+            output.append("⟨…⟩ marks characters a terminal would hide")
         return [
             *("  " + row for row in shown),
-            theme.paint("warning", pad(f"  {' · '.join(said)}", width)) if said else "",
+            theme.paint("warning", pad(f"  {' · '.join(output)}", width)) if output else "",
         ]
 
     def key(self, key: Key) -> bool:

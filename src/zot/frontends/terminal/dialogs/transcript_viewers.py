@@ -44,7 +44,7 @@ class TurnViewer(Dialog[bool]):
         self._made: tuple[object, list[str]] | None = None
         self._field: TextField | None = None
         self._sought = ""
-        self._told = ""
+        self._note = ""
 
     # --- rows
 
@@ -55,7 +55,7 @@ class TurnViewer(Dialog[bool]):
         title = f"turn {self._number + 1} of {len(self._turns)} · {self._pages.place}"
         if self._field is None:
             self.cursor = None
-            foot = theme.paint("muted", cut(f"  {self._told or _TURN_KEYS}", width))
+            foot = theme.paint("muted", cut(f"  {self._note or _TURN_KEYS}", width))
         else:
             line, column = self._field.line(theme, max(width - 4, 1))
             self.cursor = (height - 1, column + 4)
@@ -92,7 +92,7 @@ class TurnViewer(Dialog[bool]):
             else:
                 self._field.key(key)
             return True
-        self._told = ""
+        self._note = ""
         if key.name in ("left", "right"):
             number = min(max(self._number + (1 if key.name == "right" else -1), 0), len(self._turns) - 1)
             if number != self._number:
@@ -109,7 +109,7 @@ class TurnViewer(Dialog[bool]):
                 filter(None, (message.shown_text() for message in turn.replies if message.role == "assistant"))
             )
             self._copied(text)
-            self._told = "the answer is in the clipboard, if the terminal allows it"
+            self._note = "the answer is in the clipboard, if the terminal allows it"
         elif key.name == "q":
             self.finish(True)
         else:
@@ -132,7 +132,7 @@ class TurnViewer(Dialog[bool]):
             self._number = (self._number + step) % len(self._turns)
             first = 0 if step > 0 else len(self._body(self._page().columns))
         self._number = number
-        self._told = f'"{self._sought}" was not found in this conversation'
+        self._note = f'"{self._sought}" was not found in this conversation'
 
 
 class ExpandedViewer(Dialog[bool]):

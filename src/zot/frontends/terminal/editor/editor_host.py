@@ -75,14 +75,14 @@ class TerminalEditorHost(EditorHost):
 
     def __init__(
         self,
-        desk: ScreenServices,
+        ui: ScreenServices,
         keys: KeyReader,
         commands: Callable[[], Sequence[SlashCommand]],
         directory: Path,
         *,
         keep_history: bool,
     ) -> None:
-        self._desk = desk
+        self._ui = ui
         self._keys = keys
         self._commands = commands
         self._directory = directory
@@ -130,21 +130,21 @@ class TerminalEditorHost(EditorHost):
         return self._beneath()
 
     def changed(self) -> None:
-        self._desk.redraw()
+        self._ui.redraw()
 
     def error(self, text: str) -> None:
-        self._desk.status.error(text)
+        self._ui.status.error(text)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> object:
-        return self._desk.spawn(work)
+        return self._ui.spawn(work)
 
     async def lend_terminal(self, argv: Sequence[str]) -> int:
         """The program has keyboard and screen; the agent continues and is shown afterwards."""
         self._keys.detach()
-        self._desk.release_terminal()
+        self._ui.release_terminal()
         try:
             child = await asyncio.create_subprocess_exec(*argv, cwd=self._directory, env=self.environment() or None)
             return await child.wait()
         finally:
-            self._desk.reclaim_terminal()
+            self._ui.reclaim_terminal()
             self._keys.attach()

@@ -113,8 +113,8 @@ def image_file(path: str, beneath: JailedFiles | None = None) -> ImageBlock | No
                 return None
             return ImageBlock(mime, head + file.read(MAX_IMAGE))
     except OSError as error:
-        if beneath is not None and path.lower().endswith(_IMAGE_NAMES) and (told := getattr(error, "message", "")):
-            raise ZotError(told) from error
+        if beneath is not None and path.lower().endswith(_IMAGE_NAMES) and (message := getattr(error, "message", "")):
+            raise ZotError(message) from error
         return None
 
 

@@ -111,8 +111,8 @@ class Activity:
         while hints and cells(what + tail + _spelled(hints)) > room:
             hints = hints[:-1]
         what = cut(what, max(room - cells(tail), 1))
-        said = f"{theme.paint('spinner', glyph)} {theme.paint('assistant', what)}"
-        return cut(said + theme.paint("muted", tail + _spelled(hints)), width)
+        text = f"{theme.paint('spinner', glyph)} {theme.paint('assistant', what)}"
+        return cut(text + theme.paint("muted", tail + _spelled(hints)), width)
 
     def _words(self, theme: Theme) -> tuple[str, str, tuple[str, ...]]:
         """Activity, its suffix, and the keys."""

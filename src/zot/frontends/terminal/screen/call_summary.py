@@ -39,8 +39,8 @@ class BashText(msgspec.Struct, frozen=True):
     @property
     def timed_out(self) -> str:
         """The timeout, if it was exceeded."""
-        said = next((note for note in self.notes if note.startswith(_NOTES[0])), "")
-        return said.removeprefix(_NOTES[0]).partition(":")[0]
+        text = next((note for note in self.notes if note.startswith(_NOTES[0])), "")
+        return text.removeprefix(_NOTES[0]).partition(":")[0]
 
 
 def read_bash(text: str, command: str) -> BashText:
@@ -93,19 +93,19 @@ def verb(name: str, state: str) -> str:
 def subject(name: str, arguments: dict[str, Any], text: str) -> str:
     """The subject of a call: a path, a command, a pattern, the only argument, or all of them."""
     keys = (_SUBJECTS[name],) if name in _SUBJECTS else ("path", "file_path", "command")
-    told = next((value for key in keys if isinstance(value := arguments.get(key), str) and value), None)
-    if told is None and len(arguments) == 1:
-        told = next((value for value in arguments.values() if isinstance(value, str)), None)
-    if told is None:
-        told = "" if text.strip() == "{}" else text
+    found = next((value for key in keys if isinstance(value := arguments.get(key), str) and value), None)
+    if found is None and len(arguments) == 1:
+        found = next((value for value in arguments.values() if isinstance(value, str)), None)
+    if found is None:
+        found = "" if text.strip() == "{}" else text
     if name == "bash":
-        first, more, _ = told.strip("\n").partition("\n")
+        first, more, _ = found.strip("\n").partition("\n")
         return one_line(first[:_GIST]) + (" …" if more else "")
-    gist = one_line(told[:_GIST])
+    summary = one_line(found[:_GIST])
     if not _searches(name):
-        return gist
+        return summary
     where = arguments.get("path")
-    shown = f'"{gist}"' if name == "grep" and gist else gist
+    shown = f'"{summary}"' if name == "grep" and summary else summary
     return shown + (f" in {one_line(where[:_GIST])}" if isinstance(where, str) and where != "." else "")
 
 
@@ -153,16 +153,16 @@ def outcome(
         return (("interrupted", "muted"),)
     text = text_of(result)
     if name == "bash" and state != "refused":
-        told = read_bash(text, str(arguments.get("command", "")))
+        output = read_bash(text, str(arguments.get("command", "")))
         parts: list[Words] = []
-        if told.timed_out:
-            return ((f"timed out after {told.timed_out.removesuffix('s')} s", "error"),)
-        if told.exit_code:
-            parts.append((f"exit {told.exit_code}", "error" if state == "failed" else "muted"))
-        if took := duration_of(told.took):
+        if output.timed_out:
+            return ((f"timed out after {output.timed_out.removesuffix('s')} s", "error"),)
+        if output.exit_code:
+            parts.append((f"exit {output.exit_code}", "error" if state == "failed" else "muted"))
+        if took := duration_of(output.took):
             parts.append((took, "muted"))
         if state == "done" and not asked:
-            parts += _gist_of(told.output)
+            parts += _summary_of(output.output)
         return tuple(parts)
     took = [(spelled, "muted")] if (spelled := duration(seconds)) else []
     return (*(_of_success(name, text, result.details or {}) if state == "done" else ()), *took)
@@ -177,10 +177,10 @@ def _of_success(name: str, text: str, details: dict[str, Any]) -> list[Words]:
         return [_counted(files if isinstance(files, int) else _lines(text, "no file matches "), "file", "files")]
     if name == "write":
         return [("unchanged", "muted")] if details.get("changes") == "" else []
-    return [] if name in _VERBS else _gist_of(text)
+    return [] if name in _VERBS else _summary_of(text)
 
 
-def _gist_of(text: str) -> list[Words]:
+def _summary_of(text: str) -> list[Words]:
     """A short one-line result, else its size."""
     clean = text.strip("\n")
     if not clean:
@@ -205,8 +205,8 @@ def failure_line(name: str, arguments: dict[str, Any], text: str) -> str:
     if "\n" in clean or len(clean) > 4 * _INLINE:
         return ""
     path = arguments.get("path")
-    for said in (f"{name}: ", f"{path}: ", f"{path} "):
-        clean = clean.removeprefix(said)
+    for prefix in (f"{name}: ", f"{path}: ", f"{path} "):
+        clean = clean.removeprefix(prefix)
     return one_line(clean.replace(SAID_NO, "refused", 1) if clean.startswith(SAID_NO) else clean)
 
 

@@ -88,8 +88,8 @@ def message_blocks(
         return [_call(result, calls.get(result.call_id), page, expanded) for result in message.tool_results()]
     if message.role == "assistant":
         thought = stored(message, page.painter.theme, page.columns, page.thinking, expanded=expanded)
-        said = blocks.assistant(message.shown_text(), page.painter, page.columns)
-        return [ResumedBlock(rows) for rows in (thought, said) if rows]
+        content = blocks.assistant(message.shown_text(), page.painter, page.columns)
+        return [ResumedBlock(rows) for rows in (thought, content) if rows]
     if mode := message.meta.get(PERMISSION_MODE):
         note = "◇ plan mode" if mode == "plan" else "◇ plan mode is over"
         return [ResumedBlock([page.painter.theme.paint("muted", note)])]
@@ -98,20 +98,20 @@ def message_blocks(
     if message.meta.get("shell") and (view := _by_hand(message)) is not None:
         return [ResumedBlock(view.lines(page.painter, page.columns, expanded=expanded), joins=True)]
     images = tuple((b.mime_type, len(b.data)) for b in message.content if isinstance(b, ImageBlock))
-    said = message.text() if expanded else page.folded(message.text())
-    return [ResumedBlock(blocks.user_prompt(said, images, page.painter.theme, page.columns, expanded=expanded))]
+    content = message.text() if expanded else page.folded(message.text())
+    return [ResumedBlock(blocks.user_prompt(content, images, page.painter.theme, page.columns, expanded=expanded))]
 
 
 def _by_hand(message: Message) -> ToolView | None:
     """A command the user ran, from the model's message about it; None for other messages."""
-    told = message.text().partition("\n\n")[2]
-    first, _, _ = told.partition("\n")
+    output = message.text().partition("\n\n")[2]
+    first, _, _ = output.partition("\n")
     if not first.startswith("$ "):
         return None
     command = msgspec.json.encode({"command": first[2:]}).decode()
     view = ToolView(BY_HAND, "bash", command, asked=True)
-    failed = read_bash(told, first[2:]).exit_code != 0
-    view.ends(ToolResultEvent(BY_HAND, failed, (TextBlock(told),)))
+    failed = read_bash(output, first[2:]).exit_code != 0
+    view.ends(ToolResultEvent(BY_HAND, failed, (TextBlock(output),)))
     return view
 
 

@@ -87,12 +87,12 @@ class StatusLine:
         self.failed = False
 
     def ok(self, text: str) -> None:
-        self._say(text, failed=False)
+        self._show(text, failed=False)
 
     def error(self, text: str) -> None:
-        self._say(text, failed=True)
+        self._show(text, failed=True)
 
-    def _say(self, text: str, *, failed: bool) -> None:
+    def _show(self, text: str, *, failed: bool) -> None:
         self.text, self.failed = one_line(beginning(text, _LONGEST_SAID)), failed
         self._redraw()
 

@@ -113,11 +113,11 @@ def short_rows(
     state, text = state_of(result), text_of(result)
     shown, _ = excerpt(text, lines=_LINES, characters=_CHARACTERS)
     if name == "bash" and state != "refused":
-        told = read_bash(shown, str(arguments.get("command", "")))
+        output = read_bash(shown, str(arguments.get("command", "")))
         wanted = asked or state != "done"
-        rows = output_rows(told.output, painter.theme, width) if wanted and told.output else []
+        rows = output_rows(output.output, painter.theme, width) if wanted and output.output else []
         rows = folded(painter.theme, rows, ASKED_ROWS if asked else FAILED_ROWS, tail=True)
-        return rows + ([] if told.timed_out else _notes(told.notes, painter.theme, width))
+        return rows + ([] if output.timed_out else _notes(output.notes, painter.theme, width))
     if state in ("failed", "refused"):
         return folded(painter.theme, _plain(shown, painter.theme, width, "tool_out"), FAILED_ROWS, tail=True)
     return images
@@ -230,12 +230,12 @@ def code_rows(code: str, path: str, first: int, painter: Painter, width: int, *,
 
 def bash_rows(text: str, command: str, theme: Theme, width: int) -> list[str]:
     """A multi-line command, the output, and the tool's notes."""
-    told = read_bash(text, command)
+    output = read_bash(text, command)
     rows: list[str] = []
     if "\n" in command.strip("\n") or len(command) > width:
         rows += [theme.paint("accent", row) for line in safe_lines(f"$ {command.strip()}") for row in wrap(line, width)]
-    rows += output_rows(told.output, theme, width) if told.output else []
-    return rows + _notes(told.notes, theme, width)
+    rows += output_rows(output.output, theme, width) if output.output else []
+    return rows + _notes(output.notes, theme, width)
 
 
 def _notes(notes: Sequence[str], theme: Theme, width: int) -> list[str]:

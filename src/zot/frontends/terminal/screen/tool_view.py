@@ -109,8 +109,8 @@ class ToolView:
         frames = painter.theme.spinner.frames
         frame = frames[int(time.monotonic() * 1000 / painter.theme.spinner.interval_ms) % len(frames)]
         if self.running and (self._asked or not self._running_since):
-            told = "asking" if self._asked else "waiting"
-            return self._head("waiting", call_summary.verb(self.name, "waiting"), arguments, ((told, "muted"),))
+            state = "asking" if self._asked else "waiting"
+            return self._head("waiting", call_summary.verb(self.name, "waiting"), arguments, ((state, "muted"),))
         took = call_summary.duration(time.monotonic() - self._running_since) if self._running_since else ""
         return self._head(frame, call_summary.verb(self.name, "running"), arguments, ((took, "muted"),) if took else ())
 
@@ -163,8 +163,8 @@ class ToolView:
             line = ""
         else:
             line = call_summary.failure_line(self.name, arguments, call_summary.text_of(result))
-        if line and _fits(told := self._with_failure(head, line), painter, width):
-            head = told
+        if line and _fits(line_with_failure := self._with_failure(head, line), painter, width):
+            head = line_with_failure
         elif expanded:
             body += tool_output.full_rows(self.name, arguments, result, painter, inner)
         elif self.state != "interrupted":
@@ -242,10 +242,10 @@ def group_rows(views: list[ToolView], painter: Painter, width: int, thought_s: f
 
 
 def _head(parts: list[tuple[str, str]], joint: str, thought_s: float) -> CallHead:
-    (first, told), *rest = parts
+    (first, label), *rest = parts
     more = [f"{call_summary.verb(name, 'done').lower()} {text}" for name, text in rest]
     outcome = ((f"thought for {duration(thought_s)}", "muted"),) if thought_s else ()
-    return CallHead("done", call_summary.verb(first, "done"), joint.join([told, *more]), outcome)
+    return CallHead("done", call_summary.verb(first, "done"), joint.join([label, *more]), outcome)
 
 
 def _named(name: str, calls: list[dict[str, Any]]) -> str:

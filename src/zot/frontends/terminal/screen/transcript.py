@@ -28,9 +28,9 @@ class Transcript:
     ``asking``: the user is asked about a call; ``owner_of`` names a tool's extension; ``thinking`` is how thinking is
     shown."""
 
-    def __init__(self, desk: ScreenServices, notes: Notes, activity: Activity, asking: Callable[[], bool]) -> None:
-        self._desk = desk
-        self._settled = desk.settled
+    def __init__(self, ui: ScreenServices, notes: Notes, activity: Activity, asking: Callable[[], bool]) -> None:
+        self._ui = ui
+        self._settled = ui.settled
         self._notes = notes
         self._activity = activity
         self._asking = asking
@@ -81,7 +81,7 @@ class Transcript:
                 self._result(event)
             case _:
                 self._milestone(event)
-        self._desk.redraw()
+        self._ui.redraw()
 
     def _milestone(self, event: events.AgentEvent) -> None:
         match event:
@@ -127,7 +127,7 @@ class Transcript:
     def fold(self) -> None:
         """ctrl+o: unfold or fold live calls."""
         self.expanded = not self.expanded
-        self._desk.redraw()
+        self._ui.redraw()
 
     # --- thinking
 
@@ -140,7 +140,7 @@ class Transcript:
             shown = "open"
         hint = "" if self._thoughts else " · ctrl+o shows it"
         text = thought.text
-        rows = settled(text, seconds, self._desk.theme, self._desk.columns, shown, hint=hint)
+        rows = settled(text, seconds, self._ui.theme, self._ui.columns, shown, hint=hint)
         if self._group and len(rows) == 1:
             self._group.think(rows, seconds)  # more of them may follow
         elif rows:
@@ -151,8 +151,8 @@ class Transcript:
 
     def _live_thought(self, thought: LiveThinking, columns: int) -> list[str]:
         shown = self.thinking()
-        most = LIVE_ROWS if shown == "folded" and not self.expanded else self._desk.height
-        return thought.rows(self._desk.theme, columns, most) if shown != "off" else []
+        most = LIVE_ROWS if shown == "folded" and not self.expanded else self._ui.height
+        return thought.rows(self._ui.theme, columns, most) if shown != "off" else []
 
     # --- text
 
@@ -166,8 +166,8 @@ class Transcript:
         if self._stream is None:
             return
         self._stream.feed(visible(self._sanitizer.close()))
-        width = message_blocks.text_width(self._desk.columns)
-        rows = self._stream.finish(self._desk.painter, width)
+        width = message_blocks.text_width(self._ui.columns)
+        rows = self._stream.finish(self._ui.painter, width)
         self._settle_text(rows)
         self._stream = None
 
@@ -189,7 +189,7 @@ class Transcript:
                 call_id, name, extension=self.owner_of(name), asked=call_id.startswith(BY_HAND)
             )
         self._tools[call_id].called(arguments)
-        self._say_what_runs()
+        self._show_running()
 
     def _result(self, event: events.ToolResultEvent) -> None:
         view = self._tools.pop(event.id, None) or ToolView(event.id, "tool")
@@ -200,18 +200,18 @@ class Transcript:
             self._group.add(view)
         else:
             self._settle_group()
-            rows = view.lines(self._desk.painter, self._desk.columns, expanded=self.expanded)
+            rows = view.lines(self._ui.painter, self._ui.columns, expanded=self.expanded)
             self._settled.add(rows, joins=True)
         self.anything = True
-        self._say_what_runs()
+        self._show_running()
 
     def _settle_group(self) -> None:
         """Settles the last group of reads and searches."""
-        for block in self._group.blocks(self._desk.painter, self._desk.columns) if self._group else ():
+        for block in self._group.blocks(self._ui.painter, self._ui.columns) if self._group else ():
             self._settled.add(block, joins=True)
         self._group.clear()
 
-    def _say_what_runs(self) -> None:
+    def _show_running(self) -> None:
         running = next((view for view in self._tools.values() if view.running), None)
         if running is not None:
             running.started()
@@ -228,7 +228,7 @@ class Transcript:
             return self._note("continuing from where the answer was interrupted", "muted", "◇")
         images = tuple((b.mime_type, len(b.data)) for b in message.content if isinstance(b, ImageBlock))
         self._settled.add(
-            message_blocks.user_prompt(self.folded(message.text()), images, self._desk.theme, self._desk.columns)
+            message_blocks.user_prompt(self.folded(message.text()), images, self._ui.theme, self._ui.columns)
         )
         self.anything = True
 
@@ -253,16 +253,16 @@ class Transcript:
 
     def _note(self, text: str, role: str, mark: str) -> None:
         self._settle_group()
-        self._settled.add(message_blocks.note(text, role, mark, self._desk.theme, self._desk.columns))
-        self._desk.redraw()
+        self._settled.add(message_blocks.note(text, role, mark, self._ui.theme, self._ui.columns))
+        self._ui.redraw()
 
     def clear(self) -> None:
         """A new conversation: a row marks its beginning; earlier rows stay in the terminal."""
         self._stream = self._thought = None
         self._drop_unfinished()
         self._settle_group()
-        self._settled.add([self._desk.theme.paint("muted", "◇ a new conversation")])
-        self._desk.redraw()
+        self._settled.add([self._ui.theme.paint("muted", "◇ a new conversation")])
+        self._ui.redraw()
 
     # --- resumed conversations
 
@@ -271,23 +271,23 @@ class Transcript:
         from zot.frontends.terminal.screen.resumed_transcript import resumed_blocks
 
         self._settle_group()
-        for block in resumed_blocks(messages, self.page(), 3 * self._desk.height):
+        for block in resumed_blocks(messages, self.page(), 3 * self._ui.height):
             self._settled.add(block.rows, joins=block.joins)
         self.anything = self.anything or bool(messages)
-        self._desk.redraw()
+        self._ui.redraw()
 
     def page(self) -> RenderSettings:
         """How a message is rendered now."""
         from zot.frontends.terminal.screen.resumed_transcript import RenderSettings
 
-        return RenderSettings(self._desk.painter, self._desk.columns, self.owner_of, self.thinking(), self.folded)
+        return RenderSettings(self._ui.painter, self._ui.columns, self.owner_of, self.thinking(), self.folded)
 
     # --- once per frame
 
     def advance(self, columns: int) -> None:
         """Settle blocks of streaming text that can no longer change."""
         if self._stream is not None:
-            self._settle_text(self._stream.advance(self._desk.painter, message_blocks.text_width(columns)))
+            self._settle_text(self._stream.advance(self._ui.painter, message_blocks.text_width(columns)))
 
     def live_rows(self, columns: int) -> list[str]:
         """The streaming rest and the calls; begins with a blank row unless it continues settled text."""
@@ -300,10 +300,10 @@ class Transcript:
             rows.extend(["", *block] if apart else block)
             joinable = joins and len(block) == 1
 
-        for block in self._group.blocks(self._desk.painter, columns) if self._group else ():
+        for block in self._group.blocks(self._ui.painter, columns) if self._group else ():
             put(block, joins=True)
         if self._stream is not None:
-            rest = message_blocks.indented(self._stream.live(self._desk.painter, message_blocks.text_width(columns)))
+            rest = message_blocks.indented(self._stream.live(self._ui.painter, message_blocks.text_width(columns)))
             if self._begun:
                 rows += rest
             elif rest:
@@ -313,5 +313,5 @@ class Transcript:
         asking = self._asking()
         for view in self._tools.values():
             view.awaiting_approval(asking)
-            put(view.lines(self._desk.painter, columns, expanded=self.expanded), joins=True)
+            put(view.lines(self._ui.painter, columns, expanded=self.expanded), joins=True)
         return rows

@@ -191,10 +191,10 @@ def _row(theme: Theme, row: _Cells, name: str, middle: str, doing: str, width: i
     glyph, role = worker_summary.GLYPHS[row.info.status]
     if chosen:
         return theme.selected(cut(f"  {glyph} {name}  {middle}  {doing}", width), width)
-    said = {"waiting": "warning", "failed": "error", "lost": "warning"}.get(row.info.status)
-    said = said or ("fg" if row.info.status == "running" else "muted")
+    color = {"waiting": "warning", "failed": "error", "lost": "warning"}.get(row.info.status)
+    color = color or ("fg" if row.info.status == "running" else "muted")
     painted = f"  {theme.paint(role, glyph)} {theme.paint('fg', name)}  {theme.paint('muted', middle)}"
-    return cut(f"{painted}  {theme.paint(said, doing)}", width)
+    return cut(f"{painted}  {theme.paint(color, doing)}", width)
 
 
 _NAMED = 3
@@ -210,7 +210,7 @@ class QuitDialog(Picker):
         return super().key(key)
 
 
-async def confirm_quit(workers: WorkerList, dialogs: Dialogs, desk: ScreenServices, leave: Callable[[], None]) -> None:
+async def confirm_quit(workers: WorkerList, dialogs: Dialogs, ui: ScreenServices, leave: Callable[[], None]) -> None:
     at_work = workers.at_work()
     rows = [
         Choice("leave", "leave them running", "zot swarm list shows them"),
@@ -220,7 +220,7 @@ async def confirm_quit(workers: WorkerList, dialogs: Dialogs, desk: ScreenServic
     hint = "enter picks · ctrl+c leaves at once · esc stays"
     chosen = await dialogs.ask(QuitDialog(title, rows, hint=hint, filterable=False, above=[_names(at_work)]))
     if chosen == "stop":
-        desk.status.ok(f"stopping {pluralize(len(at_work), 'worker')} …")
+        ui.status.ok(f"stopping {pluralize(len(at_work), 'worker')} …")
         await workers.stop_own()
     if chosen is not None:
         leave()

@@ -93,13 +93,13 @@ def facts(info: WorkerInfo, stat: Diffstat | None = None, rested: float = 0.0) -
 
 def status_note(before: WorkerInfo, info: WorkerInfo) -> tuple[str, str] | None:
     """Level and text of the note about a status change; None if it needs none."""
-    name, said = one_line(info.name), cut(last_answer_line(info), _NOTED)
+    name, answer = one_line(info.name), cut(last_answer_line(info), _NOTED)
     what = ", ".join(filter(None, (elapsed(info), cost(info))))
     about = f" ({what})" if what else ""
     if info.status == "waiting":
         return "warn", f"{name} waits for an answer: {one_line(info.activity)[:_LONGEST]}"
     if info.status in ("idle", "done") and before.status in ("queued", "running", "waiting"):
-        return "success", f"{name} is done{about}{f': {said}' if said else ''}"
+        return "success", f"{name} is done{about}{f': {answer}' if answer else ''}"
     if info.status == "failed":
         return "error", f"{name} failed{about}: {one_line(info.reason)[:_LONGEST]}"
     if info.status == "lost":
@@ -134,12 +134,12 @@ def _files(text: str) -> Iterator[tuple[str, str]]:
 def _file(name: str, part: str, painter: Painter, width: int) -> list[str]:
     theme = painter.theme
     head, _, body = part.partition("\n@@ ")
-    said = next((word for word in ("new file", "deleted file", "rename", "Binary") if f"\n{word}" in head), "")
+    kind = next((word for word in ("new file", "deleted file", "rename", "Binary") if f"\n{word}" in head), "")
     clean = visible(sanitize(f"@@ {body}".rstrip("\n"))) if body else ""
     lines = diff.hunks(clean) if clean else []
     added, removed = diff.counted(lines)
     figure = f" · +{added} −{removed}" if lines else ""
     title = theme.paint("assistant", escape_invisible(name), bold=True)
-    title += theme.paint("muted", f"{f' · {said}' if said else ''}{figure}")
+    title += theme.paint("muted", f"{f' · {kind}' if kind else ''}{figure}")
     shown = diff.render(lines, theme, painter.code, language_of(name), max(width - 2, 1))
     return [*wrap(title, width, "  "), *(f"  {row}" for row in shown)]

@@ -207,9 +207,9 @@ _VERBS: dict[str, Verb] = {"d": "diff", "m": "merge"}
 class _Paper:
     """A transcript for one width and theme: settled rows above, live rows below."""
 
-    def __init__(self, desk: ScreenServices, width: int, *, expanded: bool) -> None:
-        self.painter, self.theme = desk.painter, desk.theme
-        self.columns, self.height = width, desk.height
+    def __init__(self, ui: ScreenServices, width: int, *, expanded: bool) -> None:
+        self.painter, self.theme = ui.painter, ui.theme
+        self.columns, self.height = width, ui.height
         self.settled = SettledBlocks()
         self.rows: list[str] = []
         self.transcript = Transcript(cast("ScreenServices", self), Notes(), Activity(), lambda: False)
@@ -231,13 +231,13 @@ class WorkerView(Dialog[WorkerAction]):
     fullscreen = True
 
     def __init__(
-        self, workers: WorkerList, id: str, desk: ScreenServices, around: EditorHost, *, typing: bool = False
+        self, workers: WorkerList, id: str, ui: ScreenServices, around: EditorHost, *, typing: bool = False
     ) -> None:
         super().__init__()
         self._workers = workers
         self._id = id
-        self._desk = desk
-        self._said: list[dict[str, Any]] = []
+        self._ui = ui
+        self._received: list[dict[str, Any]] = []
         self._fed = 0
         self._dropped = False
         self._paper: _Paper | None = None
@@ -245,16 +245,16 @@ class WorkerView(Dialog[WorkerAction]):
         self._follows = True
         self._expanded = False
         self._typing = typing
-        self._told = ""
+        self._note = ""
         self._editor = editor_beside(around, self._send)
 
     def hear(self, event: dict[str, Any]) -> None:
         """Whole answers replace their parts, so that the list stays short."""
-        self._said.append(event)
-        if event.get("type") == "turn_end" and self._fed == len(self._said) - 1:
+        self._received.append(event)
+        if event.get("type") == "turn_end" and self._fed == len(self._received) - 1:
             self._feed()
-            self._said = [said for said in self._said if said.get("type") not in PIECES]
-            self._fed = len(self._said)
+            self._received = [event_fields for event_fields in self._received if event_fields.get("type") not in PIECES]
+            self._fed = len(self._received)
 
     @property
     def animated(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]  # time passes while it runs
@@ -298,11 +298,11 @@ class WorkerView(Dialog[WorkerAction]):
             paper is None
             or paper.columns != width
             or paper.theme is not theme
-            or len(self._said) - self._fed > _AT_ONCE
+            or len(self._received) - self._fed > _AT_ONCE
         ):
-            self._dropped = len(self._said) > _AT_ONCE
-            self._said = self._said[-_AT_ONCE:]
-            self._paper = paper = _Paper(self._desk, width, expanded=self._expanded)
+            self._dropped = len(self._received) > _AT_ONCE
+            self._received = self._received[-_AT_ONCE:]
+            self._paper = paper = _Paper(self._ui, width, expanded=self._expanded)
             self._fed = 0
         self._feed()
         rows = paper.shown()
@@ -312,17 +312,17 @@ class WorkerView(Dialog[WorkerAction]):
 
     def _feed(self) -> None:
         if self._paper is not None:
-            for event in self._said[self._fed :]:
+            for event in self._received[self._fed :]:
                 self._paper.hearing.feed(event)
-            self._fed = len(self._said)
+            self._fed = len(self._received)
 
     def _foot(self, theme: Theme, width: int, height: int) -> list[str]:
         self.cursor = None
         rule = theme.paint("border", "─" * width)
-        said = self._told or self._desk.status.text
+        note = self._note or self._ui.status.text
         keys = _KEYS if cells(_KEYS) <= width - 3 else _SHORT
-        told = said or (_TYPING if self._typing else keys)
-        hint = theme.paint("warning" if said else "muted", cut(f"  {told}", width))
+        text = note or (_TYPING if self._typing else keys)
+        hint = theme.paint("warning" if note else "muted", cut(f"  {text}", width))
         if not self._typing:
             return [rule, hint]
         popup = self._editor.popup(theme, width, max(height // 3, 1))
@@ -333,8 +333,8 @@ class WorkerView(Dialog[WorkerAction]):
     # --- keys
 
     def key(self, key: Key) -> bool:
-        self._told = ""
-        self._desk.status.clear()
+        self._note = ""
+        self._ui.status.clear()
         if self._typing and key.name not in ("pageup", "pagedown"):
             if self._editor.popup_key(key):
                 return True
@@ -350,9 +350,9 @@ class WorkerView(Dialog[WorkerAction]):
         elif key.name == "ctrl+o":
             self._expanded, self._paper = not self._expanded, None
         elif key.name == "k":
-            self._desk.spawn(self._do(self._stop()))
+            self._ui.spawn(self._do(self._stop()))
         elif key.name == "R":
-            self._desk.spawn(self._do(self._resume()))
+            self._ui.spawn(self._do(self._resume()))
         elif (verb := _VERBS.get(key.name)) is not None:
             self.finish(WorkerAction(verb, self._id))
         elif self._pages.key(key):
@@ -365,7 +365,7 @@ class WorkerView(Dialog[WorkerAction]):
 
     def _send(self, submitted: Submitted) -> None:
         self._follows = True
-        self._desk.spawn(self._do(self._sent(submitted)))
+        self._ui.spawn(self._do(self._sent(submitted)))
 
     async def _sent(self, submitted: Submitted) -> None:
         from zot.wire.rpc_frames import Image
@@ -378,17 +378,17 @@ class WorkerView(Dialog[WorkerAction]):
             raise
 
     async def _stop(self) -> None:
-        self._told = "stopping it …"
+        self._note = "stopping it …"
         await self._workers.service.stop(self._id)
-        self._told = "stopped; resume it with R"
+        self._note = "stopped; resume it with R"
 
     async def _resume(self) -> None:
         await self._workers.resume(self._id)
-        self._told = "continued"
+        self._note = "continued"
 
     async def _do(self, work: Any) -> None:
         try:
             await work
         except ZotError as error:
-            self._told = one_line(str(error))
-        self._desk.redraw()
+            self._note = one_line(str(error))
+        self._ui.redraw()

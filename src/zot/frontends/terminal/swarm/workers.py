@@ -34,9 +34,9 @@ class WorkerList:
     """``known`` are all workers with a record, as last read; ``stats`` their changes.
     ``everyone``: the list includes other conversations."""
 
-    def __init__(self, conversation: Conversation, desk: ScreenServices, notes: Notes) -> None:
+    def __init__(self, conversation: Conversation, ui: ScreenServices, notes: Notes) -> None:
         self._conversation = conversation
-        self._desk = desk
+        self._ui = ui
         self._notes = notes
         self._service: SwarmService | None = None
         self._looked_for = ""  # the conversation whose workers were read
@@ -57,7 +57,7 @@ class WorkerList:
             from zot.swarm.service import SwarmService
             from zot.swarm.worker_config import conversation_config
 
-            self._service = SwarmService(lambda: conversation_config(self._conversation), self._listen, self._hear)
+            self._service = SwarmService(lambda: conversation_config(self._conversation), self._listen, self._on_event)
         return self._service
 
     # --- lists
@@ -92,7 +92,7 @@ class WorkerList:
         session = self._conversation.snapshot.session_id
         if session != self._looked_for:
             self._looked_for = session
-            self._desk.spawn(self._look())
+            self._ui.spawn(self._look())
         own = self.own()
         return f"swarm {len(self.at_work())}/{len(own)}" if own else ""
 
@@ -104,17 +104,17 @@ class WorkerList:
             and feature.agents is not None
             and (self._service is None or not self._service.is_connected)
         ):
-            self._desk.spawn(self._look())
+            self._ui.spawn(self._look())
 
     async def _look(self) -> None:
         """Subscribe if a supervisor has workers of this conversation."""
         if not (self._conversation.home / "swarm" / "supervisor.lock").exists():
             return
         with suppress(ZotError):
-            if await asyncio.to_thread(self._is_somebody_there):
+            if await asyncio.to_thread(self._has_live_workers):
                 await self.watch()
 
-    def _is_somebody_there(self) -> bool:
+    def _has_live_workers(self) -> bool:
         from zot.swarm.supervisor.runtime_dir import SupervisorRuntimeDir
         from zot.swarm.worker_store import WorkerStore, worker_info
 
@@ -134,7 +134,7 @@ class WorkerList:
         for row in rows:
             self._take(row)
         self.known = {row.id: self.known[row.id] for row in rows}
-        self._desk.redraw()
+        self._ui.redraw()
 
     # --- actions; each may raise ZotError
 
@@ -145,7 +145,7 @@ class WorkerList:
         self.note(info.name, [note for note in info.notes if note not in self._noted])
         self._noted.update(info.notes)
         self._take(self.known.get(info.id, info))
-        self._desk.redraw()
+        self._ui.redraw()
         return info
 
     def note(self, name: str, lines: Iterable[str]) -> None:
@@ -181,7 +181,7 @@ class WorkerList:
         if not alive:
             for event in await asyncio.to_thread(self._recorded, id):
                 reader(event)
-        self._desk.redraw()
+        self._ui.redraw()
 
     async def unsubscribe(self, id: str) -> None:
         self._readers.pop(id, None)
@@ -209,7 +209,7 @@ class WorkerList:
                         stat = await self.service.diffstat(info.id)
                         if stat is not None:
                             self.stats[info.id] = stat
-                            self._desk.redraw()
+                            self._ui.redraw()
             await asyncio.sleep(_MEASURE_S)
 
     def _is_due(self, info: WorkerInfo) -> bool:
@@ -229,25 +229,25 @@ class WorkerList:
 
     def _listen(self, work: Coroutine[Any, Any, None]) -> None:
         """Connected to a supervisor. After a killed one it reports what became of the workers."""
-        self._desk.spawn(work)
+        self._ui.spawn(work)
         if self.known:
-            self._desk.spawn(self._refresh_if_possible())
+            self._ui.spawn(self._refresh_if_possible())
 
     async def _refresh_if_possible(self) -> None:
         with suppress(ZotError):
             await self.refresh()
 
-    def _hear(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         from zot.wire.swarm_frames import SwarmUpdate
 
         if isinstance(event, SwarmUpdate):
             before = self.known.get(event.id)
             self._take(event.worker)
             if self.shown or event.id in self._readers or before is None or before.status != event.status:
-                self._desk.redraw()
+                self._ui.redraw()
         elif (reader := self._readers.get(event.id)) is not None:
             reader(event.event)
-            self._desk.redraw()
+            self._ui.redraw()
 
     def _take(self, info: WorkerInfo) -> None:
         before = self.known.get(info.id)
@@ -255,15 +255,15 @@ class WorkerList:
         if info.status in AT_WORK:
             self.rested.pop(info.id, None)
         elif info.id not in self.rested:
-            self.rested[info.id] = time.time() if before is not None else self._last_word(info.id)
+            self.rested[info.id] = time.time() if before is not None else self._last_activity(info.id)
         if not self.is_own(info):
             return
         if before is not None and before.status != info.status and not self.shown:
             from zot.frontends.terminal.swarm.worker_summary import status_note
 
-            said = status_note(before, info)
-            if said is not None:
-                self._notes.add("swarm", *said)
+            note = status_note(before, info)
+            if note is not None:
+                self._notes.add("swarm", *note)
         from zot.features.questions import question_queue
         from zot.frontends.terminal.swarm.worker_questions import WorkerQuestions
 
@@ -271,11 +271,11 @@ class WorkerList:
         if info.status == "waiting" and asked is None:
             queue = question_queue(self._conversation.services)
             questions = self._questions[info.id] = WorkerQuestions(self.service, queue, info)
-            questions.task = self._desk.spawn(self._ask(questions))
+            questions.task = self._ui.spawn(self._ask(questions))
         elif info.status != "waiting" and asked is not None:
             asked.withdraw()
 
-    def _last_word(self, id: str) -> float:
+    def _last_activity(self, id: str) -> float:
         """The last activity of a worker that was not observed here."""
         try:
             return (self._conversation.home / "swarm" / "agents" / id / "events.jsonl").stat().st_mtime

@@ -16,7 +16,7 @@ from zot.provider.auth.oauth.http_requests import open_pool, sanitize_server_tex
 from zot.provider.auth.oauth.loopback_server import CallbackResult, LoopbackServer, read_pasted
 from zot.provider.auth.oauth.server_metadata import AuthorizationServer, OAuthClient, find_client, find_server
 from zot.provider.auth.oauth.settings import OAuthSettings, is_safe
-from zot.provider.auth.oauth.token_endpoint import LoginProgress, Pasted, Tell, done, request_token, token_from
+from zot.provider.auth.oauth.token_endpoint import LoginProgress, OnProgress, Pasted, done, request_token, token_from
 from zot.provider.http.pool import HttpPool
 
 LIMIT_S = 600.0
@@ -27,12 +27,12 @@ _current: LoopbackServer | None = None
 async def login_in_browser(
     settings: OAuthSettings,
     *,
-    tell: Tell,
+    on_progress: OnProgress,
     pasted: Pasted | None = None,
     pool: HttpPool | None = None,
     limit_s: float = LIMIT_S,
 ) -> OAuthToken:
-    """The token, or LoginFailed. ``tell`` opens the address of an ``open`` step.
+    """The token, or LoginFailed. ``on_progress`` opens the address of an ``open`` step.
     ``pasted`` is awaited again after unusable input; EOFError ends it."""
     global _current
     proofs = new_proofs()
@@ -42,7 +42,7 @@ async def login_in_browser(
     _current = callback
     try:
         async with open_pool(pool) as pool:
-            return await _log_in(_BrowserLogin(settings, proofs, callback, pool, tell), pasted, limit_s)
+            return await _log_in(_BrowserLogin(settings, proofs, callback, pool, on_progress), pasted, limit_s)
     finally:
         if _current is callback:
             _current = None
@@ -51,9 +51,20 @@ async def login_in_browser(
 
 class _BrowserLogin:
     def __init__(
-        self, settings: OAuthSettings, proofs: PkceSecrets, callback: LoopbackServer, pool: HttpPool, tell: Tell
+        self,
+        settings: OAuthSettings,
+        proofs: PkceSecrets,
+        callback: LoopbackServer,
+        pool: HttpPool,
+        on_progress: OnProgress,
     ) -> None:
-        self.settings, self.proofs, self.callback, self.pool, self.tell = settings, proofs, callback, pool, tell
+        self.settings, self.proofs, self.callback, self.pool, self.on_progress = (
+            settings,
+            proofs,
+            callback,
+            pool,
+            on_progress,
+        )
         self.server = AuthorizationServer()
         self.client = OAuthClient("")
 
@@ -93,7 +104,7 @@ class _BrowserLogin:
         return self.proofs.nonce if "openid" in self.settings.scopes else ""
 
     def notice(self, text: str) -> None:
-        self.tell(LoginProgress(kind="notice", text=text))
+        self.on_progress(LoginProgress(kind="notice", text=text))
 
     async def exchange(self, returned: CallbackResult) -> OAuthToken:
         settings = self.settings
@@ -115,11 +126,11 @@ _NO_PAGE = "the authorization server has no login page; use a device code or an 
 
 
 async def _log_in(login: _BrowserLogin, pasted: Pasted | None, limit_s: float) -> OAuthToken:
-    settings, callback, tell = login.settings, login.callback, login.tell
+    settings, callback, on_progress = login.settings, login.callback, login.on_progress
     await login.begin()
     if callback.arrived.done():  # superseded meanwhile
         await callback.arrived
-    tell(
+    on_progress(
         LoginProgress(
             kind="open",
             text="open this address in a browser and confirm the login there",
@@ -138,13 +149,13 @@ async def _log_in(login: _BrowserLogin, pasted: Pasted | None, limit_s: float) -
     try:
         if returned.error:
             raise LoginFailed(f"the server denied the login: {returned.error}", code=returned.error.partition(":")[0])
-        tell(LoginProgress(kind="exchanging", text="the login is confirmed; fetching the token"))
+        on_progress(LoginProgress(kind="exchanging", text="the login is confirmed; fetching the token"))
         token = await login.exchange(returned)
     except LoginFailed as error:
         await callback.finish(str(error))
         raise
     await callback.finish()
-    tell(done(token))
+    on_progress(done(token))
     return token
 
 

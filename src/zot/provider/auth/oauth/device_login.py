@@ -25,7 +25,7 @@ from zot.provider.auth.oauth.server_metadata import (
     with_client,
 )
 from zot.provider.auth.oauth.settings import OAuthSettings, is_safe
-from zot.provider.auth.oauth.token_endpoint import LoginProgress, Tell, done, request_token, token_from
+from zot.provider.auth.oauth.token_endpoint import LoginProgress, OnProgress, done, request_token, token_from
 from zot.provider.http.pool import HttpPool
 
 _GRANT = "urn:ietf:params:oauth:grant-type:device_code"
@@ -47,7 +47,7 @@ class _Device(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def login_by_device(
-    settings: OAuthSettings, *, tell: Tell, pool: HttpPool | None = None, sleep: Sleep = asyncio.sleep
+    settings: OAuthSettings, *, on_progress: OnProgress, pool: HttpPool | None = None, sleep: Sleep = asyncio.sleep
 ) -> OAuthToken:
     """The token the user confirmed; LoginFailed if it was denied or timed out."""
     async with open_pool(pool) as pool:
@@ -56,7 +56,7 @@ async def login_by_device(
             raise LoginFailed("the authorization server has no device-code login; log in with the browser")
         client = await find_client(pool, settings, server)
         device = await _begin(pool, settings, server, client)
-        tell(
+        on_progress(
             LoginProgress(
                 kind="open",
                 text=f"open this address on any device and enter the code {device.user_code}",
@@ -65,9 +65,9 @@ async def login_by_device(
                 expires_in_s=device.life_s,
             )
         )
-        answer = await _poll(pool, settings, server, client, device, sleep, tell)
+        answer = await _poll(pool, settings, server, client, device, sleep, on_progress)
         token = token_from(answer, settings, server, client)
-    tell(done(token))
+    on_progress(done(token))
     return token
 
 
@@ -99,7 +99,7 @@ async def _poll(
     client: OAuthClient,
     device: _Device,
     sleep: Sleep,
-    tell: Tell,
+    on_progress: OnProgress,
 ) -> JsonResponse:
     """Poll until the token arrives. Counts waiting time, so that a machine that slept polls once more."""
     interval, waited = device.interval_s, 0.0
@@ -112,7 +112,7 @@ async def _poll(
         except LoginFailed as error:
             if error.code == "slow_down" or (error.transient and error.code != "authorization_pending"):
                 interval += _SLOWER_S  # also required after connection errors
-                tell(LoginProgress(kind="waiting", text=f"{error}; retrying in {interval:g} s"))
+                on_progress(LoginProgress(kind="waiting", text=f"{error}; retrying in {interval:g} s"))
             elif error.code == "access_denied":
                 raise LoginFailed("the login was denied on the other device", code=error.code) from error
             elif error.code == "expired_token":

@@ -133,9 +133,9 @@ def _object(response: HttpResponse, body: bytes, place: str) -> dict[str, Any]:
     if response.status >= 400 or not body:
         return {}
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    said = "a web page" if "html" in kind or body.lstrip()[:1] == b"<" else "something"
+    kind_of_answer = "a web page" if "html" in kind or body.lstrip()[:1] == b"<" else "something"
     raise LoginFailed(
-        f"{place} answered with {said} instead of a JSON object; a proxy or a sign-in page of the network "
+        f"{place} answered with {kind_of_answer} instead of a JSON object; a proxy or a sign-in page of the network "
         "may be in between",
         transient=True,
     )

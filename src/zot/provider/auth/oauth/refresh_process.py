@@ -91,17 +91,17 @@ async def exchange_apart(task: RefreshRequest, lock: int) -> RefreshOutcome:
     try:
         with suppress(BrokenPipeError), child.stdin:
             child.stdin.write(msgspec.json.encode(task))
-        said = await _all_of(child.stdout.fileno())
-        if said is not None:
+        output = await _all_of(child.stdout.fileno())
+        if output is not None:
             child.wait()  # its output ended, and so did it
             process_setup.helpers.discard(child.pid)
     finally:
         child.stdout.close()
         child.returncode = child.returncode or 0  # do not warn about a process that continues by itself
-    if said == b"":
+    if output == b"":
         raise ChildProcessError("the interpreter failed before it started zot")
     try:
-        return msgspec.json.decode((said or b"").removeprefix(_BEGUN), type=RefreshOutcome)
+        return msgspec.json.decode((output or b"").removeprefix(_BEGUN), type=RefreshOutcome)
     except msgspec.DecodeError:
         return RefreshOutcome(_INTERRUPTED, transient=True)
 

@@ -203,7 +203,7 @@ class LoginProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     may_paste: bool = False  # the redirect's address or its code is accepted also
 
 
-Tell = Callable[[LoginProgress], None]
+OnProgress = Callable[[LoginProgress], None]
 Pasted = Callable[[], Awaitable[str]]  # waits for pasted text
 
 

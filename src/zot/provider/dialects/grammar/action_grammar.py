@@ -52,7 +52,7 @@ def action_grammar(
     ]
     if final or not options:
         first = "" if opening else r'[^"\\{\x5b`\x00-\x20\x7f] '  # an answer is not JSON
-        grammar.rules["a-final"] = f'{literal(final_said("")[:-2] + opening)} {first}char* "\\"}}"'
+        grammar.rules["a-final"] = f'{literal(final_answer_text("")[:-2] + opening)} {first}char* "\\"}}"'
         options.append("a-final")
     return grammar.text(alternatives(options))
 
@@ -67,7 +67,7 @@ def _narrowed(tool: ToolSpec, choices: Values) -> ToolSpec:
     return ToolSpec(tool.name, tool.description, {**tool.schema, "properties": kept, "required": list(kept)})
 
 
-def final_said(answer: str) -> str:
+def final_answer_text(answer: str) -> str:
     return json_text({"tool": FINAL, "answer": answer})
 
 

@@ -177,5 +177,5 @@ def _kind(schema: Any) -> str:
 
 def _first_sentence(description: str) -> str:
     line = " ".join(description[:2000].split())
-    said = line.partition(". ")[0].partition("; ")[0].removesuffix(".") or "(no description)"
-    return said if len(said) <= _DESCRIBED else said[: _DESCRIBED - 1].rstrip() + "…"
+    sentence = line.partition(". ")[0].partition("; ")[0].removesuffix(".") or "(no description)"
+    return sentence if len(sentence) <= _DESCRIBED else sentence[: _DESCRIBED - 1].rstrip() + "…"

@@ -43,7 +43,7 @@ class GrammarDecoder(OpenAIChatDecoder):
     def progress(self) -> int:
         return super().progress + len(self._buffer) + len(self._written)
 
-    def _say(self, text: str, out: list[StreamEvent]) -> None:
+    def _emit_text(self, text: str, out: list[StreamEvent]) -> None:
         if self._state == "call" and self._action is None and self._prompt is not None and text:
             self._begin(self._prompt.tool, out)
         if self._state in ("call", "over"):
@@ -99,7 +99,7 @@ class GrammarDecoder(OpenAIChatDecoder):
             if ended:
                 self._state, self._buffer = "over", ""
         if text:
-            super()._say(text, out)
+            super()._emit_text(text, out)
 
     def _settle(self, out: list[StreamEvent]) -> None:
         """End of the stream: a call gets its arguments, unless it was cut off."""
@@ -146,12 +146,12 @@ def read_action(text: str, shape: ActionFormat) -> dict[str, Any]:
     """The tool's arguments in an action; empty if it is not one."""
     head, _, rest = text.partition("\n")
     try:
-        said = msgspec.json.decode(head.encode("utf-8", "surrogatepass"))
+        fields = msgspec.json.decode(head.encode("utf-8", "surrogatepass"))
     except BAD_JSON:
         return {}
-    if not isinstance(said, dict):
+    if not isinstance(fields, dict):
         return {}
-    found = cast("dict[str, Any]", said)
+    found = cast("dict[str, Any]", fields)
     found.pop("tool", None)
     if set(found) == {"args"} and (shape.nested or "args" not in shape.inline):
         return cast("dict[str, Any]", found["args"]) if isinstance(found["args"], dict) else {}

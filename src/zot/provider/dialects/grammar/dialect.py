@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from zot.provider.dialects.dialect import Decoder, Endpoint, ListedModel
-from zot.provider.dialects.grammar.action_grammar import action_grammar, final_said
+from zot.provider.dialects.grammar.action_grammar import action_grammar, final_answer_text
 from zot.provider.dialects.grammar.actions import ActionFormat, in_order, shape_of
 from zot.provider.dialects.grammar.turn_advice import Advice, Advisor, cut
 from zot.provider.dialects.request_parts import address, bearer, get, joined, post, repaired
@@ -119,20 +119,20 @@ def wire_messages(request: Request, advice: Advice) -> list[dict[str, Any]]:
     count = sum(len(message.tool_results()) for message in messages)
     notes = iter([*[""] * (count - len(advice.notes)), *advice.notes][-count:] if count else [])
     limit = max(_LEAST_RESULT, _budget(request) // _RESULT_SHARE)
-    said: list[dict[str, Any]] = []
+    messages_sent: list[dict[str, Any]] = []
     for message in messages:
         match message.role:
             case "user":
-                said.append({"role": "user", "content": message.text() or "(nothing)"})
+                messages_sent.append({"role": "user", "content": message.text() or "(nothing)"})
             case "assistant" if message.text() or message.tool_calls():
-                said.append({"role": "assistant", "content": _assistant(message, shapes, bool(request.tools))})
+                messages_sent.append({"role": "assistant", "content": _assistant(message, shapes, bool(request.tools))})
             case "tool":
                 texts = [_result(result, limit, next(notes)) for result in message.tool_results()]
-                said.append({"role": "user", "content": "\n\n".join(texts)})
+                messages_sent.append({"role": "user", "content": "\n\n".join(texts)})
             case _:
                 pass  # an answer with only thoughts
     first = [{"role": "system", "content": system}] if system else []
-    return [*first, *_fitted(said, _budget(request) - len(system))]
+    return [*first, *_fitted(messages_sent, _budget(request) - len(system))]
 
 
 def _with_tools(system: str, tools: Sequence[ToolSpec]) -> str:
@@ -156,7 +156,7 @@ def _budget(request: Request) -> int:
 def _assistant(message: Message, shapes: dict[str, ActionFormat], acts: bool) -> str:
     calls = message.tool_calls()
     if not calls:
-        return final_said(message.text()) if acts else message.text()
+        return final_answer_text(message.text()) if acts else message.text()
     return "\n".join((shapes.get(call.name) or ActionFormat(call.name, {}, ())).written(call) for call in calls)
 
 
@@ -170,12 +170,12 @@ def _result(result: ToolResultBlock, limit: int, note: str) -> str:
     return f"{text}\n\n{note}" if note else text
 
 
-def _fitted(said: list[dict[str, Any]], room: int) -> list[dict[str, Any]]:
+def _fitted(messages: list[dict[str, Any]], room: int) -> list[dict[str, Any]]:
     """Drop old results until three quarters of the space are enough; the last two and the prompts stay."""
-    total = sum(len(item["content"]) for item in said)
+    total = sum(len(item["content"]) for item in messages)
     if total <= room:
-        return said
-    out = list(said)
+        return messages
+    out = list(messages)
     for place in range(len(out) - 4):
         if total <= room * 3 // 4:
             break

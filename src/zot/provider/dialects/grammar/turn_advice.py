@@ -61,8 +61,8 @@ class FreshPrompt(msgspec.Struct, frozen=True):
             return grammar.text(f'"{FENCE}bash\\n" {_COMMAND} "\\n{FENCE}"')
         if self.bare:
             return grammar.text(_TEXT)
-        said = f'{literal(self.opening)} {_SENTENCE} "\\n\\n" ' if self.opening else ""
-        return grammar.text(f'{said}"{FENCE}" {literal(language_of(self.args))} "\\n" lines "{FENCE}"')
+        opening = f'{literal(self.opening)} {_SENTENCE} "\\n\\n" ' if self.opening else ""
+        return grammar.text(f'{opening}"{FENCE}" {literal(language_of(self.args))} "\\n" lines "{FENCE}"')
 
     def call_args(self, reply: str) -> dict[str, str]:
         """The arguments of the call; empty if the reply is not such a block."""

@@ -100,9 +100,9 @@ class RayHost:
 def reason_of(error: BaseException) -> str:
     """One readable line from an error that Ray wrapped on another machine."""
     cause = getattr(error, "cause", None) or error
-    said = str(cause).strip().splitlines() or [type(cause).__name__]
+    lines = str(cause).strip().splitlines() or [type(cause).__name__]
     if isinstance(cause, EngineFault):
-        return said[0]
+        return lines[0]
     if "No module named 'zot" in str(error):
         return "zot is not installed on a node of the cluster; install the same version there"
-    return f"{type(cause).__name__}: {said[0] if cause is not error else said[-1]}"
+    return f"{type(cause).__name__}: {lines[0] if cause is not error else lines[-1]}"

@@ -158,9 +158,9 @@ class _Bridge:
                 return
 
 
-def _write(out: int, said: BridgeReply) -> None:
+def _write(out: int, reply: BridgeReply) -> None:
     """A broken pipe means that the engine has ended."""
-    data = memoryview(framed(said))
+    data = memoryview(framed(reply))
     try:
         while data:
             data = data[os.write(out, data) :]

@@ -281,7 +281,7 @@ class _BridgeClient:
         self._asked: dict[int, asyncio.Future[Any]] = {}
         self._count = 0
         self._ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._hearing = asyncio.create_task(self._hear())
+        self._hearing = asyncio.create_task(self._receive())
         self._gone = ""
 
     @classmethod
@@ -383,14 +383,14 @@ class _BridgeClient:
         if stdin is not None and not stdin.is_closing():
             stdin.write(data)
 
-    async def _hear(self) -> None:
+    async def _receive(self) -> None:
         assert self._process.stdout is not None
         while data := await read_frame(self._process.stdout):
             self._take(msgspec.msgpack.decode(data, type=BridgeReply))
         self._end("the connection to the Ray cluster was lost")
 
-    def _take(self, said: BridgeReply) -> None:
-        match said:
+    def _take(self, reply: BridgeReply) -> None:
+        match reply:
             case BridgeReply(0, "ready", str(where)):
                 self._ready.set_result(where)
             case BridgeReply(0, "failed", str(why)):

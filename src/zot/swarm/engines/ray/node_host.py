@@ -267,11 +267,11 @@ class NodeAttempt:
         async with self._looking:
             await self._look_at_tree()
             self._seen_results, self._sound = self._results, _size(self._session)
-            said = ""
+            output = ""
             with suppress(OSError), open_buffered(self._log) as file:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
-                said = file.read().decode("utf-8", "replace").strip()
-            self._over = AttemptEnded(code=code, reason=said.splitlines()[-1][:_LAST_WORDS] if said else "")
+                output = file.read().decode("utf-8", "replace").strip()
+            self._over = AttemptEnded(code=code, reason=output.splitlines()[-1][:_LAST_WORDS] if output else "")
             self._news.set()
 
     def _hold(self, lines: list[bytes]) -> None:

@@ -70,9 +70,9 @@ class Desk(EditorHost):
 class Keyboard:
     """``screen`` is the shown text with ``|`` at the cursor; ``sent`` the submitted texts."""
 
-    def __init__(self, desk: Desk | None = None, width: int = 40, height: int = 10) -> None:
-        self.desk = desk or Desk()
-        self.editor = Editor(self.desk)
+    def __init__(self, ui: Desk | None = None, width: int = 40, height: int = 10) -> None:
+        self.ui = ui or Desk()
+        self.editor = Editor(self.ui)
         self.sent: list[Submitted] = []
         self.editor.on_submit = self.sent.append
         self.width, self.height = width, height

@@ -22,9 +22,9 @@ KEYS = st.one_of(
 
 @given(st.lists(KEYS, max_size=40), st.booleans(), st.integers(4, 30), st.integers(1, 5))
 def test_any_keys_leave_cursor_in_text_and_view_in_frame(keys: list[Key], vi: bool, width: int, height: int) -> None:
-    desk = Desk()
-    desk.vi = vi
-    board = Keyboard(desk, width + 3, height)
+    ui = Desk()
+    ui.vi = vi
+    board = Keyboard(ui, width + 3, height)
     for key in keys:
         board.key(key)
         buffer = board.editor.buffer

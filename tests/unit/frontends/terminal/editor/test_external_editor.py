@@ -70,9 +70,9 @@ async def test_an_image_of_the_clipboard_is_attached(
     program(tmp_path / "bin", tool, f'case "$*" in *image/png*) cat {tmp_path}/picture;; *) exit 1;; esac')
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     monkeypatch.setenv(display, ":0")
-    desk = Desk()
-    board = Keyboard(desk).type("what is ").press("ctrl+v")
-    await desk.settle()
+    ui = Desk()
+    board = Keyboard(ui).type("what is ").press("ctrl+v")
+    await ui.settle()
     assert board.text == "what is [image #1]"
     board.press("enter")
     assert board.sent[0].text == "what is [image #1]"
@@ -84,16 +84,16 @@ async def test_clipboard_without_image_is_reported(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     monkeypatch.setenv("DISPLAY", ":0")
-    desk = Desk()
-    Keyboard(desk).press("ctrl+v")
-    (result,) = await asyncio.gather(*desk.tasks, return_exceptions=True)
+    ui = Desk()
+    Keyboard(ui).press("ctrl+v")
+    (result,) = await asyncio.gather(*ui.tasks, return_exceptions=True)
     assert isinstance(result, ZotError) and "no image" in str(result)
 
 
 async def test_missing_program_message_names_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     monkeypatch.delenv("DISPLAY", raising=False)
-    desk = Desk()
-    Keyboard(desk).press("ctrl+v")
-    (result,) = await asyncio.gather(*desk.tasks, return_exceptions=True)
+    ui = Desk()
+    Keyboard(ui).press("ctrl+v")
+    (result,) = await asyncio.gather(*ui.tasks, return_exceptions=True)
     assert isinstance(result, ZotError) and "install" in str(result)

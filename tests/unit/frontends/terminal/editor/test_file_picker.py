@@ -48,9 +48,9 @@ async def test_directories_come_first_sorted_without_ignored_files(tree: Path) -
 async def test_slow_listing_is_shown_when_ready(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Attack: an ignore file that takes seconds to read must not block the keys."""
     monkeypatch.setattr("zot.frontends.terminal.editor.file_picker._MOMENT_S", 0.0)
-    desk = Desk(tree)
-    board = Keyboard(desk).type("@a.M")
-    await desk.settle()
+    ui = Desk(tree)
+    board = Keyboard(ui).type("@a.M")
+    await ui.settle()
     assert rows(board) == ["A.md"]
 
 
@@ -61,12 +61,12 @@ async def test_the_filter_is_a_part_of_the_name_ignoring_case(tree: Path) -> Non
 
 async def test_deeper_files_are_found_by_letters(tree: Path) -> None:
     """iface-149: files in deeper folders are found by the letters of their path."""
-    desk = Desk(tree)
-    board = Keyboard(desk).type("@edi")
-    await desk.settle()
+    ui = Desk(tree)
+    board = Keyboard(ui).type("@edi")
+    await ui.settle()
     assert rows(board) == ["src/deep/editor.py"]
     board.type("py")
-    await desk.settle()
+    await ui.settle()
     assert rows(board) == ["src/deep/editor.py"]
 
 
@@ -110,12 +110,12 @@ async def test_escape_removes_the_mention(tree: Path) -> None:
 
 
 async def test_ignored_files_are_shown_on_demand_and_git_never(tree: Path) -> None:
-    desk = Desk(tree)
-    board = Keyboard(desk).type("@").press("alt+i")
-    await desk.settle()
+    ui = Desk(tree)
+    board = Keyboard(ui).type("@").press("alt+i")
+    await ui.settle()
     assert "build/" in rows(board) and not any(".git/" in row for row in rows(board))
     board.type("out")
-    await desk.settle()
+    await ui.settle()
     assert rows(board)[1:] == ["build/out.o"]
 
 
@@ -148,23 +148,23 @@ async def test_a_directory_is_opened_instead_of_attached(tree: Path) -> None:
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00binary", b"x" * ((1 << 20) + 1), None], ids=["bytes", "big", "gone"])
 async def test_file_that_cannot_be_attached_leaves_editor_unchanged(tree: Path, content: bytes | None) -> None:
     (tree / "odd").write_bytes(content or b"")
-    desk = Desk(tree)
-    board = Keyboard(desk).type("!@odd").press("enter").type("x")
+    ui = Desk(tree)
+    board = Keyboard(ui).type("!@odd").press("enter").type("x")
     if content is None:
         (tree / "odd").unlink()
     board.press("enter")
     assert board.sent == [] and board.text == "[content:odd] x"
-    assert str(tree / "odd") in desk.errors[0]
+    assert str(tree / "odd") in ui.errors[0]
 
 
 async def test_more_than_sixteen_files_are_rejected(tree: Path) -> None:
-    desk = Desk(tree)
-    board = Keyboard(desk)
+    ui = Desk(tree)
+    board = Keyboard(ui)
     for number in range(17):
         (tree / f"n{number:02}.txt").write_text("x")
         board.type(f"!@n{number:02}").press("enter")
     board.press("enter")
-    assert board.sent == [] and "16" in desk.errors[0]
+    assert board.sent == [] and "16" in ui.errors[0]
 
 
 async def test_commands_and_shell_lines_take_no_content(tree: Path) -> None:
@@ -179,10 +179,10 @@ async def test_linked_file_from_outside_project_is_not_attached(tmp_path: Path) 
     (tmp_path / "clone" / "notes").symlink_to("../id_rsa")
     (tmp_path / "clone" / "near").symlink_to("sub/real")
     (tmp_path / "clone" / "sub" / "real").write_text("of the project")
-    desk = Desk(tmp_path / "clone")
-    board = Keyboard(desk).type("!@notes").press("enter")
+    ui = Desk(tmp_path / "clone")
+    board = Keyboard(ui).type("!@notes").press("enter")
     board.press("enter")
-    assert board.sent == [] and "leads out of" in desk.errors[0]
+    assert board.sent == [] and "leads out of" in ui.errors[0]
     assert "of the project" in Keyboard(Desk(tmp_path / "clone")).type("!@near").press("enter").send()
 
 

@@ -12,10 +12,10 @@ from zot.frontends.terminal.editor.prompt_history import KEPT, PromptHistory, hi
 
 
 def board_with(*texts: str) -> Keyboard:
-    desk = Desk()
+    ui = Desk()
     for text in texts:
-        desk.kept.add(text)
-    return Keyboard(desk)
+        ui.kept.add(text)
+    return Keyboard(ui)
 
 
 def test_up_walks_back_and_down_restores_the_draft() -> None:

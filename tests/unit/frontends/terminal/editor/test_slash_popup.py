@@ -22,9 +22,9 @@ COMMANDS = (
 
 
 def board() -> Keyboard:
-    desk = Desk()
-    desk.slash = COMMANDS
-    return Keyboard(desk, width=60)
+    ui = Desk()
+    ui.slash = COMMANDS
+    return Keyboard(ui, width=60)
 
 
 def names(board: Keyboard) -> list[str]:

@@ -10,9 +10,9 @@ from zot.tui.text_buffer import Position
 
 def vi_board(text: str) -> Keyboard:
     """In normal mode, on the character after the bar."""
-    desk = Desk()
-    desk.vi = True
-    board = Keyboard(desk)
+    ui = Desk()
+    ui.vi = True
+    board = Keyboard(ui)
     board.editor.set_text(text.replace("|", ""))
     before = text.partition("|")[0]
     board.press("esc")
@@ -193,7 +193,7 @@ def test_selection_is_visible() -> None:
 
 def test_a_selection_does_not_reach_earlier_prompts() -> None:
     board = vi_board("draft|")
-    board.desk.kept.add("earlier")
+    board.ui.kept.add("earlier")
     assert board.type("vk").text == "draft"
 
 
@@ -204,9 +204,9 @@ def test_chip_is_one_word_and_survives_moves() -> None:
 
 
 def test_vi_begins_in_insert_mode_and_escape_leaves_it() -> None:
-    desk = Desk()
-    desk.vi = True
-    board = Keyboard(desk).type("hjkl")
+    ui = Desk()
+    ui.vi = True
+    board = Keyboard(ui).type("hjkl")
     assert board.text == "hjkl"
     assert board.press("esc").type("x").text == "hjk"
 
@@ -230,7 +230,7 @@ def test_redo_repeats_undone_change() -> None:
 
 def test_k_on_the_first_row_reaches_the_history() -> None:
     board = vi_board("|")
-    board.desk.kept.add("earlier")
+    board.ui.kept.add("earlier")
     assert board.type("k").text == "earlier"
 
 

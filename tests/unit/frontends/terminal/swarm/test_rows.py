@@ -100,10 +100,10 @@ EVENTS: list[dict[str, Any]] = [
 
 
 def seen(events: list[dict[str, Any]], *, whole_at_once: bool) -> list[str]:
-    desk = SimpleNamespace(
+    ui = SimpleNamespace(
         theme=THEME, painter=Painter.of(THEME), height=24, status=status(), redraw=lambda: None, spawn=lambda work: None
     )
-    view = WorkerView(known(3), "1", cast("Any", desk), cast("Any", None))
+    view = WorkerView(known(3), "1", cast("Any", ui), cast("Any", None))
     rows: list[str] = []
     for event in events:
         view.hear(event)

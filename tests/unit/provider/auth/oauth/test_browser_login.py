@@ -33,7 +33,7 @@ class Login:
         self.visited: asyncio.Future[Any] | None = None
         self.opened: asyncio.Future[LoginProgress] = asyncio.get_running_loop().create_future()
         self._visit = visit
-        self.task = asyncio.ensure_future(login_in_browser(settings, tell=self._tell, **options))
+        self.task = asyncio.ensure_future(login_in_browser(settings, on_progress=self._tell, **options))
 
     def _tell(self, step: LoginProgress) -> None:
         self.steps.append(step)

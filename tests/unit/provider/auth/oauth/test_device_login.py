@@ -28,7 +28,7 @@ class Clock:
 
 
 async def logged_in(server: OAuthServer, clock: Clock, steps: list[LoginProgress], **changes: Any) -> OAuthToken:
-    return await login_by_device(server.settings(**changes), tell=steps.append, sleep=clock.sleep)
+    return await login_by_device(server.settings(**changes), on_progress=steps.append, sleep=clock.sleep)
 
 
 async def test_a_login_by_device(server: OAuthServer) -> None:
@@ -107,7 +107,7 @@ async def test_cancelling_stops_the_polling(server: OAuthServer) -> None:
         steps.append(step)
         opened.set()
 
-    login = asyncio.ensure_future(login_by_device(server.settings(), tell=tell))
+    login = asyncio.ensure_future(login_by_device(server.settings(), on_progress=tell))
     await opened.wait()
     login.cancel()
     with pytest.raises(asyncio.CancelledError):
