@@ -142,7 +142,7 @@ MEANINGS: dict[str, str] = {
     "provider": "The provider's id.",
     "model": "The model's id.",
     "ModelInfo.id": "The id for set_model.",
-    "Prompt.message": "The text, as it is: a leading slash has no meaning.",
+    "Prompt.message": "The text. With `commands` announced, a leading slash names a command; `\\/` sends it as text.",
     "images": "Images, after the text, in order.",
     "mime_type": "The media type.",
     "Image.mime_type": "Advisory: the content decides.",
