@@ -72,12 +72,30 @@ Every slash command of the terminal, and what it does during a turn. Type `/` in
 Names are case-insensitive. A built-in command hides an extension's command with the same name. Text that looks like a
 path (`/usr/bin`) goes to the model; zot reports an unknown command and leaves it in the editor.
 
+[Extensions](../extensions.md), [templates](../guides/templates.md) and [MCP servers](../guides/mcp.md) add commands;
+`/skill:NAME [text]` loads a [skill](../guides/skills.md). These also work outside the terminal
+([other modes](#other-modes)).
+
 | command | what it does | while a turn runs |
 |---|---|---|
 {rows}
 
 `!command` runs a shell command in the working directory; the model sees its output with the next prompt, and esc
 cancels it. `!!command` does the same, but neither the model nor the session gets the output.
+
+## Other modes
+
+`-p`, `--json`, `--stream`, the SDK and `prompt` of a `zot rpc` client with the capability `commands` run the commands
+of extensions, templates, MCP servers and skills:
+
+```sh
+zot -p "/fix 42 only on macOS"
+```
+
+An unknown command, or one of the table above, is an error: exit code 1, an `error` event, or a response with
+`success:false`. It suggests a similar name, or the flag or RPC command to use instead. Begin with `\\/` to send such
+a text to the model: `zot -p '\\/fixed is a word'`. Outside the terminal a template may have the name of a command of
+the table.
 
 ## Other names
 

@@ -142,7 +142,7 @@ MEANINGS: dict[str, str] = {
     "provider": "The provider's id.",
     "model": "The model's id.",
     "ModelInfo.id": "The id for set_model.",
-    "Prompt.message": "The text, sent unchanged: a leading slash has no meaning.",
+    "Prompt.message": "The text. With `commands` announced, a leading slash names a command; `\\/` sends it as text.",
     "images": "Images, in order; placed after the text.",
     "mime_type": "The media type.",
     "Image.mime_type": "Advisory; zot detects the type from the content.",

@@ -210,6 +210,9 @@ class Sdk(FrontEnd):
         self.runtime.cancel()
         reading.join()
 
+    def run_command(self, answer: dict[str, Any], then: str) -> None:
+        assert then in self.runtime.ask(f"/go {json.dumps(answer)}")
+
     def leave(self) -> None:
         self.runtime.__exit__(None, None, None)
 

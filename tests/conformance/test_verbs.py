@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, get_args
 import msgspec
 import pytest
 
-from tests.conformance.front_ends import ENVIRONMENT, FRONT_ENDS, FrontEnd, Rpc, Screen, Sdk
+from tests.conformance.front_ends import ENVIRONMENT, FRONT_ENDS, FrontEnd, Rpc, Sdk
 from tests.fakes.extensions import seen as frames_seen
 from tests.fakes.model_server import CallTools, Say, Silent, Turn
 from zot.agent.conversation import Conversation
@@ -77,6 +77,7 @@ VERBS: dict[str, Verb] = {
     # talking
     "prompt": Verb("prompt", "prompt", "enter"),
     "submit": inside(),
+    "run_abortable": inside(),
     "continue_run": Verb(Not("a prompt says it again"), Not("a prompt says it again"), "enter"),
     "steer": Verb(ONE_AT_A_TIME, ONE_AT_A_TIME, "ctrl+s"),
     "enqueue": Verb(ONE_AT_A_TIME, ONE_AT_A_TIME, "enter"),
@@ -127,15 +128,10 @@ FEATURE_VERBS: dict[str, Verb] = {
     ),
     "zot.features.jail.feature:JailFeature.leave": Verb(Not("a person's word"), Not("a person's word"), "/unjail"),
     "zot.features.lookup:extension_host": Verb("panel_key", INSIDE, INSIDE),
-    "zot.features.extensions.feature:run_extension_command": Verb(
-        "run_command", Not("commands are for people and their clients"), "/go"
-    ),
-    "zot.features.templates.feature:templates": Verb("get_commands", Not("a prompt names one"), "/help"),
+    "zot.agent.slash_commands:TypedCommand.run": Verb("run_command", "prompt", "/go"),
+    "zot.agent.slash_commands:list_commands": Verb("get_commands", Not("a prompt names one"), "/help"),
     "zot.features.extensions.feature:ensure_extensions": Verb(OWNS, OWNS, "/reload-ext"),
     "zot.features.extensions.feature:reload_extensions": Verb(OWNS, OWNS, "/reload-ext"),
-    "zot.features.extensions.host:ExtensionHost.commands": Verb(
-        "get_commands", Not("commands are for people and their clients"), "/help"
-    ),
     "zot.agent.context_usage:conversation_usage": Verb(
         Not("`usage` events say how much"), Not("`usage` events say how much"), "/context"
     ),
@@ -156,7 +152,7 @@ SDK_ALONE = {
     "list_models",
 }  # two older names
 TERMINAL_ALONE = {
-    *("help", "login", "logout", "skills", "skill", "study", "settings", "doctor", "exit", "yolo"),
+    *("help", "login", "logout", "skills", "study", "settings", "doctor", "exit", "yolo"),
     *("copy", "export", "init", "jobs", "mcp", "review", "swarm"),
 }
 
@@ -187,9 +183,10 @@ def test_verb_table_is_complete() -> None:
 
 def test_shared_operation_works_through_each_front_end() -> None:
     rows = {**VERBS, **{re.split(r"[.:]", target)[-1]: verb for target, verb in FEATURE_VERBS.items()}}
+    rows["run_slash_command"] = rows.pop("run")
     shared = {name for name, verb in rows.items() if sum(isinstance(place, str) for place in verb) > 1}
     looked_at = {"snapshot", "busy", "model", "messages", "total_usage", "provider_models", "conversation_state"}
-    looked_at |= {"commands", "file_changes", "templates"}
+    looked_at |= {"list_commands", "file_changes"}
     looked_at |= {"servers"}  # tests/protocol/test_rpc_mcp.py, tests/unit/sdk/test_mcp.py
     ended = {"aclose"}  # at the end of every scenario
     asked = {"gate"}  # tests/protocol/test_rpc_approvals.py, tests/terminal/test_dialogs_confirm.py
@@ -253,7 +250,7 @@ def abort(front_end: FrontEnd) -> None:
     front_end.say("two", "answer 2")
 
 
-def run_extension_command(front_end: Any) -> None:
+def run_slash_command(front_end: Any) -> None:
     wish = {"action": "tool_prompt", "prompt": "look", "tool_name": "bash", "tool_args": {"command": ENVIRONMENT}}
     front_end.run_command(wish, "answer 1")
     front_end.run_command(wish, "answer 2")
@@ -278,9 +275,7 @@ SCENARIOS: dict[str, Scenario] = {
     "compact": Scenario(compact, [Say("answer 1"), Say("<summary>what was said</summary>"), *look(2)]),
     "rewind": Scenario(rewind, [CallTools([("write", {"path": "made", "content": "x"})]), Say("answer 1"), *look(2)]),
     "abort": Scenario(abort, [Silent(Say("never")), *look(2)]),
-    "run_extension_command": Scenario(
-        run_extension_command, [Say("answer 1"), Say("answer 2"), Say("answer 3")], front_ends=(Rpc, Screen)
-    ),
+    "run_slash_command": Scenario(run_slash_command, [Say("answer 1"), Say("answer 2"), Say("answer 3")]),
 }
 
 

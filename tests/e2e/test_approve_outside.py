@@ -248,7 +248,8 @@ def test_rpc_client_without_launcher_consent_cannot_widen_jail(
     for name in ("unjail", "/unjail"):
         assert not client.ask("run_command", name=name)["success"]
     client.ask("set_permission_mode", permission_mode="everything")
-    client.send("prompt", message="/unjail")
+    assert not client.ask("prompt", message="/unjail")["success"]
+    client.send("prompt", message="\\/unjail")
     while (line := client.next())["type"] != "done":
         if line["type"] == "approval_request":
             assert "outside" not in line

@@ -76,7 +76,7 @@ def test_only_the_user_can_widen_jail(zot: Zot, serve: Any, who: Any) -> None:
         ("bash", {"command": f"echo x >{out}/again"}),
     ]
     serve([CallTools(calls), Say("done")])
-    ran = zot("--json", "/unjail")
+    ran = zot("--json", "\\/unjail")
     assert ran.code == 0, ran.err
     assert ran.events[0]["type"] == "jail" and ran.events[0]["write"] == [str(zot.project)]
     assert ran.events[0]["approve"] == ""

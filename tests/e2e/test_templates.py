@@ -37,12 +37,11 @@ def test_template_name_expands_to_template(zot: Zot, serve: Any, mode: str, plac
     assert user_texts(server.requests[0]) == ["Fix issue 12, with 12 care."]
 
 
-def test_unknown_template_name_is_a_plain_prompt(zot: Zot, serve: Any) -> None:
+def test_path_is_a_plain_prompt(zot: Zot, serve: Any) -> None:
     write(zot.project / ".zot")
-    server = serve([Say("a"), Say("b")])
-    zot("-p", "/fixit 12")
+    server = serve([Say("a")])
     zot("-p", "/fix/12 is a path")
-    assert [user_texts(request) for request in server.requests] == [["/fixit 12"], ["/fix/12 is a path"]]
+    assert [user_texts(request) for request in server.requests] == [["/fix/12 is a path"]]
 
 
 def test_piped_text_follows_template_arguments(zot: Zot, serve: Any) -> None:

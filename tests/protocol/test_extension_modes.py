@@ -58,6 +58,9 @@ def test_mode_without_a_screen_matches_the_table(zot: Zot, serve: Any, everythin
     server = serve(TURNS)
     ran = zot(mode, "--ext", everything, "go")
     assert ran.code == 0 and len(server.requests) == 3, ran.err
+    shown = zot(mode, "--ext", everything, "/go").out
+    assert (row("slash commands")[column], row("↳ `display`")[column] in ("printed", "`ext_display`")) == ("yes", True)
+    assert ("ext_display" in shown, "shown" in shown) == (mode == "--json", True)
     assert (row("`notify`")[column], "[everything] warn: a note" in ran.err) == ("a line on stderr", True)
     assert row("panels")[column] == row("`submit`, `submit_slash`")[column] == row("`clear_notes`")[column] == "–"
     assert "hidden prompt" not in str([request.json for request in server.requests])
@@ -101,5 +104,5 @@ async def test_embedded(serve: Any, everything: str, tmp_path: Path) -> None:
     kinds = {type(event) for event in events}
     assert (row("`notify`")[column], ExtNotify in kinds) == ("`ExtNotify`", True)
     assert (row("`clear_notes`")[column], ExtClearNotes in kinds) == ("`ExtClearNotes`", True)
-    assert row("panels")[column] == row("slash commands")[column] == "–"
+    assert (row("panels")[column], row("slash commands")[column]) == ("–", "yes")  # tests/e2e/test_slash_commands.py
     assert (row("tools with `interactive`")[column], "not available in this mode" in results(server)) == ("error", True)

@@ -11,8 +11,8 @@ from tests.fakes.client import calls, says
 from tests.fakes.extension_host import Kit, until
 from tests.fakes.extensions import seen_of
 from tests.fakes.tools import FakeTool
+from zot.agent.slash_commands import Display, FailedCommand, Insert, Noop, PanelAnswer, PromptAnswer, ToolPrompt
 from zot.core.agent import InitialToolCall
-from zot.features.extensions.commands import Display, FailedCommand, Insert, Noop, PanelAnswer, PromptAnswer, ToolPrompt
 from zot.provider.messages import ToolCallBlock
 from zot.wire import limits
 from zot.wire.extension_frames import Panel

@@ -13,7 +13,7 @@ import pytest
 from tests.fakes.client import calls, says
 from tests.fakes.extension_host import Kit, until
 from tests.fakes.extensions import seen, seen_of
-from zot.features.extensions.commands import FailedCommand
+from zot.agent.slash_commands import FailedCommand
 from zot.wire import limits
 
 SLEEPER = (

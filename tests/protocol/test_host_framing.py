@@ -12,7 +12,7 @@ from tests.fakes.client import calls, says
 from tests.fakes.extension_host import Kit, until
 from tests.fakes.extensions import events_seen, seen, seen_of
 from tests.fakes.tools import FakeTool
-from zot.features.extensions.commands import Display
+from zot.agent.slash_commands import Display
 
 ALL_EVENTS = '["session_start","turn_start","tool_call","assistant_message","turn_end","tool_result"]'
 

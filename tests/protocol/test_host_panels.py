@@ -10,7 +10,7 @@ import pytest
 
 from tests.fakes.extension_host import Kit, hosting, until
 from tests.fakes.extensions import seen, seen_of
-from zot.features.extensions.commands import Noop, PanelAnswer
+from zot.agent.slash_commands import PanelAnswer, PanelRefused
 from zot.wire.extension_frames import PANEL_KEYS, Panel
 
 PANEL = """
@@ -133,7 +133,7 @@ async def test_panel_does_not_open_without_a_user(tmp_path: Path) -> None:
         kit.add("todo", PANEL)
         await kit.start()
         await until(lambda: kit.surface.of("notify"))
-        assert await kit.host.run_command("todo-open", "") == Noop("todo")
+        assert await kit.host.run_command("todo-open", "") == PanelRefused("todo")
         assert kit.surface.of("open_panel") == []
 
 

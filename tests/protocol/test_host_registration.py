@@ -10,7 +10,7 @@ from tests.fakes.client import calls, says
 from tests.fakes.extension_host import Kit, hosting, until
 from tests.fakes.extensions import events_seen, seen_of
 from tests.fakes.tools import FakeTool
-from zot.features.extensions.commands import Display, FailedCommand
+from zot.agent.slash_commands import Display, FailedCommand
 
 COMMAND = """
 hello(); send(type="register_command", name="{name}", description="d"); ready()

@@ -454,7 +454,7 @@ type ToolResultEvent struct {
 // EventType is "tool_result".
 func (ToolResultEvent) EventType() string { return "tool_result" }
 
-// CompactDoneEvent: A compaction succeeded. This is its last event; no `done` follows.
+// CompactDoneEvent: A compaction succeeded. `compact_done` is its last event; no `done` follows.
 type CompactDoneEvent struct {
 	Type    string `json:"type"`
 	Summary string `json:"summary"`

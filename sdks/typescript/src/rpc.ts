@@ -747,7 +747,7 @@ export interface ToolResultEvent {
   content: readonly (TextContent | ImageContent)[];
 }
 
-/** A compaction succeeded. This is its last event; no `done` follows. */
+/** A compaction succeeded. `compact_done` is its last event; no `done` follows. */
 export interface CompactDoneEvent {
   type: "compact_done";
   summary: string;

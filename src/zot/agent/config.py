@@ -34,6 +34,10 @@ class ExtensionUI(Protocol):
 
     def clear_notes(self, extension: str) -> None: ...
 
+    def display(self, extension: str, text: str) -> None:
+        """The answer of a slash command, of one or more lines."""
+        ...
+
     def submit(self, extension: str, text: str) -> None:
         """Submit text as if typed: starts a turn, or queues behind the running one."""
         ...

@@ -188,14 +188,14 @@ class Conversation:
         self.features.join_for_prompt(self, draft.text)
         if (questions := self.features.before_prompt(draft)) is None:
             return None
-        done = await self._run_abortable(questions)
+        done = await self.run_abortable(questions)
         if not done.cancelled() and not done.result():
             return None
         self.emit(events.Done())
         return Outcome("aborted") if done.cancelled() else Outcome("error", refused=done.result())
 
-    async def _run_abortable(self, work: Coroutine[Any, Any, _T]) -> asyncio.Future[_T]:
-        """Work that must finish before the agent runs; ``abort`` cancels it."""
+    async def run_abortable(self, work: Coroutine[Any, Any, _T]) -> asyncio.Future[_T]:
+        """Work of features that must finish before the agent runs; ``abort`` cancels it."""
         if self.busy:
             work.close()
         self._require_idle()
@@ -254,7 +254,7 @@ class Conversation:
         """Replace the transcript with a summary and return it; CompactionFailed or CompactionAborted change nothing.
         ``focus`` names the most important content."""
         if (questions := self.features.before_compaction(focus)) is not None:
-            done = await self._run_abortable(questions)
+            done = await self.run_abortable(questions)
             if done.cancelled():
                 self.emit(events.Done())
                 raise CompactionAborted("compaction aborted")

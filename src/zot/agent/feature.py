@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from zot.agent.config import RunConfig
     from zot.agent.services import Services
+    from zot.agent.slash_commands import CommandAnswer, SlashCommand
     from zot.agent.tools.workspace import ChangeRecorder
     from zot.core.events import Level
     from zot.core.permission_gate import Answer, ApprovalQuestion
@@ -39,10 +40,10 @@ class PromptDraft:
 
 class Feature:
     """One feature of one conversation.
-    ``tool_priority`` orders features with a tool of the same name: the lowest wins, 0 is zot itself."""
+    ``priority`` orders features with a tool or slash command of the same name: the lowest wins, 0 is zot itself."""
 
     name: ClassVar[str] = ""
-    tool_priority: ClassVar[int] = 0
+    priority: ClassVar[int] = 0
 
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
@@ -104,6 +105,20 @@ class Feature:
 
     def submit(self, op: Op) -> Any:
         """Carry out one of the ops named in its row; the result may be awaitable."""
+        raise NotImplementedError
+
+    # --- slash commands, read when the user types one or a front end lists them
+
+    def slash_commands(self) -> Iterable[SlashCommand]:
+        """Its commands, without the slash (``agent/slash_commands.py``)."""
+        return ()
+
+    def find_slash_command(self, name: str) -> SlashCommand | None:
+        """The command of this name; override it if a search costs less than the list."""
+        return next((command for command in self.slash_commands() if command.name.lower() == name.lower()), None)
+
+    async def run_slash_command(self, name: str, arguments: str) -> CommandAnswer:
+        """Run one of its commands; not called for those that expand a prompt."""
         raise NotImplementedError
 
     # --- prompts: all of these are awaited, so that ``abort`` cancels them

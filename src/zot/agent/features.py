@@ -353,15 +353,15 @@ class ToolSet:
         """The tools of zot and of the front end, for this model."""
         tools = self._builtin(model)
         for feature in self._features:
-            if feature.tool_priority == 0:
+            if feature.priority == 0:
                 tools += feature.tools({tool.name for tool in tools})
         self.own = tools
 
     def current(self) -> list[Tool]:
         """All tools offered now."""
         tools = list(self.own)
-        others = [feature for feature in self._features if feature.tool_priority]
-        for feature in sorted(others, key=lambda each: each.tool_priority):
+        others = [feature for feature in self._features if feature.priority]
+        for feature in sorted(others, key=lambda each: each.priority):
             tools += feature.tools({tool.name for tool in tools})
         return self.choice.filter(tools)
 

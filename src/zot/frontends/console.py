@@ -278,9 +278,16 @@ def exit_immediately(code: int) -> NoReturn:
 
 class StderrExtensionUI:
     """Notes of extensions in front ends without a screen: lines on stderr; other requests are ignored.
+    ``show`` prints the answer of a slash command.
     It does not inherit from ``NullExtensionUI``: a run without extensions imports nothing of them."""
 
     interactive = False
+
+    def __init__(self, show: Callable[[str, str], None]) -> None:
+        self._show = show
+
+    def display(self, extension: str, text: str) -> None:
+        self._show(extension, text)
 
     def notify(self, extension: str, level: str, message: str) -> None:
         from zot.features.extensions.ui import LEVELS

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import msgspec
 
 from zot.agent.conversation import Conversation
+from zot.agent.slash_commands import submit_typed
 from zot.core.agent import InitialToolCall
 from zot.core.events import AgentEvent, CompactDone, Diagnostic, Done, Notice, SessionFault
 from zot.errors import UsageError, ZotError
@@ -22,13 +23,15 @@ MOST_BYTES = 64 * 1024 * 1024
 
 class QueuedWork(msgspec.Struct, frozen=True):
     """One queued command. ``started`` answers it; ``compact``: a compaction with the text as focus.
-    A ``task`` is neither prompt nor compaction, answers by itself, and has no events."""
+    ``typed``: the text may name a slash command. An ``task`` is neither prompt nor compaction, answers by itself, and
+    has no events."""
 
     started: Callable[[], None]
     text: str = ""
     images: Sequence[ImageBlock] = ()
     first_call: InitialToolCall | None = None
     compact: bool = False
+    typed: bool = False
     task: Callable[[], Awaitable[None]] | None = None
 
     @property
@@ -111,6 +114,8 @@ class PromptQueue:
                         await work.task()
                     elif work.compact:
                         await self.conversation.compact(work.text)
+                    elif work.typed:
+                        await submit_typed(self.conversation, work.text, work.images)
                     else:
                         await self.conversation.prompt(work.text, work.images, first_call=work.first_call)
                 except ZotError:

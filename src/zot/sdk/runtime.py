@@ -14,6 +14,7 @@ import msgspec
 
 from zot.agent.build import build
 from zot.agent.conversation import Conversation
+from zot.agent.slash_commands import submit_typed
 from zot.core.events import AgentEvent, Diagnostic, SessionFault
 from zot.core.loop import Outcome
 from zot.core.permission_modes import Mode as PermissionMode
@@ -114,7 +115,7 @@ class Runtime(RuntimeMethods):
         blocks = tuple(map(image_block, images))
         conversation = self._open()
         if returns is None:
-            return EventStream[None](self._begin(lambda: _no_value(conversation.prompt(text, blocks))))
+            return EventStream[None](self._begin(lambda: _no_value(submit_typed(conversation, text, blocks))))
         shape = OutputSchema(returns)
         return EventStream[Any](self._begin(lambda: _value(conversation, shape, text, blocks, tries), rounds=True))
 
@@ -137,9 +138,11 @@ class Runtime(RuntimeMethods):
             shape = OutputSchema(returns)
             work = self._begin(lambda: _value(conversation, shape, text, blocks, tries), rounds=True)
         try:
-            async for _ in EventStream[Any](work):
-                pass
-            return work.result()
+            shown = ""
+            async for event in EventStream[Any](work):
+                shown = event.text if isinstance(event, rpc_frames.ExtDisplay) else shown
+            answer = work.result()
+            return answer or shown if returns is None else answer
         except ZotError as error:
             _rephrase(error)
             raise
@@ -288,7 +291,7 @@ async def _text(conversation: Conversation, text: str, images: Sequence[ImageBlo
 
     leave = conversation.subscribe(hear)
     try:
-        outcome = await conversation.prompt(text, images)
+        outcome = await submit_typed(conversation, text, images)
     finally:
         leave()
     if outcome.error is not None:

@@ -212,7 +212,7 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True, tag="tool_result"):
 
 
 class CompactDone(msgspec.Struct, frozen=True, kw_only=True, tag="compact_done"):
-    """A compaction succeeded. This is its last event; no ``done`` follows."""
+    """A compaction succeeded. ``compact_done`` is its last event; no ``done`` follows."""
 
     summary: str
 

@@ -1,5 +1,5 @@
-"""An extension's slash command: sends it and returns the extension's answer as one value.
-Only a panel is opened here; each front end acts on the other answers. A tool call in an answer gets a new id."""
+"""An extension's slash command: sends it and returns the extension's answer as one value of
+``agent/slash_commands.py``. Only a panel is opened here. A tool call in an answer gets a new id."""
 
 from __future__ import annotations
 
@@ -8,6 +8,17 @@ from typing import Any, cast
 
 import msgspec
 
+from zot.agent.slash_commands import (
+    CommandAnswer,
+    Display,
+    FailedCommand,
+    Insert,
+    Noop,
+    PanelAnswer,
+    PanelRefused,
+    PromptAnswer,
+    ToolPrompt,
+)
 from zot.core.state import InitialToolCall
 from zot.errors import ExtensionError
 from zot.features.extensions.child import ExtensionChild, new_request_id
@@ -15,55 +26,6 @@ from zot.features.extensions.inbound_requests import PanelRequests
 from zot.features.extensions.registry import NameRegistry
 from zot.provider.messages import ToolCallBlock
 from zot.wire import extension_frames, limits
-
-
-class FailedCommand(msgspec.Struct, frozen=True):
-    """The command is unknown, unanswered or failed; one line for the user."""
-
-    error: str
-
-
-class PromptAnswer(msgspec.Struct, frozen=True):
-    """Submit the text as a prompt: it starts a turn, or queues behind the running one."""
-
-    extension: str
-    text: str
-
-
-class ToolPrompt(msgspec.Struct, frozen=True):
-    """Run the call, then let the model answer the text with its result."""
-
-    extension: str
-    text: str
-    first_call: InitialToolCall
-
-
-class Insert(msgspec.Struct, frozen=True):
-    """Put the text into the editor without submitting."""
-
-    extension: str
-    text: str
-
-
-class Display(msgspec.Struct, frozen=True):
-    """Show the text as an info note."""
-
-    extension: str
-    text: str
-
-
-class PanelAnswer(msgspec.Struct, frozen=True):
-    """Show the panel, which is already the open one."""
-
-    extension: str
-    panel: extension_frames.Panel
-
-
-class Noop(msgspec.Struct, frozen=True):
-    extension: str
-
-
-CommandAnswer = FailedCommand | PromptAnswer | ToolPrompt | Insert | Display | PanelAnswer | Noop
 
 
 class CommandInvoker:
@@ -90,9 +52,11 @@ class CommandInvoker:
                     return Insert(child.name, answer.insert) if answer.insert else Noop(child.name)
                 case "display":
                     return Display(child.name, answer.display)
+                case "open_panel" if answer.open_panel is None:
+                    return Noop(child.name)
                 case "open_panel":
                     panel = self._panels.claimed(child, answer.open_panel)
-                    return PanelAnswer(child.name, panel) if panel is not None else Noop(child.name)
+                    return PanelAnswer(child.name, panel) if panel is not None else PanelRefused(child.name)
                 case "" | "noop":
                     return Noop(child.name)
                 case other:

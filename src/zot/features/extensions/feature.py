@@ -13,27 +13,27 @@ import msgspec
 
 from zot import __version__
 from zot.agent.feature import Feature
+from zot.agent.slash_commands import SlashCommand
 from zot.core.tool import Tool
-from zot.errors import ExtensionError, NotThere, UsageError
+from zot.errors import ExtensionError, NotThere
 from zot.features.extensions.host import ExtensionHost
 from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.features.extensions.loader.manifest import FILE, read_manifest
 from zot.features.extensions.ui import NullExtensionUI
-from zot.features.lookup import extension_host
 from zot.wire.limits import READY_GRACE_EXPLICIT
 
 if TYPE_CHECKING:
     from zot.agent.config import RunConfig
     from zot.agent.conversation import Conversation
     from zot.agent.services import Services
-    from zot.features.extensions.commands import CommandAnswer
+    from zot.agent.slash_commands import CommandAnswer
     from zot.features.extensions.host import ReloadStats
     from zot.features.skills.discovery import SkillFile
 
 
 class ExtensionsFeature(Feature):
     name = "extensions"
-    tool_priority = 1
+    priority = 1
 
     def __init__(self, conversation: Conversation) -> None:
         super().__init__(conversation)
@@ -93,6 +93,13 @@ class ExtensionsFeature(Feature):
     def is_starting(self) -> bool:
         return any(status.state != "gone" and status.ready_how != "frame" for status in self.host.statuses())
 
+    def slash_commands(self) -> Iterable[SlashCommand]:
+        for info in self.host.commands():
+            yield SlashCommand(info.name, info.description, source=info.extension, extension=info.extension)
+
+    async def run_slash_command(self, name: str, arguments: str) -> CommandAnswer:
+        return await self.host.run_command(name, arguments)
+
     def skill_files(self) -> list[SkillFile]:
         from zot.features.extensions.loader.discovery import skill_files
 
@@ -112,14 +119,6 @@ class ExtensionsFeature(Feature):
 
     async def aclose(self) -> None:
         await self.host.stop()
-
-
-async def run_extension_command(conversation: Conversation, name: str, args: str) -> CommandAnswer:
-    """Run an extension's slash command; the front end acts on the answer."""
-    host = extension_host(conversation)
-    if host is None:
-        raise UsageError(f"unknown command /{name}")
-    return await host.run_command(name, args)
 
 
 async def ensure_extensions(conversation: Conversation) -> ExtensionHost | None:

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.agent.config import ExtensionUI
+from zot.agent.slash_commands import CommandAnswer
 from zot.core.tool import Tool
 from zot.errors import ConfigError, ExtensionError, describe_error
 from zot.features.child_process import start_process
 from zot.features.extensions.child import ExtensionChild
 from zot.features.extensions.child_group import ChildGroup
 from zot.features.extensions.child_log import Diagnostics
-from zot.features.extensions.commands import CommandAnswer, CommandInvoker
+from zot.features.extensions.commands import CommandInvoker
 from zot.features.extensions.event_fanout import OBSERVED, EventFanout
 from zot.features.extensions.inbound_requests import InboundRequests, NestedCalls, PanelRequests, RunTool
 from zot.features.extensions.interception import ExtensionInterceptor

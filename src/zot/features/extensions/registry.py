@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from zot.agent.slash_commands import TERMINAL_COMMANDS
 from zot.features import json_schema
 from zot.features.extensions.child import ExtensionChild, ReadyHow, State
 from zot.features.extensions.loader.declared_permissions import describe_permissions
@@ -22,12 +23,8 @@ MOST_NAMES = 500  # of one kind per extension
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _COMMAND_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
-BUILTIN_COMMANDS = (
-    *("help", "login", "logout", "model", "sessions", "session", "jump", "compact", "study", "btw", "jail", "unjail"),
-    *("skills", "reload-ext", "yolo", "telegram", "tg", "clear", "exit", "settings", "new", "cd"),
-    *("reasoning", "skill", "doctor", "cost", "quit", "copy", "context", "export", "init", "review", "jobs"),
-    *("rewind", "diff", "mode", "permissions", "mcp", "swarm"),
-)
+# Not available to extensions: the names of zot's own commands, and of those that the reference has.
+BUILTIN_COMMANDS = (*TERMINAL_COMMANDS, "skill", "telegram", "tg", "cd")
 
 
 class ExtensionCommand(msgspec.Struct, frozen=True):

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from zot.agent.config import RunConfig
     from zot.agent.conversation import Conversation
     from zot.agent.services import Services
+    from zot.agent.slash_commands import SlashCommand
     from zot.core.tool import Tool
-    from zot.features.templates.discovery import Template
     from zot.system.jail.jail import Jail
     from zot.wire.rpc_frames import McpServer, McpState
 
@@ -40,7 +40,7 @@ class McpFeature(Feature):
     """``host`` is None if no file has a server."""
 
     name = "mcp"
-    tool_priority = 2
+    priority = 3
 
     def __init__(self, conversation: Conversation, host: McpHost | None = None) -> None:
         super().__init__(conversation)
@@ -73,6 +73,16 @@ class McpFeature(Feature):
 
     def tool_names(self) -> Iterable[str]:
         return (*self.host.rows(), SEARCH, RESOURCE) if self.host is not None else ()
+
+    def slash_commands(self) -> Iterable[SlashCommand]:
+        if self.host is None:
+            return ()
+        from zot.features.mcp.prompts import prompt_commands
+
+        return prompt_commands(self.host)
+
+    def find_slash_command(self, name: str) -> SlashCommand | None:
+        return super().find_slash_command(name) if name.lower().startswith("mcp:") else None
 
     async def before_prompt(self, draft: PromptDraft) -> str:
         """Expands ``/mcp:server:prompt``; mentioned resources are added before the prompt."""
@@ -113,20 +123,6 @@ class McpFeature(Feature):
 
         if self.host is not None:
             self.host.on_state = changed
-
-    def templates(self) -> list[Template]:
-        if self.host is None:
-            return []
-        from zot.features.mcp.prompts import prompts_as_templates
-
-        return prompts_as_templates(self.host)
-
-    def is_prompt(self, text: str) -> bool:
-        if self.host is None:
-            return False
-        from zot.features.mcp.prompts import is_mcp_prompt
-
-        return is_mcp_prompt(self.host, text)
 
     def problems(self) -> list[str]:
         rows = self.host.statuses() if self.host is not None else []

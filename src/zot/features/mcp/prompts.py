@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zot.core.events import SYNTHETIC
@@ -18,8 +17,8 @@ from zot.provider.messages import Block, Message, ResultBlock, TextBlock, utc_no
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
+    from zot.agent.slash_commands import SlashCommand
     from zot.features.mcp.host import McpHost, Status
-    from zot.features.templates.discovery import Template
     from zot.wire.rpc_frames import McpServer
 
 PREFIX = "mcp:"
@@ -114,10 +113,6 @@ async def expand_prompt(conversation: Conversation, host: McpHost, text: str) ->
     return text
 
 
-def is_mcp_prompt(host: McpHost, text: str) -> bool:
-    return text.startswith(f"/{PREFIX}") and text[1:].partition(" ")[0].lower() in command_names(host)
-
-
 def server_info(status: Status) -> McpServer:
     from zot.wire.rpc_frames import McpServer
 
@@ -125,16 +120,16 @@ def server_info(status: Status) -> McpServer:
     return McpServer(**fields)
 
 
-def prompts_as_templates(host: McpHost) -> list[Template]:
-    from zot.features.templates.discovery import Template
+def prompt_commands(host: McpHost) -> list[SlashCommand]:
+    from zot.agent.slash_commands import SlashCommand
 
     return [
-        Template(
+        SlashCommand(
             name=f"{PREFIX}{sanitize_name(server)}:{sanitize_name(prompt.name)}",
-            file=Path(),
-            label=f"mcp {server}",
-            description=" ".join(prompt.description.split())[:200],
-            hint=" ".join(prompt.arguments),
+            summary=" ".join(prompt.description.split())[:200],
+            arguments=" ".join(prompt.arguments),
+            source=f"mcp {server}",
+            expands=True,
         )
         for server, prompt in command_names(host).values()
     ]

@@ -15,6 +15,7 @@ from zot.system.text_files import reason_of
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
+    from zot.agent.slash_commands import CommandAnswer, SlashCommand
     from zot.system.jail.jailed_files import JailedFiles
 
 _NO_DESCRIPTION = "(no description)"
@@ -116,6 +117,30 @@ class SkillsFeature(Feature):
         files = [file for source in sources for file in source.skill_files()]
         workspace = self.conversation.workspace
         return discover(workspace.cwd, self.conversation.home, user_home(), files, workspace.jailed_files)
+
+    def slash_commands(self) -> Iterable[SlashCommand]:
+        from zot.agent.slash_commands import SlashCommand
+
+        return (SlashCommand("skill", "load a skill: /skill:NAME [text]", source="zot", hidden=True),)
+
+    def find_slash_command(self, name: str) -> SlashCommand | None:
+        return super().find_slash_command(name.partition(":")[0])
+
+    async def run_slash_command(self, name: str, arguments: str) -> CommandAnswer:
+        """``/skill:NAME text`` or ``/skill NAME text``."""
+        from zot.agent.slash_commands import FailedCommand, PromptAnswer
+
+        wanted, _, text = f"{name.partition(':')[2]} {arguments}".strip().partition(" ")
+        skills = self.discover()
+        skill = skills.find(wanted)
+        if skill is None:
+            known = ", ".join(skill.name for skill in skills.all) or "none"
+            return FailedCommand(f'unknown skill "{wanted}"; available: {known}')
+        try:
+            body = skill.body(self.conversation.workspace.jailed_files)
+        except OSError as error:
+            return FailedCommand(f"skill {wanted}: {reason_of(error)}")
+        return PromptAnswer(self.name, f'Use the skill "{skill.name}":\n\n{body.strip()}\n\n{text}'.rstrip())
 
     def tools(self, taken: Collection[str]) -> list[Tool]:
         """Grammar-constrained models get skills only if requested explicitly."""

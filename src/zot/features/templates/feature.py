@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from zot.agent.conversation import Conversation
+    from zot.agent.slash_commands import SlashCommand
     from zot.features.templates.discovery import Template
 
 
@@ -18,6 +19,7 @@ class TemplatesFeature(Feature):
     """Nothing is read before a text begins with a slash."""
 
     name = "templates"
+    priority = 2
 
     def __init__(self, conversation: Conversation) -> None:
         super().__init__(conversation)
@@ -30,6 +32,18 @@ class TemplatesFeature(Feature):
         problems: list[str] = []
         all_templates(places_in(cwd, home), None, problems)
         return problems
+
+    def slash_commands(self) -> Iterable[SlashCommand]:
+        from zot.features.templates.discovery import all_templates, places_of
+
+        found = all_templates(places_of(self.conversation), self.conversation.workspace.jailed_files, [])
+        return map(_as_command, found)
+
+    def find_slash_command(self, name: str) -> SlashCommand | None:
+        from zot.features.templates.expansion import template_of
+
+        template = template_of(self.conversation, f"/{name}")
+        return None if template is None else _as_command(template)
 
     async def before_prompt(self, draft: PromptDraft) -> str:
         if draft.text.startswith("/"):
@@ -57,21 +71,7 @@ class TemplatesFeature(Feature):
         return expand_template(self.conversation, text)[1]
 
 
-def templates(conversation: Conversation) -> list[Template]:
-    """The current templates by name, without texts, including prompts of MCP servers."""
-    from zot.features.lookup import mcp
-    from zot.features.templates.discovery import all_templates, places_of
+def _as_command(template: Template) -> SlashCommand:
+    from zot.agent.slash_commands import SlashCommand
 
-    found, servers = all_templates(places_of(conversation), conversation.workspace.jailed_files, []), mcp(conversation)
-    return found if servers is None else [*found, *servers.templates()]
-
-
-def is_template(conversation: Conversation, text: str) -> bool:
-    """True if ``text`` would be expanded by a template or an MCP server."""
-    from zot.features.lookup import mcp
-    from zot.features.templates.expansion import template_of
-
-    servers = mcp(conversation)
-    if servers is not None and text.startswith("/mcp:"):
-        return servers.is_prompt(text)
-    return template_of(conversation, text) is not None
+    return SlashCommand(template.name, template.description, template.hint, template.label, expands=True)

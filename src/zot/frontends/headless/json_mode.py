@@ -49,6 +49,11 @@ class JsonMode:
         if line is not None:
             self._stdout.write(line + b"\n")
 
+    def display(self, source: str, text: str) -> None:
+        from zot.wire.rpc_frames import ExtDisplay  # few runs display something
+
+        self.emit_line(ExtDisplay(extension=source, text=text))
+
     def finish(self, reason: str, exit_code: int) -> None:
         self._stdout.write(msgspec.json.encode(DoneLine(reason, exit_code)) + b"\n")
 

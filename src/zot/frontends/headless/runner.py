@@ -86,7 +86,7 @@ def _mode(name: str, stdout: Stdout) -> Mode:
 
 
 class PrintMode:
-    """``-p``: prints only the last message with text, if the run succeeded."""
+    """``-p``: prints only the last message with text, or the answer of a slash command, if the run succeeded."""
 
     def __init__(self, stdout: Stdout) -> None:
         self._output = TextOutput(stdout)
@@ -95,6 +95,9 @@ class PrintMode:
     def emit(self, event: AgentEvent) -> None:
         if isinstance(event, AssistantMessage) and (text := event.message.text()):
             self._text = text
+
+    def display(self, source: str, text: str) -> None:
+        self._text = text
 
     def finish(self, reason: str, exit_code: int) -> None:
         # an answer that could not be saved is also printed
@@ -119,7 +122,7 @@ class _Run:
         self._unwritten = False  # the file of --stats
 
     async def answer(self, prompt: str, piped: str, argument: str) -> int:
-        """``prompt`` has both; if the argument names a template, piped text follows its arguments."""
+        """``prompt`` has both; if the argument names a command, piped text follows its arguments."""
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
         self._signals.loop = loop
@@ -140,7 +143,8 @@ class _Run:
     async def _answer(self, prompt: str, piped: str, argument: str) -> int:
         if self._config.ask_each:
             print_notice("--no-yolo: every tool call is denied: this mode has no user to ask")
-        async with build(self._config, FrontEnd(reader=self._on_event, surface=StderrExtensionUI())) as conversation:
+        front_end = FrontEnd(reader=self._on_event, surface=StderrExtensionUI(self._mode.display))
+        async with build(self._config, front_end) as conversation:
             resume_gc()
             if self._name == "json":
                 json = cast("JsonMode", self._mode)
@@ -157,10 +161,8 @@ class _Run:
             self._signals.on_signal = lambda: loop.call_soon_threadsafe(conversation.abort) and None
             if self._signals.exit_code:
                 return self._finish_signalled()
-            if piped and argument.startswith("/") and _is_template(conversation, argument):
-                prompt = join_prompt(argument, piped)
             started = time.monotonic()
-            outcome = await conversation.prompt(prompt)
+            outcome = await _submit(conversation, prompt, piped, argument)
             while outcome.error is None and not self._signals.exit_code:
                 if not (results := await conversation.features.wait_for_results()):
                     break
@@ -209,10 +211,17 @@ class _Run:
         return "error", 1
 
 
-def _is_template(conversation: Conversation, text: str) -> bool:
-    from zot.features.templates.feature import is_template
+async def _submit(conversation: Conversation, prompt: str, piped: str, argument: str) -> Outcome:
+    """Runs the slash command that the argument names, or stdin without one; piped text follows its arguments."""
+    if not (argument or piped).startswith(("/", "\\/")):
+        return await conversation.prompt(prompt)
+    from zot.agent.slash_commands import is_command, submit_typed  # few prompts begin with a slash
 
-    return is_template(conversation, text)
+    if not (piped and argument):
+        return await submit_typed(conversation, prompt)
+    if is_command(conversation, argument):
+        return await submit_typed(conversation, join_prompt(argument, piped))
+    return await conversation.prompt(join_prompt(piped, argument.removeprefix("\\")))
 
 
 def _report(outcome: Outcome, exit_code: int) -> None:

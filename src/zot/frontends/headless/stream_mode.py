@@ -53,6 +53,9 @@ class StreamMode:
             case _:
                 pass
 
+    def display(self, source: str, text: str) -> None:
+        self._output.write(text.rstrip("\n") + "\n")
+
     def _end_thought(self) -> None:
         if self._thoughts is not None:
             self._thoughts.end()

@@ -12,12 +12,13 @@ import msgspec
 from zot import __version__
 from zot.agent.conversation import Conversation
 from zot.agent.op_handlers import image_blocks, record_op
+from zot.agent.slash_commands import find_command, list_commands, require_command
 from zot.errors import AgentBusy, UsageError
 from zot.features.conversation_state import conversation_state
 from zot.features.lookup import budget, extension_host, mcp_host
 from zot.frontends.pending_questions import ClientPermissions, PendingQuestions
 from zot.frontends.prompt_queue import PromptQueue, QueuedWork
-from zot.frontends.rpc.extension_ui import ExtensionCommands, RpcExtensionUI
+from zot.frontends.rpc.extension_ui import RpcExtensionUI, SlashCommands, command_info
 from zot.frontends.rpc.writer import PendingResponse, respond_later
 from zot.wire import rpc_frames as wire
 from zot.wire.ops import AnyOp
@@ -52,8 +53,7 @@ class RpcCommands:
         self._writer = writer
         self._permits: Permits | None = None
         self._swarm: SwarmCommands | None = None
-        host = extension_host(conversation)
-        self._extensions = None if host is None else ExtensionCommands(host, queue, surface, tasks)
+        self._slash_commands = SlashCommands(queue, surface, tasks)
         self._handlers: dict[type, Callable[[Any, PendingResponse], Any]] = {
             wire.Ping: self._ping,
             wire.Hello: self._hello,
@@ -93,9 +93,8 @@ class RpcCommands:
         return LATER
 
     def stop(self) -> None:
-        """Cancel pending commands of extensions."""
-        if self._extensions is not None:
-            self._extensions.stop()
+        """Cancel running slash commands."""
+        self._slash_commands.stop()
 
     # --- immediate
 
@@ -172,8 +171,11 @@ class RpcCommands:
 
     def _prompt(self, command: wire.Prompt, reply: PendingResponse) -> Any:
         images = image_blocks(command)
+        typed = "commands" in self._announced  # for other clients a slash has no meaning, except for templates
+        if typed:
+            require_command(self._conversation, command.message)
         self._permissions.mention()
-        self._queue.submit(QueuedWork(lambda: reply(_STARTED), command.message, images))
+        self._queue.submit(QueuedWork(lambda: reply(_STARTED), command.message, images, typed=typed))
         return LATER
 
     def _compact(self, command: wire.Compact, reply: PendingResponse) -> Any:
@@ -200,46 +202,32 @@ class RpcCommands:
         self._queue.submit(QueuedWork(lambda: None, task=go_back))
         return LATER
 
-    # --- commands of extensions and prompt templates, for a client that announced the capability
+    # --- slash commands, for a client that announced the capability
 
     def _get_commands(self, command: wire.GetCommands, reply: PendingResponse) -> wire.Commands:
-        from zot.features.templates.feature import templates
-
         self._must_be_announced("commands")
-        listed = self._extensions.all() if self._extensions else ()
-        taken = {info.name for info in listed}
-        others = (
-            wire.CommandInfo(name=t.name, description=t.description, extension="", arguments=t.hint)
-            for t in templates(self._conversation)
-            if t.name not in taken
-        )
-        return wire.Commands(commands=(*listed, *others))
+        return wire.Commands(commands=tuple(map(command_info, list_commands(self._conversation))))
 
     def _run_command(self, command: wire.RunCommand, reply: PendingResponse) -> Any:
-        from zot.features.templates.feature import is_template
-
         self._must_be_announced("commands")
         record_op(self._conversation, command)
-        name = command.name.removeprefix("/")
-        text = f"/{name} {command.args}".rstrip()
-        if not (self._extensions and self._extensions.has(name)) and is_template(self._conversation, text):
-            self._queue.submit(QueuedWork(lambda: reply(wire.CommandRun(action="prompt", started=True)), text))
-            return LATER
-        if self._extensions is None:
-            raise UsageError(f"unknown command /{name}")
-        self._extensions.start(command, reply)
+        text = f"/{command.name.removeprefix('/')} {command.args}".rstrip()
+        found = find_command(self._conversation, text)
+        if found is None:
+            raise UsageError(f"unknown command {text.partition(' ')[0]}")
+        self._slash_commands.start(found, reply)
         return LATER
 
     def _panel_key(self, command: wire.PanelKey, reply: PendingResponse) -> Any:
         self._must_be_announced("panels")
-        if self._extensions is not None:
-            self._extensions.host.panel_key(command.extension, command.panel_id, command.key, command.text)
+        if (host := extension_host(self._conversation)) is not None:
+            host.panel_key(command.extension, command.panel_id, command.key, command.text)
         return msgspec.UNSET
 
     def _panel_close(self, command: wire.PanelClose, reply: PendingResponse) -> Any:
         self._must_be_announced("panels")
-        if self._extensions is not None:
-            self._extensions.host.panel_closed(command.extension, command.panel_id)
+        if (host := extension_host(self._conversation)) is not None:
+            host.panel_closed(command.extension, command.panel_id)
         return msgspec.UNSET
 
     # --- conditions

@@ -1,4 +1,4 @@
-"""Extensions over RPC: their notes and panels as events, and their commands for a client."""
+"""Extensions over RPC: their notes and panels as events; slash commands for a client."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Collection
 from typing import TYPE_CHECKING, assert_never
 
+from zot.agent import slash_commands
 from zot.errors import UsageError
 from zot.features.extensions.ui import NullExtensionUI
 from zot.frontends.console import print_notice
@@ -17,7 +18,7 @@ from zot.wire.extension_frames import Panel
 from zot.wire.rpc_frames import ExtClearNotes, ExtDisplay, ExtensionEvent, ExtNotify, ExtPanel, ExtPanelClose
 
 if TYPE_CHECKING:
-    from zot.features.extensions.host import ExtensionHost
+    from zot.agent.slash_commands import TypedCommand
 
 
 class RpcExtensionUI(NullExtensionUI):
@@ -84,33 +85,30 @@ class RpcExtensionUI(NullExtensionUI):
             print_notice(f"extension {extension}: {what} is ignored in RPC mode")
 
 
-class ExtensionCommands:
-    """Runs extensions' commands: inserted text is returned, displayed text is an event, a prompt is queued."""
+def command_info(command: slash_commands.SlashCommand) -> wire.CommandInfo:
+    return wire.CommandInfo(
+        name=command.name, description=command.summary, extension=command.extension, arguments=command.arguments
+    )
 
-    def __init__(
-        self, host: ExtensionHost, queue: PromptQueue, surface: RpcExtensionUI, tasks: asyncio.TaskGroup
-    ) -> None:
-        self.host = host
+
+class SlashCommands:
+    """Runs slash commands: inserted text is returned, displayed text is an event, a prompt is queued."""
+
+    def __init__(self, queue: PromptQueue, surface: RpcExtensionUI, tasks: asyncio.TaskGroup) -> None:
         self._surface = surface
         self._queue = queue
         self._tasks = tasks
         self._running = BackgroundTasks()
 
-    def all(self) -> tuple[wire.CommandInfo, ...]:
-        return tuple(
-            wire.CommandInfo(name=info.name, description=info.description, extension=info.extension)
-            for info in self.host.commands()
-        )
-
-    def has(self, name: str) -> bool:
-        return any(info.name == name for info in self.host.commands())
-
-    def start(self, command: wire.RunCommand, reply: PendingResponse) -> None:
-        """Run it in parallel; the queue stays open for its work. UsageError if too many run."""
+    def start(self, found: TypedCommand, reply: PendingResponse) -> None:
+        """Queue a prompt, or run it in parallel; the queue stays open for its work. UsageError if too many run."""
+        if found.command.expands:
+            self._queue.submit(QueuedWork(lambda: reply(wire.CommandRun(action="prompt", started=True)), found.text))
+            return
         if len(self._running) >= MOST_WAITING:
             raise UsageError(f"{MOST_WAITING} commands of extensions are already running; wait for their answers")
         self._queue.announce()
-        task = self._running.add(self._tasks.create_task(self._run(command, reply)))
+        task = self._running.add(self._tasks.create_task(self._run(found, reply)))
         task.add_done_callback(lambda _: self._queue.withdraw())
 
     def stop(self) -> None:
@@ -122,36 +120,24 @@ class ExtensionCommands:
         except UsageError as error:
             reply.fail(str(error))
 
-    async def _run(self, command: wire.RunCommand, reply: PendingResponse) -> None:
-        # imported here: most servers run no extension
-        from zot.features.extensions.commands import (
-            Display,
-            FailedCommand,
-            Insert,
-            Noop,
-            PanelAnswer,
-            PromptAnswer,
-            ToolPrompt,
-        )
-
-        answer = await self.host.run_command(command.name.removeprefix("/"), command.args)
-        match answer:
-            case FailedCommand(error):
+    async def _run(self, found: TypedCommand, reply: PendingResponse) -> None:
+        match answer := await found.run():
+            case slash_commands.FailedCommand(error):
                 reply.fail(error)
-            case PromptAnswer(_, text):
+            case slash_commands.PromptAnswer(_, text):
                 self._submit(QueuedWork(lambda: reply(wire.CommandRun(action="prompt", started=True)), text), reply)
-            case ToolPrompt(_, text, first_call):
+            case slash_commands.ToolPrompt(_, text, first_call):
                 started = wire.CommandRun(action="tool_prompt", started=True)
                 self._submit(QueuedWork(lambda: reply(started), text, first_call=first_call), reply)
-            case Insert(_, text):
+            case slash_commands.Insert(_, text):
                 reply(wire.CommandRun(action="insert", insert=text))
-            case Display(extension, text):
-                self._surface.display(extension, text)
+            case slash_commands.Display(source, text):
+                self._surface.display(source, text)
                 reply(wire.CommandRun(action="display"))
-            case PanelAnswer(extension, panel):
-                self._surface.open_panel(extension, panel)
+            case slash_commands.PanelAnswer(source, panel):
+                self._surface.open_panel(source, panel)
                 reply(wire.CommandRun(action="open_panel"))
-            case Noop():
+            case slash_commands.PanelRefused() | slash_commands.Noop():
                 reply(wire.CommandRun(action="noop"))
             case _:
                 assert_never(answer)

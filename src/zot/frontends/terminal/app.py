@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from zot.agent.slash_commands import parse
 from zot.core.events import Diagnostic, SessionFault, ToolResultEvent
 from zot.frontends.terminal.commands.command_context import CommandContext, EarlyCommandContext
 from zot.frontends.terminal.commands.command_runner import CommandRunner
-from zot.frontends.terminal.commands.registry import parse
 from zot.frontends.terminal.dialogs.dialog import CONFIRM, Dialogs
 from zot.frontends.terminal.editor.editor import Editor, Submitted
 from zot.frontends.terminal.editor.editor_host import TerminalEditorHost
@@ -105,7 +105,7 @@ class App:
         )
         self.keyboard = Keyboard(terminal, self._keymap.press, self.screen.key_typed)
         self._around = self._editor.around = TerminalEditorHost(
-            ui, self.keyboard, self._commands.slash_commands, directory, keep_history=keeps_sessions
+            ui, self.keyboard, self._commands.popup_commands, directory, keep_history=keeps_sessions
         )
         self._editor.on_submit = self._submit
         self._editor.on_steer = self._steer

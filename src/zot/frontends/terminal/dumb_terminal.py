@@ -8,10 +8,11 @@ import sys
 from typing import TYPE_CHECKING
 
 from zot import __version__
+from zot.agent.slash_commands import submit_typed
 from zot.core import events
 from zot.frontends.console import Stdout, print_notice, retry_line, run_loop
 from zot.system.process_setup import resume_gc
-from zot.tui.sanitize import Sanitizer, one_line
+from zot.tui.sanitize import Sanitizer, one_line, sanitize
 from zot.tui.width import visible
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ async def _main(options: TerminalOptions) -> int:
     from zot.agent.config import FrontEnd
     from zot.frontends.console import StderrExtensionUI
 
-    front_end = FrontEnd(reader=_Reader(Stdout()).hear, surface=StderrExtensionUI())
+    reader = _Reader(Stdout())
+    front_end = FrontEnd(reader=reader.hear, surface=StderrExtensionUI(reader.display))
     async with build(options.create_config(), front_end) as conversation:
         resume_gc()
         print(_GREETING, flush=True)
@@ -60,7 +62,7 @@ async def _answer(conversation: Conversation, prompt: str) -> None:
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, conversation.abort)
     try:
-        outcome = await conversation.prompt(prompt)
+        outcome = await submit_typed(conversation, prompt)
     finally:
         loop.remove_signal_handler(signal.SIGINT)
     if outcome.refused:
@@ -96,6 +98,9 @@ class _Reader:
                 self._write(f"{retry_line(event)}\n")
             case _:
                 pass
+
+    def display(self, source: str, text: str) -> None:
+        self._write(visible(sanitize(text)).rstrip("\n") + "\n")
 
     def _write(self, text: str) -> None:
         self._stdout.write(text.encode("utf-8", "replace"))

@@ -55,6 +55,9 @@ class TerminalExtensionUI:
         self._notes.add(extension, level, message)
         self._ui.redraw()
 
+    def display(self, extension: str, text: str) -> None:
+        self.notify(extension, "info", text)
+
     def clear_notes(self, extension: str) -> None:
         self._notes.clear(extension)
         self._ui.redraw()

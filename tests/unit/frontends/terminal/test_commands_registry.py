@@ -6,8 +6,9 @@ from importlib import import_module
 
 import pytest
 
+from zot.agent.slash_commands import TERMINAL_COMMANDS, parse
 from zot.features.extensions.registry import BUILTIN_COMMANDS
-from zot.frontends.terminal.commands.registry import ALIASES, COMMANDS, find, parse, suggest_command
+from zot.frontends.terminal.commands.registry import ALIASES, COMMANDS, find, suggest_command
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
@@ -18,6 +19,11 @@ def test_every_command_has_a_module_that_runs_it(command: object) -> None:
 def test_no_extension_can_take_the_name_of_a_command() -> None:
     names = {name for command in COMMANDS for name in (command.name, *command.aliases)}
     assert names <= set(BUILTIN_COMMANDS)
+
+
+def test_other_front_ends_know_the_names_of_the_terminal() -> None:
+    """issue 29.20: `/model` outside the terminal is an error that names the flag; every command has its row."""
+    assert {name for command in COMMANDS for name in (command.name, *command.aliases)} == set(TERMINAL_COMMANDS)
 
 
 @pytest.mark.parametrize(
@@ -52,10 +58,11 @@ def test_a_command_is_found_by_its_alias() -> None:
         ("setings", "; did you mean /settings?"),
         ("resme", "; did you mean /resume?"),
         ("xyzzy", ""),
+        ("deplyo", "; did you mean /deploy?"),
     ],
 )
 def test_a_wrong_name_is_answered_with_the_right_one(typed: str, advice: str) -> None:
-    assert suggest_command(typed) == advice
+    assert suggest_command(typed, ["fix", "deploy"]) == advice
 
 
 @pytest.mark.parametrize("alias", ALIASES)

@@ -12,7 +12,7 @@ from zot.errors import ZotError
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.features.templates.discovery import Template
+    from zot.agent.slash_commands import SlashCommand
     from zot.frontends.terminal.commands.registry import Command
     from zot.frontends.terminal.dialogs.confirm import ApprovalPrompts
     from zot.frontends.terminal.dialogs.dialog import Dialogs
@@ -36,9 +36,7 @@ class CommandLookup(Protocol):
 
     def offered(self) -> list[Command]: ...
 
-    def of_extensions(self) -> list[tuple[str, str]]: ...
-
-    def templates(self) -> list[Template]: ...
+    def of_features(self) -> list[SlashCommand]: ...
 
 
 class EarlyCommandContext(msgspec.Struct, frozen=True, kw_only=True):

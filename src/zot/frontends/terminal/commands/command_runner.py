@@ -1,4 +1,4 @@
-"""Finds and runs a typed command: built-ins first, then extensions, then prompt templates.
+"""Finds and runs a typed command: the terminal's own first, then those of features, then aliases.
 A command that needs the agent waits until it is built."""
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import msgspec
 
+from zot.agent import slash_commands
+from zot.agent.slash_commands import SlashCommand, TypedCommand, find_command, list_commands, parse
 from zot.errors import ZotError
-from zot.features.lookup import extension_host
 from zot.frontends.terminal.commands import registry
 from zot.frontends.terminal.commands.registry import COMMANDS, Command
 from zot.frontends.terminal.extension_ui import as_plain_text
 from zot.tui.sanitize import one_line
 
 if TYPE_CHECKING:
-    from zot.features.templates.discovery import Template
     from zot.frontends.terminal.commands.command_context import CommandContext, EarlyCommandContext
     from zot.frontends.terminal.editor.editor import Editor
-    from zot.frontends.terminal.editor.slash_popup import SlashCommand
+    from zot.frontends.terminal.editor.slash_popup import PopupCommand
     from zot.frontends.terminal.screen.ui_services import ScreenServices
     from zot.frontends.terminal.turns import PromptTarget
     from zot.tui.widgets import Choice
@@ -48,7 +48,7 @@ class CommandRunner:
 
     def run(self, text: str, *, typed: bool = True) -> None:
         """``typed``: by the user, not by an extension. Anything that is not a command goes to the model."""
-        parsed = registry.parse(text)
+        parsed = parse(text)
         if parsed is None:
             self.turns.submit(text)
             return
@@ -61,16 +61,27 @@ class CommandRunner:
         elif command is not None:
             self._ui.status.clear()
             self._ui.spawn(self._run(command, arguments, typed))
-        elif name in (known.lower() for known, _ in self.of_extensions()):
-            self._ui.spawn(self._run_extensions(name, arguments))
-        elif self._is_template(text.strip()):
-            self.turns.submit(text.strip())
+        elif (found := self._find(text)) is not None and found.command.expands:
+            self.turns.submit(found.text)
+        elif found is not None:
+            self._ui.spawn(self._run_of_feature(found))
         elif (target := registry.ALIASES.get(name)) is not None:
             self.run(f"/{target} {arguments}".rstrip(), typed=typed)
+        elif not self._arrived.done():
+            self._ui.spawn(self._run_later(text, typed))
         else:
-            self._ui.status.error(f"unknown command /{name}{registry.suggest_command(name)}; /help lists them")
-            if typed:
-                self._editor.set_text(text)
+            self._refuse(text, name, typed)
+
+    def _refuse(self, text: str, name: str, typed: bool) -> None:
+        known = (command.name for command in self.of_features())
+        self._ui.status.error(f"unknown command /{name}{registry.suggest_command(name, known)}; /help lists them")
+        if typed and not self._editor.text:
+            self._editor.set_text(text)
+
+    async def _run_later(self, text: str, typed: bool) -> None:
+        """Features have their commands once the agent is built."""
+        await self._context(typed)
+        self.run(text, typed=typed)
 
     async def _run(self, command: Command, arguments: str, typed: bool) -> None:
         if self.turns.busy and command.when_busy == "refuse":
@@ -84,31 +95,27 @@ class CommandRunner:
             await waiting
         self._ui.redraw()
 
-    async def _run_extensions(self, name: str, arguments: str) -> None:
+    async def _run_of_feature(self, found: TypedCommand) -> None:
         context = await self._context(typed=True)
-        from zot.features.extensions.feature import run_extension_command
-
-        answer = await run_extension_command(context.conversation, name, arguments)
-        from zot.features.extensions import commands
-
+        answer = await found.run()
         match answer:
-            case commands.FailedCommand(error):
+            case slash_commands.FailedCommand(error):
                 raise ZotError(error)
-            case commands.PromptAnswer(_, text):
+            case slash_commands.PromptAnswer(_, text):
                 context.turns.submit(as_plain_text(text))
-            case commands.ToolPrompt(extension, text, first_call):
+            case slash_commands.ToolPrompt(extension, text, first_call):
                 if context.turns.busy:
                     raise ZotError(f"{extension}: a turn is running; try again when it ends")
                 context.turns.submit(as_plain_text(text), first_call=first_call)
-            case commands.Insert(_, text):
+            case slash_commands.Insert(_, text):
                 cursor = context.editor.buffer.cursor
                 context.editor.insert(text if cursor.line or cursor.column else as_plain_text(text))
                 context.ui.redraw()
-            case commands.Display(extension, text):
-                context.surface.notify(extension, "info", text)
-            case commands.PanelAnswer(extension, panel):
+            case slash_commands.Display(extension, text):
+                context.surface.display(extension, text)
+            case slash_commands.PanelAnswer(extension, panel):
                 context.surface.open_panel(extension, panel)
-            case commands.Noop():
+            case slash_commands.PanelRefused() | slash_commands.Noop():
                 pass
             case _:
                 assert_never(answer)
@@ -137,47 +144,38 @@ class CommandRunner:
         """The listed commands; without sessions there is no /new."""
         return [command for command in COMMANDS if not command.hidden and (self._sessions or command.name != "new")]
 
-    def of_extensions(self) -> list[tuple[str, str]]:
-        """Name and description of each extension command; without a description the extension is named."""
-        host = extension_host(self._arrived.result().conversation) if self._arrived.done() else None
-        known = host.commands() if host is not None else []
-        infos = sorted(known, key=lambda info: info.name)
-        return [(one_line(info.name), one_line(info.description) or f"({one_line(info.extension)})") for info in infos]
+    def of_features(self, *, hidden: bool = False) -> list[SlashCommand]:
+        """Commands of features whose names are not the terminal's own."""
+        found = list_commands(self._arrived.result().conversation, hidden=hidden) if self._arrived.done() else []
+        return [command for command in found if registry.find(command.name.lower()) is None]
 
-    def templates(self) -> list[Template]:
-        """Prompt templates whose names are not commands."""
-        if not self._arrived.done():
-            return []
-        taken = {name.lower() for name, _ in self.of_extensions()}
-        from zot.features.templates.feature import templates
+    def _find(self, text: str) -> TypedCommand | None:
+        return find_command(self._arrived.result().conversation, text) if self._arrived.done() else None
 
-        found = templates(self._arrived.result().conversation)
-        return [item for item in found if registry.find(item.name.lower()) is None and item.name.lower() not in taken]
-
-    def _is_template(self, text: str) -> bool:
-        from zot.features.templates.feature import is_template
-
-        return self._arrived.done() and is_template(self._arrived.result().conversation, text)
-
-    def slash_commands(self) -> Sequence[SlashCommand]:
+    def popup_commands(self) -> Sequence[PopupCommand]:
         """The rows of the editor's popup."""
-        from zot.frontends.terminal.editor.slash_popup import SlashCommand
+        from zot.frontends.terminal.editor.slash_popup import PopupCommand
 
         own = [
-            SlashCommand(
+            PopupCommand(
                 c.name, c.summary, c.arguments, c.aliases, complete=partial(self._complete, c) if c.arguments else None
             )
             for c in self.offered()
         ]
-        others = [SlashCommand(name, text, extension=True) for name, text in self.of_extensions()]
-        others += [
-            SlashCommand(t.name, one_line(t.description) or f"({t.label})", one_line(t.hint), extension=True)
-            for t in self.templates()
+        others = [
+            PopupCommand(
+                c.name,
+                one_line(c.summary or f"({c.source})"),
+                one_line(c.arguments),
+                extension=True,
+                listed=not c.hidden,
+            )
+            for c in self.of_features(hidden=True)
         ]
         taken = {command.name.lower() for command in (*own, *others)}
-        unlisted = [SlashCommand(c.name, c.summary, listed=False) for c in registry.COMMANDS if c.name not in taken]
+        unlisted = [PopupCommand(c.name, c.summary, listed=False) for c in registry.COMMANDS if c.name not in taken]
         aliases = [
-            SlashCommand(name, f"runs /{target}", alias=True)
+            PopupCommand(name, f"runs /{target}", alias=True)
             for name, target in registry.ALIASES.items()
             if name not in taken
         ]

@@ -26,12 +26,12 @@ async def run(context: EarlyCommandContext, arguments: str) -> None:
 
 def _rows(context: EarlyCommandContext, theme: Theme, width: int) -> list[str]:
     own = [(f"/{command.name} {command.arguments}".strip(), command.summary) for command in context.commands.offered()]
-    of_extensions = [(f"/{name}", summary) for name, summary in context.commands.of_extensions()]
-    templates = [(f"/{t.name} {t.hint}".strip(), t.description or f"({t.label})") for t in context.commands.templates()]
+    of_features = [
+        (f"/{c.name} {c.arguments}".strip(), c.summary or f"({c.source})") for c in context.commands.of_features()
+    ]
     commands = [
         *own,
-        *of_extensions,
-        *templates,
+        *of_features,
         ("!command", "run a shell command; the model sees it with the next prompt"),
         ("!!command", "run a shell command; hidden from the model"),
     ]

@@ -1,8 +1,9 @@
-"""Every slash command, in the order of the popup. To add one: a module of its name beside this one, a line here."""
+"""The terminal's own slash commands, in the order of the popup. To add one: a module of its name beside this one, a
+line here, and its name in ``agent/slash_commands.py``. Features contribute others (``Feature.slash_commands``)."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -75,7 +76,6 @@ COMMANDS: list[Command] = [
     Command(name="jail", summary="confine commands and file tools to this directory", arguments="[net]", widens=True),
     Command(name="unjail", summary="leave the jail", widens=True),
     Command(name="skills", summary="list and read skills"),
-    Command(name="skill", summary="load a skill: /skill:NAME [text]", when_busy="queue", hidden=True),
     Command(name="reload-ext", summary="restart all extensions", when_busy="apply"),
     Command(
         name="permissions",
@@ -128,24 +128,14 @@ ALIASES: dict[str, str] = {
     **{"ps": "jobs", "tasks": "jobs", "bashes": "jobs", "agents": "swarm", "workers": "swarm"},
 }
 
-_SHAPE = r"(?s)/([A-Za-z0-9_-]+)(:[A-Za-z0-9._:-]+)?(?:\s+(.*))?"
-
-
-def parse(text: str) -> tuple[str, str] | None:
-    """Name (lower case) and arguments of a command; None for ``/usr/bin``. ``/skill:x y`` is ``skill``."""
-    match = re.fullmatch(_SHAPE, text.strip())
-    if match is None or (match[2] and match[1].lower() != "skill"):
-        return None
-    arguments = f"{match[2][1:]} {match[3] or ''}" if match[2] else match[3] or ""
-    return match[1].lower(), arguments.strip()
-
 
 def find(name: str) -> Command | None:
     """By name or alias."""
     return next((command for command in COMMANDS if name in (command.name, *command.aliases)), None)
 
 
-def suggest_command(name: str) -> str:
-    """A suggestion for a similar name."""
-    close = closest_match(name, (*(command.name for command in COMMANDS if not command.hidden), *ALIASES))
+def suggest_command(name: str, others: Iterable[str] = ()) -> str:
+    """A suggestion for a similar name; ``others`` are commands of features."""
+    own = (command.name for command in COMMANDS if not command.hidden)
+    close = closest_match(name, (*own, *ALIASES, *others))
     return f"; did you mean /{close}?" if close else ""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.features.mcp.host import McpHost
     from zot.frontends.terminal.editor.prompt_history import PromptHistory
-    from zot.frontends.terminal.editor.slash_popup import SlashCommand
+    from zot.frontends.terminal.editor.slash_popup import PopupCommand
     from zot.frontends.terminal.screen.ui_services import ScreenServices
     from zot.system.jail.jailed_files import JailedFiles
 
@@ -27,7 +27,7 @@ class EditorHost:
     def cwd(self) -> Path:
         return Path.cwd()
 
-    def commands(self) -> Sequence[SlashCommand]:
+    def commands(self) -> Sequence[PopupCommand]:
         """Commands for the popup, in order."""
         return ()
 
@@ -77,7 +77,7 @@ class TerminalEditorHost(EditorHost):
         self,
         ui: ScreenServices,
         keys: KeyReader,
-        commands: Callable[[], Sequence[SlashCommand]],
+        commands: Callable[[], Sequence[PopupCommand]],
         directory: Path,
         *,
         keep_history: bool,
@@ -109,7 +109,7 @@ class TerminalEditorHost(EditorHost):
     def cwd(self) -> Path:
         return self._directory
 
-    def commands(self) -> Sequence[SlashCommand]:
+    def commands(self) -> Sequence[PopupCommand]:
         return self._commands()
 
     def resources(self) -> Sequence[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Lists commands while ``/`` is typed: built-ins in their order, then those of extensions.
+"""Lists commands while ``/`` is typed: built-ins in their order, then those of features.
 An exact name is selected first, so that ``/session`` never runs ``/sessions``; a fuzzy match is completed before it
 runs."""
 
@@ -21,7 +21,7 @@ _TELLING = 3  # letters
 _WITH_HINT = 8  # rows; with fewer the hint is dropped
 
 
-class SlashCommand(msgspec.Struct, frozen=True):
+class PopupCommand(msgspec.Struct, frozen=True):
     """A command in the popup. ``complete`` gets the text after the name and offers whole arguments."""
 
     name: str
@@ -45,12 +45,12 @@ class PopupActions(msgspec.Struct, frozen=True):
 class SlashPopup:
     """``typed`` is the editor's text; call ``update`` when it changes."""
 
-    def __init__(self, commands: Sequence[SlashCommand], actions: PopupActions) -> None:
+    def __init__(self, commands: Sequence[PopupCommand], actions: PopupActions) -> None:
         self._commands = commands
         self._actions = actions
         self._list = SelectList((), filterable=False)
         self._typed = ""
-        self._completing: SlashCommand | None = None
+        self._completing: PopupCommand | None = None
         self._moved = self._guessed = False
 
     def update(self, typed: str) -> None:
@@ -110,11 +110,11 @@ class SlashPopup:
         return [*self._list.lines(theme, width, min(height - 1, ROWS)), theme.paint("muted", f"  {hint}")]
 
 
-def _named(commands: Sequence[SlashCommand], name: str) -> SlashCommand | None:
+def _named(commands: Sequence[PopupCommand], name: str) -> PopupCommand | None:
     return next((command for command in commands if name.lower() in (command.name.lower(), *command.aliases)), None)
 
 
-def _matching(commands: Sequence[SlashCommand], typed: str) -> tuple[list[Choice], str, int]:
+def _matching(commands: Sequence[PopupCommand], typed: str) -> tuple[list[Choice], str, int]:
     """Built-ins in order, others by name, better matches first; also the best and its rank.
     A built-in hides an extension's command of the same name."""
     taken = {word for c in commands if not c.extension for word in (c.name, *c.aliases)}
@@ -129,11 +129,11 @@ def _matching(commands: Sequence[SlashCommand], typed: str) -> tuple[list[Choice
     return rows, chosen.name if chosen is not None else "", rank
 
 
-def _ranked(typed: str, commands: Sequence[SlashCommand]) -> list[tuple[int, SlashCommand]]:
+def _ranked(typed: str, commands: Sequence[PopupCommand]) -> list[tuple[int, PopupCommand]]:
     """Ranks by the kind of match; equal ones keep their order.
     One or two letters match only the beginning of a name."""
     pattern, short = Pattern(typed, path="/" in typed), len(typed) < _TELLING
-    ranked: list[tuple[int, SlashCommand]] = []
+    ranked: list[tuple[int, PopupCommand]] = []
     for command in commands:
         if command.alias and (short or not command.name.startswith(typed.lower())):
             continue
@@ -146,12 +146,12 @@ def _ranked(typed: str, commands: Sequence[SlashCommand]) -> list[tuple[int, Sla
     return best(ranked)
 
 
-def _row(command: SlashCommand) -> Choice:
+def _row(command: PopupCommand) -> Choice:
     label = f"/{one_line(command.name)} {command.arguments}".rstrip()
     return Choice(command.name, label, one_line(command.summary))
 
 
-def _arguments(command: SlashCommand | None, typed: str) -> list[Choice]:
+def _arguments(command: PopupCommand | None, typed: str) -> list[Choice]:
     """Arguments that may follow; empty once complete."""
     if command is None or command.complete is None:
         return []

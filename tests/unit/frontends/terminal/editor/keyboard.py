@@ -10,7 +10,7 @@ from typing import Any
 from zot.frontends.terminal.editor.editor import Editor, Submitted
 from zot.frontends.terminal.editor.editor_host import EditorHost
 from zot.frontends.terminal.editor.prompt_history import PromptHistory
-from zot.frontends.terminal.editor.slash_popup import SlashCommand
+from zot.frontends.terminal.editor.slash_popup import PopupCommand
 from zot.tui.keys import Key
 from zot.tui.theme import built_in
 from zot.tui.width import visible
@@ -23,7 +23,7 @@ class Desk(EditorHost):
 
     def __init__(self, cwd: Path = Path("/nonexistent")) -> None:
         self.directory = cwd
-        self.slash: Sequence[SlashCommand] = ()
+        self.slash: Sequence[PopupCommand] = ()
         self.kept = PromptHistory()
         self.errors: list[str] = []
         self.vi = False
@@ -38,7 +38,7 @@ class Desk(EditorHost):
     def cwd(self) -> Path:
         return self.directory
 
-    def commands(self) -> Sequence[SlashCommand]:
+    def commands(self) -> Sequence[PopupCommand]:
         return self.slash
 
     def history(self) -> PromptHistory:

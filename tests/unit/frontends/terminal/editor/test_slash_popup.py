@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from tests.unit.frontends.terminal.editor.keyboard import Desk, Keyboard
-from zot.frontends.terminal.editor.slash_popup import SlashCommand
+from zot.frontends.terminal.editor.slash_popup import PopupCommand
 from zot.tui.widgets import Choice
 
 COMMANDS = (
-    SlashCommand("help", "keys"),
-    SlashCommand("login", "log in"),
-    SlashCommand("logout", "log out", "[provider]"),
-    SlashCommand("sessions", "the list"),
-    SlashCommand(
+    PopupCommand("help", "keys"),
+    PopupCommand("login", "log in"),
+    PopupCommand("logout", "log out", "[provider]"),
+    PopupCommand("sessions", "the list"),
+    PopupCommand(
         "session", "operations", "[op]", complete=lambda typed: [Choice("export", "export"), Choice("fork", "fork")]
     ),
-    SlashCommand("exit", "leave", aliases=("quit",)),
-    SlashCommand("zebra", "from an extension", extension=True),
-    SlashCommand("apple", "(fruit)", extension=True),
-    SlashCommand("help", "not shown", extension=True),
+    PopupCommand("exit", "leave", aliases=("quit",)),
+    PopupCommand("zebra", "from an extension", extension=True),
+    PopupCommand("apple", "(fruit)", extension=True),
+    PopupCommand("help", "not shown", extension=True),
 )
 
 
