@@ -135,14 +135,14 @@ def parse(text: str) -> tuple[str, str] | None:
     return match[1].lower(), arguments.strip()
 
 
-def as_plain_text(text: str) -> str:
+def _as_text(text: str) -> str:
     """The text with a leading space if it begins with a slash: no front end takes it for a command."""
     return f" {text}" if text.startswith("/") else text
 
 
 def _unescape(text: str) -> str:
     """``\\/name`` is the text ``/name``, not a command."""
-    return as_plain_text(text[1:]) if text.startswith(_ESCAPE) else text
+    return _as_text(text[1:]) if text.startswith(_ESCAPE) else text
 
 
 # --- the commands of a conversation
@@ -241,9 +241,9 @@ async def _act_on(
     surface = conversation.services.front_end.surface
     match answer:
         case PromptAnswer(_, prompt) | Insert(_, prompt):
-            return await conversation.prompt(as_plain_text(prompt), images)
+            return await conversation.prompt(_as_text(prompt), images)
         case ToolPrompt(_, prompt, first_call):
-            return await conversation.prompt(as_plain_text(prompt), images, first_call=first_call)
+            return await conversation.prompt(_as_text(prompt), images, first_call=first_call)
         case FailedCommand(error):
             return _fail(conversation, error)
         case PanelRefused(source):
