@@ -53,11 +53,13 @@ def refused_of(details: dict[str, Any] | None) -> bool:
 
 class ToolContext(msgspec.Struct, frozen=True):
     """The call and a sink for progress text, which the model does not see.
-    ``origin`` is the requesting extension, empty for the model."""
+    ``origin`` is the requesting extension, empty for the model. ``requested`` are the model's arguments, if others were
+    substituted: results that repeat arguments show these."""
 
     call: ToolCallBlock
     progress: Callable[[str], None]
     origin: str = ""
+    requested: dict[str, Any] | None = None
 
     @property
     def call_id(self) -> str:

@@ -18,6 +18,7 @@ from zot.core.tool_calls import STOPPED, AuthorizedCall, CallDenied, FinishedBef
 from zot.errors import ToolError
 from zot.provider.messages import Message, ToolCallBlock, ToolResultBlock, utc_now
 
+REWRITTEN = "executed_args"  # in the details of a result: the arguments that were substituted
 NOT_RUN = text_result("aborted: the call did not run", is_error=True)
 
 
@@ -101,8 +102,12 @@ class ToolBatch:
                 if self._results[ready.place] is None:  # progress after the result is dropped
                     self._run.emit(events.ToolProgress(call_id, text))
 
-            context = ToolContext(ready.permitted.call, progress, self._origin)
+            requested, final = self._calls[ready.place], ready.permitted.call
+            rewritten = requested.arguments != final.arguments and requested.args != final.args
+            context = ToolContext(final, progress, self._origin, requested.args if rewritten else None)
             result = await execute(self._state, ready.permitted, context)
+            if rewritten:  # for the user; the model sees its own arguments
+                result = msgspec.structs.replace(result, details={**(result.details or {}), REWRITTEN: final.args})
         except asyncio.CancelledError as cancelled:
             done = cancelled.result if isinstance(cancelled, FinishedBeforeAbort) else STOPPED
             self._finish(ready.place, done)

@@ -89,7 +89,8 @@ class BashTool(WorkspaceTool):
                     ):
                         notes.append(note)
                 ending = msgspec.structs.replace(ending, notes=(*ending.notes, *notes)) if notes else ending
-                return _result(command, capture, ending, time.monotonic() - started)
+                shown = (context.requested or {}).get("command", command)
+                return _result(shown, capture, ending, time.monotonic() - started)
             finally:
                 capture.discard_spool()
 

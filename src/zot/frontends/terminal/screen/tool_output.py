@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
+
 from zot.frontends.terminal.screen.call_summary import read_bash, state_of, text_of
 from zot.provider.messages import ImageBlock
 from zot.tui import diff
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from zot.core.events import ToolResultEvent
 
 DIFF_ROWS, NEW_FILE_ROWS = 40, 10  # rows of a change and of a new file
+_REWRITTEN_ROWS = 4
 FAILED_ROWS, ASKED_ROWS = 8, 40  # rows of the end of a failure, and of requested output
 _LINES, _CHARACTERS = 4_000, 200_000  # lines of one result that are laid out; above any built-in tool's
 _ARGUMENTS = 4_000  # characters of them
@@ -87,6 +90,19 @@ def change_of(name: str, arguments: dict[str, Any], result: ToolResultEvent) -> 
     if name not in ("read", "bash", "grep", "glob"):
         return diff.unified(visible(sanitize(text[:_CHARACTERS])).rstrip("\n")) or []
     return []
+
+
+def rewritten_rows(name: str, result: ToolResultEvent, painter: Painter, width: int) -> list[str]:
+    """The arguments that ran, if a hook, an extension or the user changed the model's."""
+    args = (result.details or {}).get("executed_args")
+    if not isinstance(args, dict):
+        return []
+    fields = cast("dict[str, Any]", args)
+    text = fields.get("command") if name == "bash" else None
+    shown = text if isinstance(text, str) else msgspec.json.encode(fields).decode("utf-8", "replace")
+    return [painter.theme.paint("warning", row) for row in wrap(f"ran instead: {one_line(shown)}", width, "  ")][
+        :_REWRITTEN_ROWS
+    ]
 
 
 def edit_lines(changes: str, details: dict[str, Any]) -> list[diff.DiffLine]:

@@ -169,6 +169,7 @@ class ToolView:
             body += tool_output.full_rows(self.name, arguments, result, painter, inner)
         elif self.state != "interrupted":
             body += tool_output.short_rows(self.name, arguments, result, painter, inner, asked=self.asked_for)
+        body = [*tool_output.rewritten_rows(self.name, result, painter, inner), *body]
         if expanded and self.name != "bash" and not _fits(head, painter, width):
             body = [*tool_output.argument_rows(self._text, theme, inner), *body]
         return call_rows(theme, head, body, width)
