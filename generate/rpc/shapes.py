@@ -128,7 +128,7 @@ def _explain(name: str, definition: dict[str, Any], *, command: bool) -> None:
 # A bare key applies to every struct, ``Struct.key`` to one.
 MEANINGS: dict[str, str] = {
     "id": "The id of the tool call.",
-    "Command.id": "Any text; the response repeats it.",
+    "Command.id": "Any text, or a whole number; the response repeats it.",
     "Response.id": "The id of the command, if it had one.",
     "Response.command": 'The type of the command as received; "" if it could not be read.',
     "Response.success": "Whether the command was accepted.",

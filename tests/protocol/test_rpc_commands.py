@@ -147,7 +147,8 @@ def test_response_has_data_or_error_only_if_present(rpc, serve) -> None:
         b'{"type":"ping","type":"abort"}',
         b'{"type":"ping","x":' + b"[" * 70 + b"]" * 70 + b"}",
         b'{"type":"ping","x":"\xff"}',
-        b'{"id":7,"type":"ping"}',
+        b'{"id":7.5,"type":"ping"}',
+        b'{"id":12345678901234567890,"type":"ping"}',
         b'{"id":{},"type":"ping"}',
         b'{"id":true,"type":"ping"}',
         b'{"id":"1","type":7}',
@@ -165,6 +166,19 @@ def test_malformed_input_gets_one_failure_and_is_harmless(rpc, serve, line: byte
     assert (answer["command"], answer["success"]) == ("", False)
     assert answer["error"].startswith("malformed json:")
     assert client.ask("get_state")["success"]
+    assert client.close() == 0
+
+
+def test_a_numeric_id_is_echoed_as_a_number(rpc, serve) -> None:
+    """issue 29.22, rpc-024: also 0, in an error, and for a command that is answered later."""
+    serve([Say("hello")])
+    client = rpc()
+    for line in ('{"id":7,"type":"ping"}', '{"id":0,"type":"get_state"}', '{"id":-3,"type":"x"}'):
+        client.write(line.encode() + b"\n")
+    assert [client.next()["id"] for _ in range(3)] == [7, 0, -3]
+    client.write(b'{"id":8,"type":"prompt","message":"hi"}\n')
+    assert client.next()["id"] == 8
+    client.until("done")
     assert client.close() == 0
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from zot.wire.swarm_frames import SwarmCommand
 
 _TEXT = (str, type(None))  # created once: a union at its use is created for every line
+_LARGEST_ID = 2**53  # every JSON library keeps these exact
 _TYPES: dict[str, type[Any]] = {struct.__struct_config__.tag: struct for struct in get_args(AnyCommand)}
 
 
@@ -32,22 +33,28 @@ class BadCommand(Exception):
 
 
 def decode_command(line: bytes) -> AnyCommand | SwarmCommand:
-    """The command in a stripped line; BadCommand with the error to send."""
+    """The command in a stripped line; BadCommand with the error to send.
+    An ``id`` may also be a whole number, which the response repeats as one; typed clients send text."""
     fields = _object(line)
     name, id = fields.get("type"), fields.get("id")
-    if not isinstance(name, _TEXT) or not isinstance(id, _TEXT):
-        raise BadCommand("malformed json: `id` and `type` must be strings")
+    numbered = type(id) is int and abs(id) <= _LARGEST_ID
+    if not isinstance(name, _TEXT) or not (numbered or isinstance(id, _TEXT)):
+        raise BadCommand("malformed json: `type` must be a string, `id` a string or a whole number")
+    known_id: Any = "" if id is None else id
     command = _TYPES.get(name or "") or _of_a_swarm(name or "")
     if command is None:
-        raise BadCommand("unknown command", id or "", name or "")
+        raise BadCommand("unknown command", known_id, name or "")
+    if numbered:
+        del fields["id"]
     if None in fields.values():
         fields = {key: value for key, value in fields.items() if value is not None}
     if "images" in fields:
         _unwrap(fields["images"])
     try:
-        return msgspec.convert(fields, command)
+        converted = msgspec.convert(fields, command)
     except msgspec.ValidationError as error:
-        raise BadCommand(str(error), id or "", name or "") from error
+        raise BadCommand(str(error), known_id, name or "") from error
+    return msgspec.structs.replace(converted, id=id) if numbered else converted
 
 
 def _of_a_swarm(name: str) -> type[Any] | None:
