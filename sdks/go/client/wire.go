@@ -592,7 +592,7 @@ type ElicitationRequestEvent struct {
 // EventType is "elicitation_request".
 func (ElicitationRequestEvent) EventType() string { return "elicitation_request" }
 
-// PermitRequestEvent: May this model call be made? It costs at least `usd`, for its input; the agent waits for `permit`. Asked of a client that announced `permits`, before each call and each repetition of one. `unpriced`: nobody said what this model costs, so no limit in dollars can be held.
+// PermitRequestEvent: May this model call be made? It costs at least `usd`, for its input; the agent waits for `permit`. Asked of a client that announced `permits`, before each call and each repetition of one. `unpriced`: nobody said what this model costs, so no limit in dollars can be held. `least_usd`, `usual_usd` and `most_usd` are estimates with a short answer, one of usual length and the longest one.
 type PermitRequestEvent struct {
 	Type      string  `json:"type"`
 	RequestID string  `json:"request_id"`
@@ -600,6 +600,9 @@ type PermitRequestEvent struct {
 	Model     string  `json:"model"`
 	USD       float64 `json:"usd,omitempty"`
 	Unpriced  bool    `json:"unpriced,omitempty"`
+	LeastUSD  float64 `json:"least_usd,omitempty"`
+	UsualUSD  float64 `json:"usual_usd,omitempty"`
+	MostUSD   float64 `json:"most_usd,omitempty"`
 }
 
 // EventType is "permit_request".
@@ -759,13 +762,14 @@ type answerElicitationCommand struct {
 	Content   json.RawMessage `json:"content,omitempty"`
 }
 
-// permitCommand: The answer to `permit_request`. Needs the capability `permits`. `refuse` ends the turn with `reason`.
+// permitCommand: The answer to `permit_request`. Needs the capability `permits`. `refuse` ends the turn with `reason`. `usd` limits the output, so that the call costs at most that; 0 is no limit.
 type permitCommand struct {
-	Type      string `json:"type"`
-	ID        string `json:"id,omitempty"`
-	RequestID string `json:"request_id"`
-	Decision  string `json:"decision"`
-	Reason    string `json:"reason,omitempty"`
+	Type      string  `json:"type"`
+	ID        string  `json:"id,omitempty"`
+	RequestID string  `json:"request_id"`
+	Decision  string  `json:"decision"`
+	Reason    string  `json:"reason,omitempty"`
+	USD       float64 `json:"usd,omitempty"`
 }
 
 // getCommandsCommand: The commands of the extensions. Needs the capability `commands`.

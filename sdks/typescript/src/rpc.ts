@@ -424,13 +424,14 @@ export interface AnswerElicitationCommand {
   content?: unknown;
 }
 
-/** The answer to `permit_request`. Needs the capability `permits`. `refuse` ends the turn with `reason`. */
+/** The answer to `permit_request`. Needs the capability `permits`. `refuse` ends the turn with `reason`. `usd` limits the output, so that the call costs at most that; 0 is no limit. */
 export interface PermitCommand {
   type: "permit";
   id?: string;
   request_id: string;
   decision: "go" | "refuse";
   reason?: string;
+  usd?: number;
 }
 
 /** The commands of the extensions. Needs the capability `commands`. */
@@ -846,7 +847,7 @@ export interface ElicitationRequestEvent {
   fields?: readonly ElicitationField[];
 }
 
-/** May this model call be made? It costs at least `usd`, for its input; the agent waits for `permit`. Asked of a client that announced `permits`, before each call and each repetition of one. `unpriced`: nobody said what this model costs, so no limit in dollars can be held. */
+/** May this model call be made? It costs at least `usd`, for its input; the agent waits for `permit`. Asked of a client that announced `permits`, before each call and each repetition of one. `unpriced`: nobody said what this model costs, so no limit in dollars can be held. `least_usd`, `usual_usd` and `most_usd` are estimates with a short answer, one of usual length and the longest one. */
 export interface PermitRequestEvent {
   type: "permit_request";
   request_id: string;
@@ -854,6 +855,9 @@ export interface PermitRequestEvent {
   model: string;
   usd?: number;
   unpriced?: boolean;
+  least_usd?: number;
+  usual_usd?: number;
+  most_usd?: number;
 }
 
 /** What a permitted call came to. `rate_limited`: the provider refused it, and wants `pause_s` of silence, or does not say for how long. */

@@ -97,11 +97,13 @@ class AnswerElicitation(Command, frozen=True, kw_only=True, tag="answer_elicitat
 
 
 class Permit(Command, frozen=True, kw_only=True, tag="permit"):
-    """The answer to ``permit_request``. Needs the capability ``permits``. ``refuse`` ends the turn with ``reason``."""
+    """The answer to ``permit_request``. Needs the capability ``permits``. ``refuse`` ends the turn with ``reason``.
+    ``usd`` limits the output, so that the call costs at most that; 0 is no limit."""
 
     request_id: str
     decision: Literal["go", "refuse"]
     reason: str = ""
+    usd: float = 0.0
 
 
 class GetCommands(Command, frozen=True, kw_only=True, tag="get_commands"):
@@ -442,13 +444,17 @@ class McpState(msgspec.Struct, frozen=True, kw_only=True, tag="mcp_state"):
 class PermitRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="permit_request"):
     """May this model call be made? It costs at least ``usd``, for its input; the agent waits for ``permit``. Asked of a
     client that announced ``permits``, before each call and each repetition of one. ``unpriced``: nobody said what this
-    model costs, so no limit in dollars can be held."""
+    model costs, so no limit in dollars can be held. ``least_usd``, ``usual_usd`` and ``most_usd`` are estimates with
+    a short answer, one of usual length and the longest one."""
 
     request_id: str
     provider: str
     model: str
     usd: float = 0.0
     unpriced: bool = False
+    least_usd: float = 0.0
+    usual_usd: float = 0.0
+    most_usd: float = 0.0
 
 
 class PermitSettled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="permit_settled"):
