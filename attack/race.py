@@ -24,7 +24,15 @@ from zot.agent.tools.workspace import Workspace, WorkspaceTool
 from zot.agent.tools.write import WriteTool
 from zot.core.tool import ToolContext
 from zot.errors import ToolError, ZotError
-from zot.features.checkpoints.file_state import MISSING, FileState, Objects, capture_linkless, of_content, restore
+from zot.features.checkpoints.file_state import (
+    MISSING,
+    FileState,
+    Objects,
+    capture,
+    capture_linkless,
+    of_content,
+    restore,
+)
 from zot.swarm.git import apply_merge
 from zot.swarm.git.apply_merge import MergeChange, MergeJournal
 from zot.system import process_setup
@@ -34,7 +42,14 @@ from zot.system.jail.policy import jailed_environment, policy_for
 from zot.system.processes import spawn
 
 LEVELS = ("full", "reduced")
-SHARES = {"read": 30, "write": 10, "edit": 10, "rewind": 4, "merge": 4}  # tries per hundred of --tries, at each level
+SHARES = {
+    "read": 30,
+    "write": 10,
+    "edit": 10,
+    "rewind": 4,
+    "merge": 4,
+    "checkpoint": 4,
+}  # tries per hundred of --tries, at each level
 _PLACES = ("here/secret", "file")
 _SWAP = """
 import ctypes
@@ -81,8 +96,8 @@ async def _race(workspace: Workspace, name: str, tries: int) -> str:
     )
     try:
         await asyncio.to_thread(_wait_for, project / "started")
-        if name in ("rewind", "merge"):
-            return await asyncio.to_thread(_restore if name == "rewind" else _merge, project, tries)
+        if name in _OWN:
+            return await asyncio.to_thread(_OWN[name], project, tries)
         return await _work(_tool(workspace, name), name, tries)
     finally:
         tree.kill()
@@ -161,6 +176,24 @@ def _merge(project: Path, tries: int) -> str:
         return ""
 
     return _repeat(tries, one)
+
+
+def _checkpoint(project: Path, tries: int) -> str:
+    """What zot saves of a file before a tool or after a command changes it."""
+    objects = Objects(project.parent / "objects")
+
+    def one(number: int) -> str:
+        saved = capture(str(project / _PLACES[number % 2]), objects)
+        if saved.kind == "file" and SECRET.encode() in (objects.read(saved.digest) or b""):
+            return f"try {number} saved the content of an outside file"
+        if not saved.digest:
+            raise OSError(saved.why)
+        return ""
+
+    return _repeat(tries, one)
+
+
+_OWN = {"rewind": _restore, "merge": _merge, "checkpoint": _checkpoint}
 
 
 def _repeat(tries: int, one: Callable[[int], str]) -> str:

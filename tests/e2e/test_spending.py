@@ -158,6 +158,7 @@ def test_a_step_costs_little_more_with_a_limit(tmp_path: Path) -> None:
     import asyncio
 
     from zot.features.budget.ledger import Ledger, spent_row
+    from zot.features.budget.output_limit import CostRange
     from zot.features.budget.reservations import Reservations
     from zot.provider.messages import Usage
 
@@ -168,7 +169,7 @@ def test_a_step_costs_little_more_with_a_limit(tmp_path: Path) -> None:
         book.append(row)
 
     async def step() -> None:
-        hold, _ = await claims.reserve(0.01, 1000)
+        hold = (await claims.reserve(CostRange(0.01, 0.01, 0.01, 0.01, 0.01), 1000)).id
         book.append(row)
         claims.release(hold)
 

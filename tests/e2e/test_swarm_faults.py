@@ -297,6 +297,39 @@ def test_unwritable_record_fails_the_worker(swarm: SwarmHome, zot: Zot) -> None:
     assert "too large" in record["reason"].lower() or "cannot" in record["reason"]
 
 
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="needs a small file system to fill")
+def test_full_disk_leaves_no_record_at_running(zot: Zot) -> None:
+    """issue 28: the supervisor lists the right state, stays, and saves it when there is space again."""
+    home = zot.home / "zot"
+    home.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(home)], check=True)
+    answer = threading.Event()
+
+    def wait(request: SeenRequest) -> Turn:
+        assert answer.wait(30)
+        return Say("done")
+
+    try:
+        with FakeModelServer([wait], repeat=True) as server:
+            swarm = SwarmHome(zot, server.url)
+            id = swarm.start("task", "--shared", "--once")
+            server.wait_for_requests(1)
+            swarm.until(id, "running")
+            filler = home / "filler"
+            with suppress(OSError), filler.open("wb", buffering=0) as file:
+                while True:
+                    file.write(bytes(4096))
+            answer.set()
+            wait_for(lambda: id not in swarm("list").out, lambda: swarm("list").out)
+            assert swarm.status(id) == "running"  # on the disk, which is full
+            filler.unlink()
+            assert swarm.until(id, "done", "failed")["status"]
+            swarm.until_nothing_runs()
+    finally:
+        answer.set()
+        subprocess.run(["umount", "-l", str(home)], check=True)
+
+
 def test_output_flood_does_not_block_others(swarm: SwarmHome, zot: Zot) -> None:
     """Tens of megabytes of output: the supervisor stays small and answers others."""
 

@@ -592,7 +592,7 @@ type ElicitationRequestEvent struct {
 // EventType is "elicitation_request".
 func (ElicitationRequestEvent) EventType() string { return "elicitation_request" }
 
-// PermitRequestEvent: A model call, or a retry of one, needs a permit; the agent waits for `permit`. Sent only to a client that announced `permits`. `usd` is the estimated cost of its input. `unpriced`: the price of the model is unknown, so a cost limit cannot be enforced.
+// PermitRequestEvent: A model call, or a retry of one, needs a permit; the agent waits for `permit`. Sent only to a client that announced `permits`. `usd` is the estimated cost of its input; `least_usd`, `usual_usd` and `most_usd` are estimates with a short answer, one of usual length and the longest one. `unpriced`: the price of the model is unknown, so a cost limit cannot be enforced.
 type PermitRequestEvent struct {
 	Type      string  `json:"type"`
 	RequestID string  `json:"request_id"`
@@ -600,6 +600,9 @@ type PermitRequestEvent struct {
 	Model     string  `json:"model"`
 	USD       float64 `json:"usd,omitempty"`
 	Unpriced  bool    `json:"unpriced,omitempty"`
+	LeastUSD  float64 `json:"least_usd,omitempty"`
+	UsualUSD  float64 `json:"usual_usd,omitempty"`
+	MostUSD   float64 `json:"most_usd,omitempty"`
 }
 
 // EventType is "permit_request".
@@ -759,13 +762,14 @@ type answerElicitationCommand struct {
 	Content   json.RawMessage `json:"content,omitempty"`
 }
 
-// permitCommand: Answer a `permit_request`. Requires the capability `permits`. `refuse` ends the turn with `reason` as its error.
+// permitCommand: Answer a `permit_request`. Requires the capability `permits`. `refuse` ends the turn with `reason` as its error. `usd` limits the output, so that the call costs at most that; 0 is no limit.
 type permitCommand struct {
-	Type      string `json:"type"`
-	ID        string `json:"id,omitempty"`
-	RequestID string `json:"request_id"`
-	Decision  string `json:"decision"`
-	Reason    string `json:"reason,omitempty"`
+	Type      string  `json:"type"`
+	ID        string  `json:"id,omitempty"`
+	RequestID string  `json:"request_id"`
+	Decision  string  `json:"decision"`
+	Reason    string  `json:"reason,omitempty"`
+	USD       float64 `json:"usd,omitempty"`
 }
 
 // getCommandsCommand: List the commands of extensions and the prompt templates. Requires the capability `commands`.

@@ -424,13 +424,14 @@ export interface AnswerElicitationCommand {
   content?: unknown;
 }
 
-/** Answer a `permit_request`. Requires the capability `permits`. `refuse` ends the turn with `reason` as its error. */
+/** Answer a `permit_request`. Requires the capability `permits`. `refuse` ends the turn with `reason` as its error. `usd` limits the output, so that the call costs at most that; 0 is no limit. */
 export interface PermitCommand {
   type: "permit";
   id?: string;
   request_id: string;
   decision: "go" | "refuse";
   reason?: string;
+  usd?: number;
 }
 
 /** List the commands of extensions and the prompt templates. Requires the capability `commands`. */
@@ -846,7 +847,7 @@ export interface ElicitationRequestEvent {
   fields?: readonly ElicitationField[];
 }
 
-/** A model call, or a retry of one, needs a permit; the agent waits for `permit`. Sent only to a client that announced `permits`. `usd` is the estimated cost of its input. `unpriced`: the price of the model is unknown, so a cost limit cannot be enforced. */
+/** A model call, or a retry of one, needs a permit; the agent waits for `permit`. Sent only to a client that announced `permits`. `usd` is the estimated cost of its input; `least_usd`, `usual_usd` and `most_usd` are estimates with a short answer, one of usual length and the longest one. `unpriced`: the price of the model is unknown, so a cost limit cannot be enforced. */
 export interface PermitRequestEvent {
   type: "permit_request";
   request_id: string;
@@ -854,6 +855,9 @@ export interface PermitRequestEvent {
   model: string;
   usd?: number;
   unpriced?: boolean;
+  least_usd?: number;
+  usual_usd?: number;
+  most_usd?: number;
 }
 
 /** The result of a permitted call. `rate_limited`: the provider rejected it; `pause_s` is the pause it requires, absent if it named none. */

@@ -22,6 +22,7 @@ from zot.provider.providers import credential_variables
 from zot.system import process_setup
 from zot.system.daemon_locks import wait_for_ready_line
 from zot.system.installation import with_extra
+from zot.system.process_mark import marked_children
 from zot.system.process_table import MARK_VARIABLE
 from zot.system.safe_open import open_to_replace, read_prefix
 
@@ -174,17 +175,18 @@ def _started(room: ServerRuntimeDir, task: LocalServerConfig, lock: int) -> subp
     try:
         log = open_to_replace(room.log)
         try:
-            child = subprocess.Popen(
-                [sys.executable, "-I", "-c", _PROGRAM, *(place for place in sys.path if os.path.isabs(place))],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                start_new_session=True,
-                cwd="/",
-                pass_fds=(lock,),
-                # With the default, waiting threads use processor time of other programs.
-                env={**environment, "OMP_WAIT_POLICY": "passive"},
-            )
+            with marked_children(0):  # it outlives this zot, and a zot around it
+                child = subprocess.Popen(
+                    [sys.executable, "-I", "-c", _PROGRAM, *(place for place in sys.path if os.path.isabs(place))],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    start_new_session=True,
+                    cwd="/",
+                    pass_fds=(lock,),
+                    # With the default, waiting threads use processor time of other programs.
+                    env={**environment, "OMP_WAIT_POLICY": "passive"},
+                )
         finally:
             os.close(log)
     except OSError as error:

@@ -33,6 +33,7 @@ from zot.swarm.worker_records import (
 from zot.swarm.worker_store import WorkerStore, find_worker, worker_info
 from zot.system import process_setup
 from zot.system.daemon_locks import wait_for_ready_line
+from zot.system.process_mark import marked_children
 from zot.system.safe_open import open_to_replace, read_prefix
 from zot.wire import rpc_frames
 from zot.wire.line_splitter import LineSplitter
@@ -336,16 +337,17 @@ def _environment(home: Path) -> dict[str, str]:
 def _spawned(runtime_dir: SupervisorRuntimeDir, environment: dict[str, str], lock: int) -> subprocess.Popen[bytes]:
     log = open_to_replace(runtime_dir.log)
     try:
-        return subprocess.Popen(
-            [sys.executable, "-I", "-c", _PROGRAM, *(place for place in sys.path if os.path.isabs(place))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            start_new_session=True,
-            cwd="/",
-            pass_fds=(lock,),
-            env=environment,
-        )
+        with marked_children(0):  # it outlives this zot, and a zot around it
+            return subprocess.Popen(
+                [sys.executable, "-I", "-c", _PROGRAM, *(place for place in sys.path if os.path.isabs(place))],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+                cwd="/",
+                pass_fds=(lock,),
+                env=environment,
+            )
     finally:
         os.close(log)
 

@@ -170,10 +170,10 @@ def quarantine_file(path: Path) -> Path:
 # JSON files that users edit.
 
 
-def read_bytes(path: Path) -> bytes | None:
-    """The file's bytes; None if it does not exist. Other failures are a ConfigError."""
+def read_bytes(path: Path, within: Path | None = None) -> bytes | None:
+    """The file's bytes; None if it does not exist. Other failures are a ConfigError, also a link out of ``within``."""
     try:
-        return read_whole(path)
+        return read_whole(path, within=within)
     except FileNotFoundError:
         return None
     except OSError as error:

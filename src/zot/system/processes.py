@@ -12,11 +12,12 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Protocol
 
 from zot.system import process_setup
+from zot.system.process_mark import create_mark, limits_line, marked_children
 from zot.system.process_table import MARK_VARIABLE, Process, add_descendants, members, snapshot
 
 STOP_GRACE = 3.0
@@ -214,7 +215,8 @@ class _Children:
         self.owner = os.getpid()
         self._mark = f"{outer}/{run}" if outer else run
         self._trees: dict[int, ProcessTree] = {}
-        self._watch = _ChildWatch(f"{MARK_VARIABLE}={self._mark}")
+        self._inherited_mark = create_mark()
+        self._watch = _ChildWatch(f"{MARK_VARIABLE}={self._mark}", self._inherited_mark)
         self._count = 0
         self._adopts = process_setup.become_subreaper()
         self._strayed: set[int] = set()
@@ -244,19 +246,20 @@ class _Children:
         # now, as in the process table
         started = int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK")) if self._adopts else 0
         own, cell = {**env, MARK_VARIABLE: mark}, None
-        if jail is not None:
-            child, cell = jail.start(argv, cwd, own, stdin, stdout, stderr)
-        else:
-            child = subprocess.Popen(
-                argv,
-                cwd=cwd,
-                env=own,
-                stdin=stdin,
-                stdout=stdout,
-                stderr=stderr,
-                start_new_session=True,
-                pass_fds=pass_fds,
-            )
+        with marked_children(self._inherited_mark) if self._inherited_mark else nullcontext():
+            if jail is not None:
+                child, cell = jail.start(argv, cwd, own, stdin, stdout, stderr)
+            else:
+                child = subprocess.Popen(
+                    argv,
+                    cwd=cwd,
+                    env=own,
+                    stdin=stdin,
+                    stdout=stdout,
+                    stderr=stderr,
+                    start_new_session=True,
+                    pass_fds=pass_fds,
+                )
         tree = self._trees[child.pid] = ProcessTree(child, mark, started, cell)
         self._notify_watch_soon()
         return tree
@@ -409,12 +412,12 @@ while IFS= read -r line; do
   esac
 done
 for group in $groups; do kill -s KILL -- "-$group"; done
-for round in 1 2 3; do
-  found=$(grep -lsF "$1" /proc/[0-9]*/environ)
+for round in 1 2 3 4 5 6 7 8; do
+  found=$(grep -lsF "$1" /proc/[0-9]*/environ; grep -lsF "$2" /proc/[0-9]*/limits)
   [ -n "$found" ] || [ $round = 1 ] || break
   for file in $found; do
     pid=${file#/proc/}
-    kill -s KILL "${pid%/environ}"
+    kill -s KILL "${pid%/*}"
   done
   sleep 0.02
 done
@@ -426,10 +429,10 @@ _MOST_GROUPS = 400  # keeps a line below PIPE_BUF, so that a list is never torn
 class _ChildWatch:
     """A small shell that kills remaining processes after zot has ended.
     It blocks on a pipe that only zot has open, so that even SIGKILL wakes it; each line lists the living process
-    groups. On Linux it also kills processes with ``mark`` in their environment."""
+    groups. On Linux it also kills processes with ``mark`` in their environment, or with the inherited mark."""
 
-    def __init__(self, mark: str) -> None:
-        self._mark = mark
+    def __init__(self, mark: str, inherited_mark: int) -> None:
+        self._marks = (mark, limits_line(inherited_mark) if inherited_mark else mark)
         self._pipe: int | None = None
         self._shell: subprocess.Popen[bytes] | None = None
         self._sent: list[int] | None = None
@@ -478,15 +481,16 @@ class _ChildWatch:
         """Without a shell, zot still kills its children when it ends by itself."""
         read_end, write_end = os.pipe()
         try:
-            self._shell = subprocess.Popen(
-                ["/bin/sh", "-c", _WATCH_SCRIPT, "zot-watch", self._mark],
-                stdin=read_end,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env={"PATH": os.environ.get("PATH", os.defpath)},
-                cwd="/",
-                start_new_session=True,
-            )
+            with marked_children(0):  # a zot around this one must not kill it before its work is done
+                self._shell = subprocess.Popen(
+                    ["/bin/sh", "-c", _WATCH_SCRIPT, "zot-watch", *self._marks],
+                    stdin=read_end,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    env={"PATH": os.environ.get("PATH", os.defpath)},
+                    cwd="/",
+                    start_new_session=True,
+                )
             self._pipe = write_end
         except OSError:
             os.close(write_end)

@@ -39,7 +39,7 @@ def open_regular(path: AnyPath, within: AnyPath | None = None, *, follow: bool =
         check_regular(fd, path)
         if within is not None:
             root = os.path.realpath(within)
-            real = _path_of(fd, path)
+            real = opened_path(fd, path)
             if not Path(real).is_relative_to(root):
                 raise SymlinkEscape(path, real, root)
     except BaseException:
@@ -68,6 +68,17 @@ def read_at_most(file: BufferedReader, limit: int) -> bytes:
     expected = min(os.fstat(file.fileno()).st_size + 1, limit)
     data = file.read(expected)
     return data + file.read(limit - expected) if len(data) == expected < limit else data  # it grew, or has no size
+
+
+def read_unlinked(path: str, limit: int) -> bytes:
+    """As ``read_whole`` for an absolute path without links; SymlinkEscape if one was swapped in meanwhile."""
+    with open_buffered(path, follow=False) as file:
+        if (real := opened_path(file.fileno(), path)) != path:
+            raise SymlinkEscape(path, real, os.path.dirname(path))
+        data = read_at_most(file, limit + 1)
+    if len(data) > limit:
+        raise TooLarge(path, limit)
+    return data
 
 
 def read_prefix(path: AnyPath, limit: int = LARGEST_SETTINGS) -> bytes:
@@ -171,7 +182,7 @@ def not_regular(mode: int, path: AnyPath) -> OSError:
     return OSError(errno.EINVAL, "is not a regular file (a pipe, socket or device)", os.fspath(path))
 
 
-def _path_of(fd: int, path: AnyPath) -> str:
+def opened_path(fd: int, path: AnyPath) -> str:
     """Path of the opened file. Linux reads it from the descriptor, so that links cannot change in between."""
     if sys.platform == "linux":
         try:

@@ -99,11 +99,12 @@ class AnswerElicitation(Command, frozen=True, kw_only=True, tag="answer_elicitat
 
 class Permit(Command, frozen=True, kw_only=True, tag="permit"):
     """Answer a ``permit_request``. Requires the capability ``permits``. ``refuse`` ends the turn with ``reason`` as its
-    error."""
+    error. ``usd`` limits the output, so that the call costs at most that; 0 is no limit."""
 
     request_id: str
     decision: Literal["go", "refuse"]
     reason: str = ""
+    usd: float = 0.0
 
 
 class GetCommands(Command, frozen=True, kw_only=True, tag="get_commands"):
@@ -443,14 +444,18 @@ class McpState(msgspec.Struct, frozen=True, kw_only=True, tag="mcp_state"):
 
 class PermitRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="permit_request"):
     """A model call, or a retry of one, needs a permit; the agent waits for ``permit``. Sent only to a client that
-    announced ``permits``. ``usd`` is the estimated cost of its input. ``unpriced``: the price of the model is unknown,
-    so a cost limit cannot be enforced."""
+    announced ``permits``. ``usd`` is the estimated cost of its input; ``least_usd``, ``usual_usd`` and ``most_usd`` are
+    estimates with a short answer, one of usual length and the longest one. ``unpriced``: the price of the model is
+    unknown, so a cost limit cannot be enforced."""
 
     request_id: str
     provider: str
     model: str
     usd: float = 0.0
     unpriced: bool = False
+    least_usd: float = 0.0
+    usual_usd: float = 0.0
+    most_usd: float = 0.0
 
 
 class PermitSettled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="permit_settled"):

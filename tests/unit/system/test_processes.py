@@ -16,6 +16,7 @@ from tests.fakes.extension_host import until
 from tests.unit.system.living import gone_within, is_alive
 from zot.system import processes
 from zot.system.files import find_program
+from zot.system.process_mark import limits_line, marked_children
 from zot.system.process_table import MARK_VARIABLE, Process, _parse_stat, command_of, marked, members, snapshot
 from zot.system.processes import ProcessTree, kill_all, live_processes, spawn
 
@@ -195,8 +196,11 @@ asyncio.run(main())
 """
 
 
-def zot(command: str) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-c", ZOT, command], stdout=subprocess.PIPE, text=True)
+HARDENED = "from zot.system import process_setup; process_setup.harden_process()\n"  # as the zot command
+
+
+def zot(command: str, prelude: str = "") -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-c", prelude + ZOT, command], stdout=subprocess.PIPE, text=True)
 
 
 def lines(process: subprocess.Popen[str], count: int) -> list[str]:
@@ -213,6 +217,34 @@ def test_nothing_survives_sigkill_of_zot() -> None:
         pids = [int(word) for word in [first, *rest.split()]]
         assert len(pids) == 4
         assert [pid for pid in pids if not gone_within(pid, 5)] == []
+
+
+HIDDEN = {
+    "own session": "env -i setsid sh -c 'echo $$; exec sleep 100' &",
+    "nohup": "env -i nohup setsid sh -c 'echo $$; exec sleep 100' 2>/dev/null &",
+    "double fork": "(env -i setsid sh -c '(setsid sh -c \"echo \\$\\$; exec sleep 100\" &)' &)",
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has inherited marks")
+@pytest.mark.parametrize("way", HIDDEN)
+def test_hidden_process_ends_when_zot_is_killed(way: str) -> None:
+    """issue 28: no mark in its environment, no known session or parent, and zot is killed at once."""
+    with zot(f"{HIDDEN[way]}\nsleep 60", prelude=HARDENED) as process:
+        [pid] = lines(process, 1)
+        process.kill()
+        assert gone_within(int(pid), 2)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has inherited marks")
+def test_marked_children_changes_only_the_children_in_its_block() -> None:
+    def shown() -> str:
+        return subprocess.run(["cat", "/proc/self/limits"], capture_output=True, text=True, check=True).stdout
+
+    mark = 10**18 + 7
+    with marked_children(mark):
+        assert limits_line(mark) in shown()
+    assert str(mark) not in shown()
 
 
 def test_children_left_in_the_background_die_with_zot() -> None:

@@ -6,10 +6,12 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from typing import NamedTuple
 
 import msgspec
 
 from zot.features.budget.ledger import LARGEST, Ledger, today, write_row
+from zot.features.budget.output_limit import CostRange
 from zot.system.files import try_lock
 from zot.system.process_table import is_running, started
 from zot.system.safe_open import TooLarge
@@ -18,18 +20,29 @@ LOCK_WAIT_S = 5.0
 
 
 class Reservation(msgspec.Struct, frozen=True, tag="hold"):
-    """Minimum cost of a running request; ``born`` distinguishes its process from a later one."""
+    """The most a running request may cost, and its input alone; ``born`` distinguishes its process from a later one."""
 
     id: str
     usd: float
     pid: int
     born: int
+    input: float = 0.0
 
 
 class ReservationRelease(msgspec.Struct, frozen=True, tag="release"):
     """The request ended; its cost has its own row."""
 
     id: str
+
+
+class ReserveResult(NamedTuple):
+    """``id`` is empty if nothing was reserved. ``taken`` is spent, with the input of running requests. ``is_busy``:
+    those hold the rest, and may release it."""
+
+    id: str
+    taken: float
+    usd: float = 0.0
+    is_busy: bool = False
 
 
 class _Row(msgspec.Struct):
@@ -40,6 +53,7 @@ class _Row(msgspec.Struct):
     id: str = ""
     pid: int = 0
     born: int = 0
+    input: float = 0.0
 
 
 _decode = msgspec.json.Decoder(_Row).decode
@@ -61,9 +75,8 @@ class Reservations:
         finally:
             os.close(fd)
 
-    async def reserve(self, usd: float, limit: float) -> tuple[str, float]:
-        """Reserve ``usd`` of today's rest. Raises OSError.
-        Returns the id, empty if too little is left, and the amount used by others."""
+    async def reserve(self, costs: CostRange, limit: float) -> ReserveResult:
+        """Reserve a part of today's rest for a request. Raises OSError."""
         fd = self._ledger.open(day := today())
         try:
             # normally held for milliseconds; TimeoutError if a holder is stopped
@@ -72,13 +85,17 @@ class Reservations:
                 if time.monotonic() > until:
                     raise TimeoutError("locked by another process")
                 await asyncio.sleep(0.002)
-            taken = self._read(fd, day).taken()
-            if taken >= limit or taken + usd > limit:
-                return "", taken
+            sums = self._read(fd, day)
+            taken, most = sums.taken()
+            if taken >= limit or taken + costs.least > limit:
+                return ReserveResult("", taken)
+            usd = costs.share(limit - most, parallel=most > sums.spent)
+            if usd <= 0:
+                return ReserveResult("", taken, is_busy=True)
             self._born = self._born or started(os.getpid())
-            hold = Reservation(os.urandom(8).hex(), usd, os.getpid(), self._born)
+            hold = Reservation(os.urandom(8).hex(), usd, os.getpid(), self._born, costs.sure)
             write_row(fd, hold)
-            return hold.id, taken
+            return ReserveResult(hold.id, taken, usd)
         finally:
             os.close(fd)  # releases the lock
 
@@ -130,9 +147,10 @@ class _Sums:
         elif row.type == "release":
             self._holds.pop(row.id, None)
 
-    def taken(self) -> float:
-        """The spent amount, and reservations of running processes."""
+    def taken(self) -> tuple[float, float]:
+        """The spent amount with the running requests: their input, and the most they may cost."""
         gone = [hold.id for hold in self._holds.values() if not is_running(hold.pid, hold.born)]
         for id in gone:
             del self._holds[id]
-        return self.spent + sum(hold.usd for hold in self._holds.values())
+        holds = self._holds.values()
+        return self.spent + sum(hold.input for hold in holds), self.spent + sum(hold.usd for hold in holds)

@@ -8,7 +8,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -17,7 +17,7 @@ import msgspec
 
 from zot.system.digest import blake2b
 from zot.system.files import make_private_dir, replace_file
-from zot.system.safe_open import read_whole
+from zot.system.safe_open import read_unlinked, read_whole
 from zot.system.temp_files import PendingFile, temporary_name
 
 LARGEST = 32 << 20  # per content; also the limit of the edit tool
@@ -147,8 +147,9 @@ def unpacked(text: str) -> str:
 
 
 def capture(path: str, objects: Objects, *, largest: int = LARGEST) -> FileState:
-    """The current state, with its content stored if possible; OSError only if the store fails."""
-    return _state(path, objects, largest)
+    """The current state of a path without links, with its content stored if possible; OSError only if the store fails.
+    The content is that of this path: a directory that is swapped for a link meanwhile stores nothing."""
+    return _state(path, objects, largest, read_unlinked)
 
 
 def capture_linkless(path: str, objects: Objects) -> FileState:
@@ -157,7 +158,7 @@ def capture_linkless(path: str, objects: Objects) -> FileState:
 
     try:
         with linkless_path(path) as place:
-            return capture(place, objects)
+            return _state(place, objects, LARGEST, _read_held)
     except (FileNotFoundError, NotADirectoryError):
         return MISSING
     except OSError as error:
@@ -167,7 +168,7 @@ def capture_linkless(path: str, objects: Objects) -> FileState:
 
 
 def read_state(path: str) -> FileState:
-    return _state(path, None, LARGEST)
+    return _state(path, None, LARGEST, _read_held)
 
 
 def of_content(data: bytes, mode: int, objects: Objects) -> FileState:
@@ -177,7 +178,11 @@ def of_content(data: bytes, mode: int, objects: Objects) -> FileState:
     return FileState("file", objects.keep(data), len(data), mode)
 
 
-def _state(path: str, objects: Objects | None, largest: int) -> FileState:
+def _read_held(path: str, largest: int) -> bytes:
+    return read_whole(path, largest, follow=False)
+
+
+def _state(path: str, objects: Objects | None, largest: int, read: Callable[[str, int], bytes]) -> FileState:
     try:
         info = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -192,7 +197,7 @@ def _state(path: str, objects: Objects | None, largest: int) -> FileState:
     if info.st_size > largest:
         return FileState("file", "", info.st_size, mode, why=_too_large(largest))
     try:
-        data = read_whole(path, largest, follow=False)
+        data = read(path, largest)
     except OSError as error:
         return FileState("file", "", info.st_size, mode, why=f"cannot read it: {error.strerror or error}")
     return FileState("file", digest_of(data) if objects is None else objects.keep(data), len(data), mode)

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from zot.system import process_setup
 from zot.system.files import find_program, is_missing
+from zot.system.process_mark import marked_children
 from zot.system.safe_open import read_prefix
 
 TYPE_CHECKING = False
@@ -52,15 +53,16 @@ def open_in_browser(url: str, environment: Mapping[str, str], cwd: Path | None =
         return False
     quiet = subprocess.DEVNULL
     with suppress(OSError):
-        opener = subprocess.Popen(
-            argv,
-            stdin=quiet,
-            stdout=quiet,
-            stderr=quiet,
-            env=dict(environment),
-            cwd=cwd,
-            start_new_session=True,
-        )
+        with marked_children(0):  # it outlives this zot, and a zot around it
+            opener = subprocess.Popen(
+                argv,
+                stdin=quiet,
+                stdout=quiet,
+                stderr=quiet,
+                env=dict(environment),
+                cwd=cwd,
+                start_new_session=True,
+            )
         process_setup.helpers.add(opener.pid)  # the browser must outlive zot
         return True
     return False

@@ -45,7 +45,8 @@ def _of(source: str, user: Path, cwd: Path, problems: list[str]) -> list[Importe
         "cursor": [cwd / ".cursor" / "mcp.json", user / ".cursor" / "mcp.json"],
     }[source]:
         try:
-            data = read_bytes(path)
+            of_project = path.parent.parent == cwd != user  # its links must not lead out
+            data = read_bytes(path, cwd if of_project else None)
             if data is None:
                 continue
             value = _toml(path, data) if path.suffix == ".toml" else decode(path, data)

@@ -111,7 +111,11 @@ class RpcCommands:
             from zot.features.budget.spending_limits import cost_is_known
             from zot.frontends.rpc.permits import Permits  # few clients share a budget
 
-            self._permits = Permits(self._writer, lambda model: cost_is_known(self._conversation, model))
+            self._permits = Permits(
+                self._writer,
+                lambda model: cost_is_known(self._conversation, model),
+                lambda text: self._conversation.notify(text, "budget"),
+            )
             self._questions.on_close.append(self._permits.close)
         feature = budget(self._conversation)
         if self._permits is not None and feature is not None:

@@ -9,6 +9,7 @@ from contextlib import aclosing
 from typing import Literal
 
 from zot.errors import CostLimitReached, RateLimited, UsageError
+from zot.features.budget.output_limit import is_cut, limit_output
 from zot.features.budget.spending_limits import Estimate
 from zot.frontends.rpc.writer import Writer
 from zot.provider.error_mapping import RATE_LIMITED
@@ -22,11 +23,12 @@ Ending = Literal["ok", "failed", "rate_limited"]
 
 
 class Permits:
-    """``knows_cost`` returns whether a model's price is known."""
+    """``knows_cost`` returns whether a model's price is known; ``notify`` shows a line to the user."""
 
-    def __init__(self, writer: Writer, knows_cost: Callable[[Model], bool]) -> None:
+    def __init__(self, writer: Writer, knows_cost: Callable[[Model], bool], notify: Callable[[str], None]) -> None:
         self._writer = writer
         self._knows_cost = knows_cost
+        self._notify = notify
         self._estimate = Estimate()
         self._asked: dict[str, asyncio.Future[Permit]] = {}
         self._count = 0
@@ -36,16 +38,22 @@ class Permits:
         """The model call, once it and each retry is permitted; raises CostLimitReached."""
         permitted = await self._ask(client, request)
         try:
-            async with aclosing(client.stream(request)) as events:
+            sent = permitted.request
+            async with aclosing(client.stream(sent)) as events:
                 async for event in events:
                     if isinstance(event, Retrying):
                         limited = event.reason == RATE_LIMITED
                         self._settle(permitted, "rate_limited" if limited else "failed", event.wait_s * limited)
                         yield event
-                        permitted = await self._ask(client, request)
+                        permitted = await self._ask(client, sent)
+                        if permitted.request is not sent:
+                            raise CostLimitReached("the shared budget does not pay for a retry of this request")
                         continue
                     self._estimate.hear(request, event)
                     permitted.on_event(request, event)
+                    if is_cut(request, sent, event):
+                        tokens = sent.max_tokens or sent.model.max_output
+                        self._notify(f"answer cut at {tokens:,} tokens: the shared budget pays no more")
                     yield event
         except RateLimited as error:
             self._settle(permitted, "rate_limited", error.retry_after or 0.0)
@@ -71,13 +79,17 @@ class Permits:
         if self._closed:
             raise CostLimitReached(GONE)
         self._count += 1
-        least = self._estimate.minimum_cost(request)
+        costs = self._estimate.costs(request)
+        least = costs.sure
         one = PermitRequest(
             request_id=f"permit-{self._count}",
             provider=client.name,
             model=request.model.id,
             usd=least,
             unpriced=not self._knows_cost(request.model),
+            least_usd=costs.least,
+            usual_usd=costs.usual,
+            most_usd=costs.most,
         )
         future = self._asked[one.request_id] = asyncio.get_running_loop().create_future()
         self._writer.send_event(one)
@@ -87,7 +99,14 @@ class Permits:
             del self._asked[one.request_id]
         if answer.decision == "refuse":
             raise CostLimitReached(answer.reason or "model call denied by the controlling program")
-        return _Permitted(one.request_id, least)
+        permitted = _Permitted(one.request_id, least, request)
+        if 0 < answer.usd < costs.least:
+            self._settle(permitted, "failed")
+            left = f"${answer.usd:.4f} of the shared budget is left"
+            raise CostLimitReached(f"{left}, and the next request costs at least ${costs.least:.4f}")
+        if answer.usd:
+            permitted.request = limit_output(request, costs, answer.usd)
+        return permitted
 
     def _settle(self, permitted: _Permitted, ending: Ending, pause_s: float = 0.0) -> None:
         """Once per call: later events belong to an ended call."""
@@ -102,8 +121,9 @@ class Permits:
 class _Permitted:
     """A permitted call and its observed usage."""
 
-    def __init__(self, id: str, least: float) -> None:
+    def __init__(self, id: str, least: float, request: Request) -> None:
         self.id = id
+        self.request = request  # with the permitted output
         self.settled = False
         self.ending: Ending = "failed"
         self.pause_s = 0.0

@@ -1,8 +1,8 @@
 """Shared budget and rate limits: grants each model call before it is made. The caller passes the time.
 
-A call is *granted* at its least cost and *settled* at its real one; unsettled grants count as spent, so a swarm exceeds
-its budget by at most one call per worker. Parallel calls per provider start at FIRST_ASKING, grow by one with each
-success, and are halved after a rate limit.
+A call is *granted* at the most it may cost, which limits its output, and *settled* at its real cost: parallel workers
+cannot spend the same rest. A call that a kill cut off counts at its input. Parallel calls per provider start at
+FIRST_ASKING, grow by one with each success, and are halved after a rate limit.
 """
 
 from __future__ import annotations
@@ -141,7 +141,8 @@ class RemainingBudget(msgspec.Struct, frozen=True, kw_only=True):
 
 class CallRequest(msgspec.Struct, kw_only=True, eq=False):
     """A requested model call. ``own`` are the limits of the worker and ``spent``, ``steps`` what it has
-    used; ``patient_s`` is its own wait after the grant. ``answer`` receives "" or the reason of a denial."""
+    used; ``patient_s`` is its own wait after the grant. ``answer`` receives "" or the reason of a denial. ``least``,
+    ``usual`` and ``most`` are its cost with a short, a usual and the longest answer; ``granted`` is its limit, or 0."""
 
     id: str
     worker: str
@@ -154,6 +155,10 @@ class CallRequest(msgspec.Struct, kw_only=True, eq=False):
     answer: Callable[[str], None]
     patient_s: float = 0.0
     unpriced: str = ""  # the model, if its price is unknown
+    least: float = 0.0
+    usual: float = 0.0
+    most: float = 0.0
+    granted: float = 0.0
     number: int = 0  # in the order they came
     is_gone: bool = False
 
@@ -343,21 +348,34 @@ class SharedBudget:
             return "wait"
         account = self._account(call.swarm)
         limit = account.limits.max_cost
-        if limit and account.held + call.usd > limit:
+        needed = max(call.usd, call.usual if account.reserved else call.least)
+        if limit and account.held + needed > limit:
             return "wait"  # other calls may cost less or fail
         return ""
 
+    def _share(self, call: CallRequest, account: _Account) -> float:
+        """The most a call may cost: at most half of the swarm's rest, unless that is less than a usual answer."""
+        if not call.most:
+            return 0.0
+        shares = [call.most]
+        if limit := account.limits.max_cost:
+            rest = limit - account.held
+            shares.append(min(rest, max(call.usual, rest / 2)))
+        if call.own.max_cost:
+            shares.append(call.own.max_cost - call.spent)
+        return min(shares) if len(shares) > 1 else 0.0
+
     def _refusal(self, call: CallRequest, now: float) -> str:
         own, account = call.own, self._account(call.swarm)
-        limits = account.limits
-        if own.max_cost and (call.spent >= own.max_cost or call.spent + call.usd > own.max_cost):
-            return _too_dear("this worker's cost limit", own.max_cost, call.spent, call.usd)
+        limits, least = account.limits, max(call.usd, call.least)
+        if own.max_cost and (call.spent >= own.max_cost or call.spent + least > own.max_cost):
+            return _too_dear("this worker's cost limit", own.max_cost, call.spent, least)
         if own.max_steps and call.steps >= own.max_steps:
             return f"this worker's limit of {own.max_steps} model calls is reached"
         if limits.max_cost and call.unpriced:
             return _UNKNOWN.format(call.unpriced, call.swarm)
-        if limits.max_cost and (account.spent >= limits.max_cost or account.spent + call.usd > limits.max_cost):
-            return _too_dear(f"the cost limit of the swarm {call.swarm}", limits.max_cost, account.spent, call.usd)
+        if limits.max_cost and (account.spent >= limits.max_cost or account.spent + least > limits.max_cost):
+            return _too_dear(f"the cost limit of the swarm {call.swarm}", limits.max_cost, account.spent, least)
         if limits.max_steps and account.steps >= limits.max_steps:
             return f"the limit of {limits.max_steps} model calls of the swarm {call.swarm} is reached"
         if limits.timeout_s and account.age(now) >= limits.timeout_s:
@@ -366,6 +384,7 @@ class SharedBudget:
 
     def _grant(self, call: CallRequest) -> None:
         account = self._account(call.swarm)
+        call.granted = self._share(call, account)
         if call.swarm:
             granted = Granted(call=call.id, swarm=call.swarm, worker=call.worker, usd=call.usd)
             try:
@@ -374,7 +393,7 @@ class SharedBudget:
                 self._forget(call)
                 call.answer(f"cannot write the budget of the swarm {call.swarm}: {error.strerror}")
                 return
-            account.reserve(call.id, call.usd)
+            account.reserve(call.id, max(call.usd, call.granted))
             account.steps += 1
             self._open[call.id] = granted
             self._journal.shorten_if_long()

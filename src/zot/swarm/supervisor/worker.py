@@ -444,9 +444,9 @@ class WorkerController:
     def _request_call(self, request: wire.PermitRequest) -> None:
         def answer(refusal: str) -> None:
             self._refused = refusal
-            self._send(
-                wire.Permit(request_id=request.request_id, decision="refuse" if refusal else "go", reason=refusal)
-            )
+            decision = "refuse" if refusal else "go"
+            usd = 0.0 if refusal else call.granted
+            self._send(wire.Permit(request_id=request.request_id, decision=decision, reason=refusal, usd=usd))
             if not refusal and self.worker.activity.startswith("waiting"):
                 self._set(activity="thinking")
 
@@ -463,6 +463,9 @@ class WorkerController:
             answer=answer,
             patient_s=self._wait_s,
             unpriced=f"{request.provider}/{request.model}" if request.unpriced else "",
+            least=max(request.usd, request.least_usd),
+            usual=request.usual_usd,
+            most=request.most_usd,
         )
         self._owner.budget.request_call(call, self._loop.time())
         self._owner.schedule_budget_check()

@@ -320,3 +320,40 @@ def test_kill_at_any_point_preserves_every_grant(tmp_path: Path, least: int) -> 
     spent, steps = SharedBudget(path, 0.0).spent("s")
     assert told <= spent <= told + 1 and told <= steps <= told + 1
     assert lines(path) < 12
+
+
+def dear_call(name: str, answers: dict[str, str], swarm: str) -> CallRequest:
+    return CallRequest(
+        id=f"{name}/1",
+        worker=name,
+        swarm=swarm,
+        provider="p",
+        usd=0.1,
+        own=WorkerLimits(),
+        spent=0.0,
+        steps=0,
+        answer=lambda text: answers.update({name: text}),
+        usual=0.4,
+        most=2.0,
+    )
+
+
+def test_parallel_calls_cannot_spend_the_same_rest(asker: Asker) -> None:
+    """issue 28.1: each call reserves its longest permitted answer, and the others wait for what it leaves."""
+    asker.budget.open(BudgetLimits(swarm="s", max_cost=1.0), 0)
+    calls = [dear_call(name, asker.answers, "s") for name in "abc"]
+    for call in calls:
+        asker.budget.request_call(call, 0)
+    assert asker.answers == {"a": "", "b": ""}
+    assert (calls[0].granted, calls[1].granted) == (0.5, 0.4)
+    asker.budget.settle("a/1", 0.5, "ok", 0, 1)
+    asker.budget.settle("b/1", 0.2, "ok", 0, 1)
+    assert asker.answers["c"] == "" and round(calls[2].granted, 6) == 0.3
+    asker.budget.settle("c/1", calls[2].granted, "ok", 0, 2)
+    assert asker.budget.spent("s")[0] <= 1.0 + 1e-9
+
+
+def test_call_without_a_limit_has_no_share(asker: Asker) -> None:
+    call = dear_call("a", asker.answers, "")
+    asker.budget.request_call(call, 0)
+    assert call.granted == 0.0

@@ -77,7 +77,10 @@ class _Copying:
                 elif entry.is_dir():
                     self.copy_dir(Path(entry.path), target)
                 elif entry.is_file():
-                    with open_buffered(entry.path) as original, os.fdopen(create(target), "wb") as copy:
+                    with (
+                        open_buffered(entry.path, self._repository) as original,
+                        os.fdopen(create(target), "wb") as copy,
+                    ):
                         shutil.copyfileobj(original, copy, 1 << 20)
                     target.chmod(stat.S_IMODE(entry.stat().st_mode) & 0o700)
                     self._progress.add(entry.stat().st_size)

@@ -21,6 +21,7 @@ from zot.provider.auth.oauth.token_endpoint import request_token, token_from
 from zot.provider.http.pool import HttpPool
 from zot.provider.providers import credential_variables
 from zot.system import process_setup
+from zot.system.process_mark import marked_children
 from zot.system.process_table import MARK_VARIABLE
 
 _PATIENCE_S = 90.0  # metadata and token, half a minute each, and a slow start
@@ -108,16 +109,17 @@ async def exchange_apart(task: RefreshRequest, lock: int) -> RefreshOutcome:
 
 def _started(lock: int) -> subprocess.Popen[bytes]:
     hidden = credential_variables()
-    return subprocess.Popen(
-        [sys.executable, "-I", "-c", _PROGRAM, *(place for place in sys.path if os.path.isabs(place))],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        pass_fds=(lock,),
-        cwd="/",
-        env={k: v for k, v in os.environ.items() if k != MARK_VARIABLE and k not in hidden},
-    )
+    with marked_children(0):  # it outlives this zot, and a zot around it
+        return subprocess.Popen(
+            [sys.executable, "-I", "-c", _PROGRAM, *(place for place in sys.path if os.path.isabs(place))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            pass_fds=(lock,),
+            cwd="/",
+            env={k: v for k, v in os.environ.items() if k != MARK_VARIABLE and k not in hidden},
+        )
 
 
 async def _all_of(fd: int) -> bytes | None:

@@ -114,6 +114,11 @@ class Allowance:
         dear = not self._usd >= request.usd or self._usd <= 0 or (request.unpriced and self._usd < math.inf)
         return not dear and self._steps > 0 and _now() < self._until
 
+    def share(self, request: PermitRequest) -> float:
+        """The most the call may cost; 0 is no limit."""
+        most = max(request.usd, min(request.most_usd, max(request.usual_usd, self._usd / 2), self._usd))
+        return most if request.most_usd and self._usd < math.inf else 0.0
+
     def grant(self, usd: float) -> None:
         self._usd -= usd
         self._steps -= 1
@@ -349,7 +354,7 @@ class ClusterCoordinator:
         return _now() - self._heard > AWAY_S
 
     def _permit(self, held: CoordinatedAttempt) -> None:
-        for id, request in held.asked.items():
+        for id, request in list(held.asked.items()):
             if id in held.answered:
                 continue
             number = held.answered[id] = -len(held.answered) - 1
@@ -357,7 +362,9 @@ class ClusterCoordinator:
             if held.steps_left == 0 or (allowed is not None and not allowed.covers(request)):
                 answer = Permit(request_id=id, decision="refuse", reason="the limits of the worker or its swarm")
             else:
-                answer = Permit(request_id=id, decision="go")
+                usd = allowed.share(request) if allowed is not None else 0.0
+                held.asked[id] = msgspec.structs.replace(request, usd=max(usd, request.usd))  # until it is settled
+                answer = Permit(request_id=id, decision="go", usd=usd)
                 self._count(held, id)
             self._tasks.start(self._sent(held, number, msgspec.json.encode(answer)))
 
