@@ -52,7 +52,7 @@ def _plain(client: FakeRpcClient) -> None:
 
 
 def _mistakes(client: FakeRpcClient) -> None:
-    for line in (b"garbage", b'{"id":7,"type":"ping"}', b'{"id":"8","type":"frobnicate"}', b"{}"):
+    for line in (b"garbage", b'{"id":7.5,"type":"ping"}', b'{"id":"8","type":"frobnicate"}', b"{}"):
         client.write(line + b"\n")
         client.next()
     client.ask("prompt", id="1", message=5)

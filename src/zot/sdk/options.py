@@ -70,7 +70,7 @@ class Options(_OlderOptions, total=False):
     approve: (
         Callable[[Approval], Awaitable[Decision] | Decision] | None
     )  # called before each tool call, or as the mode requires
-    jail: Literal["on", "net"]  # confine commands and file tools to cwd, "net" with the network
+    jail: Literal["on", "net", "off"]  # confine tools to cwd, "net" with the network; "off" also for a jailed session
     jail_read: Sequence[PathLike]  # also allow reading these directories
     jail_write: Sequence[PathLike]  # also allow changing these directories
     approve_outside: (
@@ -99,8 +99,8 @@ def checked(options: Options) -> Options:
         raise UsageError("max_steps: expected a whole number, 0 for the default")
     if options.get("retries", 0) < 0:
         raise UsageError("retries: expected a whole number, 0 for none")
-    if (jail := options.get("jail", "")) not in ("", "on", "net"):
-        raise UsageError(f'jail "{jail}": expected "on" or "net"')
+    if (jail := options.get("jail", "")) not in ("", "on", "net", "off"):
+        raise UsageError(f'jail "{jail}": expected "on", "net" or "off"')
     if (level := options.get("reasoning", "")) not in get_args(Reasoning):
         raise UsageError(f'reasoning "{level}": expected one of {", ".join(filter(None, get_args(Reasoning)))}')
     if (mode := options.get("permission_mode")) is not None and mode not in MODES:
@@ -137,7 +137,8 @@ def config_of(options: Options) -> RunConfig:
         tools=None if (names := options.get("allowed_tools")) is None else tuple(names),
         permission_mode=mode or ("ask" if options.get("approve") else ""),
         ask_each=not mode and options.get("approve") is not None,
-        jail=options.get("jail", ""),
+        jail="" if options.get("jail") == "off" else options.get("jail", ""),
+        no_jail=options.get("jail") == "off",
         jail_read=tuple(os.fspath(path) for path in options.get("jail_read", ())),
         jail_write=tuple(os.fspath(path) for path in options.get("jail_write", ())),
         approve="outside" if options.get("approve_outside") else "",

@@ -216,6 +216,7 @@ OPTIONS = {
     "--no-yolo": "approve=",
     "--permission-mode": "permission_mode=",
     "--jail": "jail=",
+    "--no-jail": 'jail="off"',
     "--jail-read": "jail_read=",
     "--jail-write": "jail_write=",
     "--ask-outside": "approve_outside=",

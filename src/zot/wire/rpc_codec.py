@@ -39,7 +39,7 @@ def decode_command(line: bytes) -> AnyCommand | SwarmCommand:
     name, id = fields.get("type"), fields.get("id")
     numbered = type(id) is int and abs(id) <= _LARGEST_ID
     if not isinstance(name, _TEXT) or not (numbered or isinstance(id, _TEXT)):
-        raise BadCommand("malformed json: `type` must be a string, `id` a string or a whole number")
+        raise BadCommand("malformed json: `id` and `type` must be strings")
     known_id: Any = "" if id is None else id
     command = _TYPES.get(name or "") or _of_a_swarm(name or "")
     if command is None:
