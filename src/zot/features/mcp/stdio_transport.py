@@ -24,7 +24,7 @@ _GARBAGE = 10  # invalid lines that are logged
 
 
 def _start_failure(program: str, cwd: Path, error: Exception) -> str:
-    if not cwd.is_dir():
+    if not os.path.isdir(cwd):
         return f'the working directory {cwd} does not exist (its "cwd")'
     if isinstance(error, ValueError):
         return f"{program}: {error} (in its arguments or environment)"

@@ -79,7 +79,7 @@ def parts_of(manifest: PluginManifest, data: Path) -> PluginComponents:
         skills=tuple(_skills(name, root, paths.of("skills", "skills") if is_claude else [root / "skills"])),
         servers=tuple(_servers(manifest, paths, given, problems)),
         hooks=_hooks(manifest, paths, given, problems) if is_claude else None,
-        commands=tuple(place for place in commands if place.root.is_dir()) if is_claude else (),
+        commands=tuple(place for place in commands if os.path.isdir(place.root)) if is_claude else (),
         missing=tuple(_missing(manifest)),
         problems=tuple(problems),
     )
@@ -113,8 +113,8 @@ class _Paths:
 
 
 def _skills(name: str, root: Path, places: list[Path]) -> Iterator[SkillFile]:
-    for place in places:
-        found = [place / FILE_NAME] if (place / FILE_NAME).is_file() else sorted(place.glob(f"*/{FILE_NAME}"))
+    for place in filter(os.path.isdir, places):
+        found = [place / FILE_NAME] if os.path.isfile(place / FILE_NAME) else sorted(place.glob(f"*/{FILE_NAME}"))
         for file in found:
             yield SkillFile(file, f"plugin {name}", f"{name}:", root)
 
