@@ -35,6 +35,7 @@ SLICE = [
     ("print", Plan("write", "project", 0, FOREVER, "EDQUOT")),
     ("print", Plan("write", "tmp", 0, FOREVER, "ENOSPC")),
     ("print", Plan("pipe", "-", 0, 1, "EMFILE")),
+    ("print", Plan("write", "pipe", 0, 1, "EPIPE")),  # the shell that ends children: never zot itself
     ("print", Plan("fork", "-", 0, FOREVER, "EAGAIN")),
     ("print", Plan("recv", "inet", 0, FOREVER, "ECONNRESET")),
     ("print", Plan("write", "stdout", 0, 1, "ENOSPC")),

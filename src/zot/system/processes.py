@@ -417,7 +417,8 @@ for round in 1 2 3 4 5 6 7 8; do
   [ -n "$found" ] || [ $round = 1 ] || break
   for file in $found; do
     pid=${file#/proc/}
-    kill -s KILL "${pid%/*}"
+    pid=${pid%/*}
+    [ "$pid" = "$3" ] || kill -s KILL "$pid"
   done
   sleep 0.02
 done
@@ -429,7 +430,8 @@ _MOST_GROUPS = 400  # keeps a line below PIPE_BUF, so that a list is never torn
 class _ChildWatch:
     """A small shell that kills remaining processes after zot has ended.
     It blocks on a pipe that only zot has open, so that even SIGKILL wakes it; each line lists the living process
-    groups. On Linux it also kills processes with ``mark`` in their environment, or with the inherited mark."""
+    groups. On Linux it also kills processes with ``mark`` in their environment, or with the inherited mark, but never
+    zot itself, which has that mark while it starts a child."""
 
     def __init__(self, mark: str, inherited_mark: int) -> None:
         self._marks = (mark, limits_line(inherited_mark) if inherited_mark else mark)
@@ -483,7 +485,7 @@ class _ChildWatch:
         try:
             with marked_children(0):  # a zot around this one must not kill it before its work is done
                 self._shell = subprocess.Popen(
-                    ["/bin/sh", "-c", _WATCH_SCRIPT, "zot-watch", *self._marks],
+                    ["/bin/sh", "-c", _WATCH_SCRIPT, "zot-watch", *self._marks, str(os.getpid())],
                     stdin=read_end,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
