@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.conftest import Zot
+from tests.e2e.test_hooks import entry, own, specific
 from tests.fakes.extensions import write_extension
 from tests.fakes.model_server import CallTools, Say
 from tests.fakes.rpc_client import FakeRpcClient
@@ -221,3 +223,18 @@ def test_no_yolo_asks_about_reading_and_the_mode_ask_does_not(rpc, serve, zot) -
             if line["type"] == "approval_request":
                 client.send("approve", request_id=line["request_id"], decision="once")
         assert client.types.count("approval_request") == asked
+
+
+@pytest.mark.parametrize("flags", [(), ("--permission-mode", "ask")], ids=["everything", "ask"])
+def test_hook_that_asks_sends_one_request_with_reason(rpc, serve, zot: Zot, flags: tuple[str, ...]) -> None:
+    """issue 29.5: a hook's `ask` reaches the client in every mode, once, with its reason."""
+    own(zot, PreToolUse=[entry(specific("PreToolUse", permissionDecision="ask", permissionDecisionReason="look"))])
+    serve([CallTools([("bash", {"command": "touch ran"})]), Say("ok")])
+    client = rpc(*flags)
+    client.ask("hello", capabilities=["approvals"])
+    client.send("prompt", message="go")
+    request = client.until("approval_request")
+    assert request["reason"] == "look" and "prefix" not in request and not (zot.project / "ran").exists()
+    client.ask("approve", request_id=request["request_id"], decision="once")
+    client.until("done")
+    assert client.types.count("approval_request") == 1 and (zot.project / "ran").exists()

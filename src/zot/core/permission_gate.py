@@ -33,14 +33,15 @@ Answer = ApprovalAnswer
 
 class ApprovalQuestion(msgspec.Struct, frozen=True):
     """Asks whether a call may run. ``origin`` is the requesting extension; ``prefix`` the commands that answer would
-    allow.
-    Without ``or_all`` the answer ``all`` means ``tool``."""
+    allow. Without ``or_all`` the answer ``all`` means ``tool``. With ``reason`` a hook or a rule requires the question,
+    and every yes applies to this call only."""
 
     call: ToolCallBlock
     preview: str
     origin: str = ""
     prefix: tuple[str, ...] = ()
     or_all: bool = True
+    reason: str = ""
 
 
 class GateVerdict(msgspec.Struct, frozen=True):

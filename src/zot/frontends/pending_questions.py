@@ -114,6 +114,7 @@ def _approval_frame(request_id: str, question: Approval) -> wire.ApprovalRequest
         args=request.call.args,
         preview=request.preview,
         prefix=" ".join(request.prefix),
+        reason=request.reason,
     )
 
 

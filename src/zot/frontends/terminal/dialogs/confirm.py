@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 DEAF_S = 0.15
 _TWICE_S = 1.0
 _ROOMY = 8
+_LONGEST_REASON = 300  # characters
 
 T = TypeVar("T")
 
@@ -142,16 +143,18 @@ class ConfirmDialog(DigitDialog[ApprovalChoice]):
         super().__init__(confirmations, who, evidence, "4" if hidden or is_dangerous(args) else "1")
         self._tool = escape_invisible(tool)
         self._origin = question.origin
+        reason = question.reason
+        self._required_by = reason if len(reason) <= _LONGEST_REASON else f"{reason[: _LONGEST_REASON - 1]}…"
         self._painter = painter
         self._reason: TextField | None = None
-        self._always = always_choices(self._tool, question.prefix, of_worker=bool(who))
+        self._always = [] if question.reason else always_choices(self._tool, question.prefix, of_worker=bool(who))
         everything = "yes, and everything this worker does" if who else "yes, and everything in this session"
         self._rest = [DigitOption("3", everything, "all", "all")] if question.or_all else []
 
     @property
     def _choices(self) -> list[DigitOption]:
         once = DigitOption("1", "yes, this once", "once", "once")
-        return [once, self._always[0], *self._rest, DigitOption("4", "no", "no", "deny")]
+        return [once, *self._always[:1], *self._rest, DigitOption("4", "no", "no", "deny")]
 
     # --- rows
 
@@ -183,6 +186,8 @@ class ConfirmDialog(DigitDialog[ApprovalChoice]):
             rows += decision_rows(f"tool: {tool}", "fg", theme, width)
         if self._origin:
             rows += decision_rows(f"requested by the extension {self._origin}", "muted", theme, width)
+        if self._required_by:
+            rows += decision_rows(f"reason: {self._required_by}", "warning", theme, width)
         if self._who:
             rows += decision_rows(f"requested by the worker {self._who}", "muted", theme, width)
         return rows + call_rows(tool, args, self._painter, width, self._existing)
@@ -190,7 +195,8 @@ class ConfirmDialog(DigitDialog[ApprovalChoice]):
     def _hint_text(self) -> str:
         if self._reason is not None:
             return "enter denies and sends the reason · esc goes back"
-        return "1–4 or enter answers · ←→ changes 2 · r denies with a reason · esc denies"
+        turns = " · ←→ changes 2" if self._always else ""
+        return f"1–4 or enter answers{turns} · r denies with a reason · esc denies"
 
     # --- keys
 
@@ -209,7 +215,7 @@ class ConfirmDialog(DigitDialog[ApprovalChoice]):
             else:
                 self._reason.key(key)
             return True
-        if key.name in ("left", "right"):
+        if key.name in ("left", "right") and self._always:
             turn = 1 if key.name == "right" else -1
             self._always = [*self._always[turn:], *self._always[:turn]]
             self._selected = "2"

@@ -70,7 +70,10 @@ class WorkerQuestions:
 
             wishes = tuple(Wish(**msgspec.structs.asdict(wish)) for wish in request.outside)
             return await self._queue.ask(OutsideRequest(call, wishes, worker=self.worker.name)), ""
-        question = ApprovalQuestion(call, request.preview, prefix=tuple(request.prefix.split()))
+        prefix = tuple(request.prefix.split())
+        question = ApprovalQuestion(
+            call, request.preview, prefix=prefix, or_all=not request.reason, reason=request.reason
+        )
         answer = await self._queue.ask(Approval(question, worker=self.worker.name))
         return answer.decision, answer.reason
 
