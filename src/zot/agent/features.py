@@ -15,7 +15,6 @@ from zot.agent.feature import Feature, PromptDraft
 from zot.agent.services import Services, ToolChoice
 from zot.agent.tools.registry import (
     ALL_TOOLS,
-    DEFAULT_TOOLS,
     SWARM,
     SWARM_NAMES,
     bash_limits,
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
     from zot.agent.tools.workspace import ChangeRecorder
     from zot.core.tool import Tool
-    from zot.provider.model import Model
 
     from zot.agent.conversation import Conversation  # isort: skip
 
@@ -349,9 +347,9 @@ class ToolSet:
         self.choice = ToolChoice(services.config.tools, always, {SWARM: SWARM_NAMES})
         self.own: list[Tool] = []
 
-    def rebuild(self, model: Model) -> None:
-        """The tools of zot and of the front end, for this model."""
-        tools = self._builtin(model)
+    def rebuild(self) -> None:
+        """The tools of zot and of the front end."""
+        tools = self._builtin()
         for feature in self._features:
             if feature.priority == 0:
                 tools += feature.tools({tool.name for tool in tools})
@@ -365,16 +363,13 @@ class ToolSet:
             tools += feature.tools({tool.name for tool in tools})
         return self.choice.filter(tools)
 
-    def _builtin(self, model: Model) -> list[Tool]:
-        """Those of ``--tools``, else the default set and the setting's extras; a grammar-constrained model gets search
-        tools.
-        """
+    def _builtin(self) -> list[Tool]:
+        """Those of ``--tools``, else all."""
         config, values = self._services.config, self._services.settings.values
         if config.tools == ():
             return []
-        usual = ALL_TOOLS if model.tool_calls else (*DEFAULT_TOOLS, *values.tools)
         withheld = self._services.withheld
-        names = [name for name in (usual if config.tools is None else config.tools) if name not in withheld]
+        names = [name for name in (ALL_TOOLS if config.tools is None else config.tools) if name not in withheld]
         limits = bash_limits(values)
         tools: list[Tool] = list(builtin_tools(self._services.workspace, names=names, limits=limits))
         for feature in self._features:
