@@ -115,6 +115,7 @@ def _approval_frame(request_id: str, question: Approval) -> wire.ApprovalRequest
         preview=request.preview,
         prefix=" ".join(request.prefix),
         reason=request.reason,
+        prefixes=tuple(map(" ".join, request.prefixes)),
     )
 
 

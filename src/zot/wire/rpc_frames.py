@@ -399,7 +399,8 @@ class Outside(msgspec.Struct, frozen=True, kw_only=True):
 
 class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="approval_request"):
     """A tool call needs approval; the agent waits for ``approve``. ``args`` are the arguments it will run with.
-    ``prefix`` is the command prefix that the decision ``prefix`` allows from now on. With ``outside`` (only if zot was
+    ``prefix`` is the command prefix that the decision ``prefix`` allows from now on; for several joined commands
+    ``prefixes`` has one for each. With ``outside`` (only if zot was
     started with ``--ask-outside``) the call failed in its jail; approval runs it again with this access. With
     ``reason`` a hook or a rule requires approval: every approval applies to this call only."""
 
@@ -411,6 +412,7 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     prefix: str = ""
     outside: tuple[Outside, ...] = ()
     reason: str = ""
+    prefixes: tuple[str, ...] = ()
 
 
 class ElicitationField(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

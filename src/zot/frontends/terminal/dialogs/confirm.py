@@ -147,7 +147,8 @@ class ConfirmDialog(DigitDialog[ApprovalChoice]):
         self._required_by = reason if len(reason) <= _LONGEST_REASON else f"{reason[: _LONGEST_REASON - 1]}…"
         self._painter = painter
         self._reason: TextField | None = None
-        self._always = [] if question.reason else always_choices(self._tool, question.prefix, of_worker=bool(who))
+        prefixes = question.prefixes or tuple(filter(None, [question.prefix]))
+        self._always = [] if question.reason else always_choices(self._tool, prefixes, of_worker=bool(who))
         everything = "yes, and everything this worker does" if who else "yes, and everything in this session"
         self._rest = [DigitOption("3", everything, "all", "all")] if question.or_all else []
 
@@ -232,11 +233,15 @@ class ConfirmDialog(DigitDialog[ApprovalChoice]):
         self.finish(ApprovalChoice(Answer(choice.decision), choice.kept))
 
 
-def always_choices(tool: str, prefix: Sequence[str], *, of_worker: bool = False) -> list[DigitOption]:
-    """Meanings of the second answer, the narrowest first. A worker's grants end with it."""
-    covered: list[tuple[str, str, Literal["prefix", "tool"]]] = [(tool, "this tool", "tool")]
-    if prefix:
-        covered.insert(0, (f"`{' '.join(prefix)} …`", "like it", "prefix"))
+def always_choices(tool: str, prefixes: Sequence[Sequence[str]], *, of_worker: bool = False) -> list[DigitOption]:
+    """Meanings of the second answer, the narrowest first. A worker's grants end with it.
+    All of bash is offered only behind a command prefix, never first."""
+    whole = "every bash command" if tool == "bash" else tool
+    covered: list[tuple[str, str, Literal["prefix", "tool"]]] = [(whole, "this tool", "tool")]
+    if prefixes:
+        covered.insert(0, (" and ".join(f"`{' '.join(prefix)} …`" for prefix in prefixes), "like it", "prefix"))
+    elif tool == "bash":
+        return []
     if of_worker:
         always = "yes, and always {} for this worker"
         return [DigitOption("2", always.format(what), short, decision) for what, short, decision in covered]
@@ -289,14 +294,12 @@ class ApprovalPrompts:
         from zot.features.lookup import saved_rules  # already loaded: it asks
 
         kept, call = saved_rules(self._conversation), question.call
-        rule = Rule(
-            call.name,
-            self._conversation.extension_of(call.name),
-            question.prefix if answer.decision == "prefix" else (),
-        )
+        prefixes = (question.prefixes or (question.prefix,)) if answer.decision == "prefix" else ((),)
+        owner = self._conversation.extension_of(call.name)
         try:
-            if kept is not None:
-                await asyncio.to_thread(kept.keep, rule)
+            for prefix in prefixes:
+                if kept is not None:
+                    await asyncio.to_thread(kept.keep, Rule(call.name, owner, prefix))
         except (ZotError, OSError) as error:
             self._ui.status.error(f"the answer applies to this session only: {describe_error(error)}")
 
