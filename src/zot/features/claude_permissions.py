@@ -54,6 +54,7 @@ class ClaudeRules(msgspec.Struct):
     rules: list[ClaudeRule] = []
     problems: list[str] = []
     unreadable: list[str] = []
+    ignored: list[str] = []  # lines about allow rules, which matter only where a mode asks
 
     def of(self, decision: Decision) -> Iterable[ClaudeRule]:
         return (rule for rule in self.rules if rule.decision == decision)
@@ -94,7 +95,7 @@ def _load_file(found: ClaudeRules, name: str, path: Path, root: Path, *, may_all
             found.problems.append(f"permissions: {name}: cannot apply {decision} of {named}: zot has no such tool")
         usable = [text for text in texts if text not in skipped]
         if decision == "allow" and usable and not may_allow:
-            found.problems.append(
+            found.ignored.append(
                 f"permissions: {name}: ignored {len(usable)} allow rules; --trust-project applies them"
             )
             continue
@@ -142,6 +143,11 @@ class ClaudePermissionsFeature(Feature):
         for text in self._rules.problems:
             self.notify(text)
         self.conversation.agent.add_interceptor(RuleInterceptor(self))
+
+    def joined(self) -> None:
+        gate = self.conversation.gate
+        for text in self._rules.ignored if gate is not None and not gate.allows_everything else ():
+            self.notify(text)
 
     @classmethod
     def setup_problems(cls, home: Path, cwd: Path) -> Iterable[str]:
