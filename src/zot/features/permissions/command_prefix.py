@@ -123,24 +123,14 @@ def is_dangerous(command: str) -> bool:
     return len(command) > LONGEST or _DANGER.search(command) is not None
 
 
-def split_simple_command(command: str) -> tuple[str, ...]:
-    """The words of a single plain command; empty for anything else.
-
-    >>> split_simple_command("git commit -m 'it works; really'")
-    ('git', 'commit', '-m', 'it works; really')
-    >>> split_simple_command("git status && make"), split_simple_command("git show $REV")
-    ((), ())
-    """
-    parts = split_commands(command)
-    return parts[0] if len(parts) == 1 and _DISCARD.search(command) is None else ()
-
-
 def split_commands(command: str) -> tuple[tuple[str, ...], ...]:
     """The words of each command joined by ``;``, ``&&``, ``||`` or ``|``; empty if one of them is not plain.
     Output may be discarded (``>/dev/null``, ``2>&1``).
 
     >>> split_commands("npm test 2>&1 | tail -5 && git status")
     (('npm', 'test'), ('tail', '-5'), ('git', 'status'))
+    >>> split_commands("git commit -m 'it works; really'")
+    (('git', 'commit', '-m', 'it works; really'),)
     >>> split_commands("echo a > x"), split_commands("echo a & touch x"), split_commands("ls;")
     ((), (), ())
     """
