@@ -157,6 +157,8 @@ MEANINGS: dict[str, str] = {
     "ask again; deny.",
     "permission_mode": "plan, ask, accept-edits or everything.",
     "PermissionModeSet.permission_mode": "The new mode.",
+    "prefixes": "The prefixes of several joined commands, which the decision prefix allows together.",
+    "ApprovalRequest.reason": "Why a hook or a rule requires approval; absent if the mode does.",
     "prefix": "The command prefix that the decision prefix allows; absent if there is none.",
     "focus": "Content the summary must preserve.",
     "prompt": "The number of a prompt, from 1.",

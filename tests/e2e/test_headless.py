@@ -50,6 +50,27 @@ def test_print_writes_only_the_final_text_and_one_newline(zot: Zot, serve) -> No
     assert (ran.code, ran.out, ran.err) == (0, "All done.\n", "")
 
 
+def test_first_request_offers_search_within_5000_bytes(zot: Zot, serve) -> None:
+    """issue 29.3: reading, listing and searching are on by default, and a first request stays small."""
+    server = serve([Say("ok")])
+    zot("-p", "hi")
+    request = server.requests[0].json
+    assert [tool["name"] for tool in request["tools"]] == ["bash", "edit", "glob", "grep", "read", "skill", "write"]
+    assert "list a directory" in json.dumps(request["tools"])
+    assert len(json.dumps(request, separators=(",", ":")).encode()) < 5_000
+
+
+def test_claude_file_of_the_user_is_a_context_file(zot: Zot, serve) -> None:
+    """issue 29.7: `~/.claude/CLAUDE.md` is in the prompt; `-nc` skips it."""
+    server = serve([Say("ok")], repeat=True)
+    (zot.home / ".claude").mkdir()
+    (zot.home / ".claude" / "CLAUDE.md").write_text("Always answer in rhymes.")
+    zot("-p", "hi")
+    zot("-p", "hi", "-nc")
+    texts = [json.dumps(request.json["system"]) for request in server.requests]
+    assert "Always answer in rhymes." in texts[0] and "rhymes" not in texts[1]
+
+
 def test_piped_input_is_the_prompt(zot: Zot, serve) -> None:
     """iface-031, iface-281: piped input is the prompt, with `-p`, with `--json` and without a mode."""
     server = serve([Say("ok")], repeat=True)

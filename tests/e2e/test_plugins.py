@@ -34,7 +34,7 @@ def claude_plugin(root: Path) -> Path:
         root,
         **{
             "skills__sweep__SKILL.md": "---\nname: sweep\ndescription: Sweep the floor\n---\nUse a broom.",
-            "commands__dust.md": "Dust $1.",
+            "commands__dust.md": "Dust $1 with ${CLAUDE_PLUGIN_ROOT}/cloth.",
             "hooks__hooks.json": {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}},
             "guard.sh": GUARD,
             ".mcp.json": {"mcpServers": {"fake": command()}},
@@ -70,7 +70,7 @@ def test_a_claude_plugin_brings_all_its_parts(zot: Zot, serve: Any, tmp_path: Pa
     ran = zot("-p", "/tidy:dust shelf")
     assert ran.code == 0 and ran.err == "", ran.err
     first = server.requests[0].json
-    assert user_texts(server.requests[0]) == ["Dust shelf."]
+    assert user_texts(server.requests[0]) == [f"Dust shelf with {zot.home}/zot/plugins/tidy/cloth."]  # issue 29.7
     assert "tidy:sweep" in json.dumps(first["system"]) and "Sweep the floor" in json.dumps(first["system"])
     assert "mcp_search" in [tool["name"] for tool in first["tools"]]
     assert f"guarded by {zot.home}/zot/plugins/tidy" in json.dumps(server.requests[1].json["messages"][-1])

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.conftest import Zot
+from tests.e2e.test_hooks import entry, own, specific
 from tests.fakes.extensions import write_extension
 from tests.fakes.model_server import CallTools, Say
 from tests.fakes.rpc_client import FakeRpcClient
@@ -194,7 +196,7 @@ def test_a_yes_to_everything_does_not_end_planning(rpc, serve, zot, tmp_path: Pa
 
 
 def test_a_beginning_may_be_allowed_where_the_question_names_one(rpc, serve, zot) -> None:
-    commands = ["touch a", "touch b", "touch c; touch d"]
+    commands = ["touch a", "touch b", "touch c; chmod 600 c"]
     serve([CallTools([("bash", {"command": command}) for command in commands]), Say("ok")])
     client = rpc("--permission-mode", "ask")
     client.ask("hello", capabilities=["approvals"])
@@ -203,10 +205,27 @@ def test_a_beginning_may_be_allowed_where_the_question_names_one(rpc, serve, zot
     assert request["prefix"] == "touch"
     client.send("approve", request_id=request["request_id"], decision="prefix")
     second = client.until("approval_request")
-    assert second["preview"] == "touch c; touch d" and "prefix" not in second
+    assert second["preview"] == "touch c; chmod 600 c" and "prefix" not in second and "prefixes" not in second
     client.send("approve", request_id=second["request_id"], decision="deny")
     client.until("done")
     assert sorted(path.name for path in zot.project.iterdir()) == ["a", "b"]
+
+
+def test_joined_commands_are_allowed_by_a_prefix_each(rpc, serve, zot: Zot) -> None:
+    """issue 29.4: the decision `prefix` covers each part, and later only commands made of these parts."""
+    commands = ["touch a && mkdir d", "mkdir e | touch b", "touch c && rmdir d"]
+    serve([CallTools([("bash", {"command": command}) for command in commands]), Say("ok")])
+    client = rpc("--permission-mode", "ask")
+    client.ask("hello", capabilities=["approvals"])
+    client.send("prompt", message="go")
+    request = client.until("approval_request")
+    assert request["prefixes"] == ["touch", "mkdir"] and "prefix" not in request
+    client.send("approve", request_id=request["request_id"], decision="prefix")
+    second = client.until("approval_request")
+    assert second["preview"] == commands[2]
+    client.send("approve", request_id=second["request_id"], decision="deny")
+    client.until("done")
+    assert sorted(path.name for path in zot.project.iterdir()) == ["a", "b", "d", "e"]
 
 
 def test_no_yolo_asks_about_reading_and_the_mode_ask_does_not(rpc, serve, zot) -> None:
@@ -221,3 +240,18 @@ def test_no_yolo_asks_about_reading_and_the_mode_ask_does_not(rpc, serve, zot) -
             if line["type"] == "approval_request":
                 client.send("approve", request_id=line["request_id"], decision="once")
         assert client.types.count("approval_request") == asked
+
+
+@pytest.mark.parametrize("flags", [(), ("--permission-mode", "ask")], ids=["everything", "ask"])
+def test_hook_that_asks_sends_one_request_with_reason(rpc, serve, zot: Zot, flags: tuple[str, ...]) -> None:
+    """issue 29.5: a hook's `ask` reaches the client in every mode, once, with its reason."""
+    own(zot, PreToolUse=[entry(specific("PreToolUse", permissionDecision="ask", permissionDecisionReason="look"))])
+    serve([CallTools([("bash", {"command": "touch ran"})]), Say("ok")])
+    client = rpc(*flags)
+    client.ask("hello", capabilities=["approvals"])
+    client.send("prompt", message="go")
+    request = client.until("approval_request")
+    assert request["reason"] == "look" and "prefix" not in request and not (zot.project / "ran").exists()
+    client.ask("approve", request_id=request["request_id"], decision="once")
+    client.until("done")
+    assert client.types.count("approval_request") == 1 and (zot.project / "ran").exists()

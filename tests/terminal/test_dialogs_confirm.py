@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.e2e.conftest import Zot
 from tests.e2e.test_hooks import entry, own, specific
 from tests.fakes.model_server import CallTools, Refuse, Say, Slow
@@ -249,16 +251,19 @@ def test_error_dialog_ignores_letters_typed_for_the_prompt(serve: Any, open_zot:
     assert "filter:" not in terminal.screen
 
 
+@pytest.mark.parametrize("mode", ["everything", "accept-edits"])
 def test_hook_that_asks_is_answered_by_the_user_in_every_mode(
-    zot: Zot, serve: Any, open_zot: OpenZot, project: Path
+    zot: Zot, serve: Any, open_zot: OpenZot, project: Path, mode: str
 ) -> None:
-    own(zot, PreToolUse=[entry(specific("PreToolUse", permissionDecision="ask"))])
+    """issue 29.5: one question with the hook's reason, whether or not the mode also asks."""
+    reason = {"permissionDecisionReason": "touches\x1bfiles"}
+    own(zot, PreToolUse=[entry(specific("PreToolUse", permissionDecision="ask", **reason))])
     serve([CallTools([touch("one"), touch("two")]), Say("finished")])
-    terminal = open_zot()
-    assert "runs everything" in terminal.screen
+    terminal = open_zot("--permission-mode", mode)
     terminal.submit("go")
     terminal.wait_for("$ touch one")
     terminal.wait_for(BASH)
+    assert "reason: touches⟨ESC⟩files" in terminal.screen and "always" not in terminal.screen
     listening(terminal)
     terminal.press("4")
     terminal.wait_for("  $ touch two")

@@ -91,21 +91,44 @@ def test_a_key_for_the_mode_answers_no_question(serve: Any, open_zot: OpenZot, p
     assert [path.name for path in project.iterdir()] == ["two"]
 
 
-def test_always_for_a_beginning_covers_no_joined_command(serve: Any, open_zot: OpenZot, project: Path) -> None:
-    bash = [("bash", {"command": command}) for command in ("touch a", "touch b", "touch c && touch d")]
-    serve([CallTools(bash), Say("finished")])
+def test_always_is_offered_for_each_part_and_never_all_of_bash_first(
+    serve: Any, open_zot: OpenZot, project: Path
+) -> None:
+    """issue 29.4: one prefix per part; a part without one leaves once, everything and no."""
+    commands = ("touch a && mkdir d", "mkdir e; touch b", "touch c && chmod 600 c")
+    serve([CallTools([("bash", {"command": command}) for command in commands]), Say("finished")])
     terminal = open_zot("--no-yolo")
     terminal.submit("go")
-    terminal.wait_for("always `touch …` in this session")
+    terminal.wait_for("always `touch …` and `mkdir …` in this session")
     listening(terminal)
     terminal.press("2")
-    terminal.wait_for("touch c && touch d")
-    terminal.wait_for("always bash in this session")  # there is no beginning to offer
+    terminal.wait_for("  $ touch c && chmod 600 c")
+    terminal.wait_for("3  yes, and everything")
     listening(terminal)
-    assert (project / "b").exists()
+    assert (project / "b").exists() and "and always" not in terminal.screen and "2  yes" not in terminal.screen
     terminal.press("4")
     terminal.wait_for("finished")
-    assert sorted(path.name for path in project.iterdir()) == ["a", "b"]
+    assert sorted(path.name for path in project.iterdir()) == ["a", "b", "d", "e"]
+
+
+def test_reading_commands_run_unasked_in_plan_and_ask(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    """issue 29.3: parsed commands that only read run; a refusal in plan mode is one short line."""
+    (project / "a.txt").write_text("the content")
+    looks = ["cat a.txt | head -3", f"cd {project} && ls -la 2>/dev/null; find . -name '*.txt'"]
+    bash = [("bash", {"command": command}) for command in (*looks, "touch made")]
+    server = serve([CallTools(bash), Say("planned"), CallTools(bash[:2]), Say("finished")])
+    terminal = open_zot("--permission-mode", "plan")
+    terminal.submit("go")
+    terminal.wait_for("planned")
+    assert "denied: plan mode is on" in terminal.screen and "read-only tools" not in terminal.screen
+    texts = [text for _, text in said(server.requests[1])]
+    assert sum("the content" in text for text in texts) == 1 and sum("./a.txt" in text for text in texts) == 1
+    assert sum("Read what you need with the read-only tools" in text for text in texts) == 1
+    terminal.press("shift+tab", "shift+tab")
+    terminal.wait_for("asks first")
+    terminal.submit("again")
+    terminal.wait_for("finished")
+    assert not (project / "made").exists()
 
 
 def test_project_answer_is_stored_and_can_be_removed(serve: Any, open_zot: OpenZot, project: Path, zot: Any) -> None:

@@ -564,7 +564,7 @@ type McpStateEvent struct {
 // EventType is "mcp_state".
 func (McpStateEvent) EventType() string { return "mcp_state" }
 
-// ApprovalRequestEvent: A tool call needs approval; the agent waits for `approve`. `args` are the arguments it will run with. `prefix` is the command prefix that the decision `prefix` allows from now on. With `outside` (only if zot was started with `--ask-outside`) the call failed in its jail; approval runs it again with this access.
+// ApprovalRequestEvent: A tool call needs approval; the agent waits for `approve`. `args` are the arguments it will run with. `prefix` is the command prefix that the decision `prefix` allows from now on; for several joined commands `prefixes` has one for each. With `outside` (only if zot was started with `--ask-outside`) the call failed in its jail; approval runs it again with this access. With `reason` a hook or a rule requires approval: every approval applies to this call only.
 type ApprovalRequestEvent struct {
 	Type      string          `json:"type"`
 	RequestID string          `json:"request_id"`
@@ -574,6 +574,8 @@ type ApprovalRequestEvent struct {
 	Preview   string          `json:"preview"`
 	Prefix    string          `json:"prefix,omitempty"`
 	Outside   []Outside       `json:"outside,omitempty"`
+	Reason    string          `json:"reason,omitempty"`
+	Prefixes  []string        `json:"prefixes,omitempty"`
 }
 
 // EventType is "approval_request".

@@ -825,7 +825,7 @@ export interface McpStateEvent {
   server: McpServer;
 }
 
-/** A tool call needs approval; the agent waits for `approve`. `args` are the arguments it will run with. `prefix` is the command prefix that the decision `prefix` allows from now on. With `outside` (only if zot was started with `--ask-outside`) the call failed in its jail; approval runs it again with this access. */
+/** A tool call needs approval; the agent waits for `approve`. `args` are the arguments it will run with. `prefix` is the command prefix that the decision `prefix` allows from now on; for several joined commands `prefixes` has one for each. With `outside` (only if zot was started with `--ask-outside`) the call failed in its jail; approval runs it again with this access. With `reason` a hook or a rule requires approval: every approval applies to this call only. */
 export interface ApprovalRequestEvent {
   type: "approval_request";
   request_id: string;
@@ -835,6 +835,8 @@ export interface ApprovalRequestEvent {
   preview: string;
   prefix?: string;
   outside?: readonly Outside[];
+  reason?: string;
+  prefixes?: readonly string[];
 }
 
 /** An MCP server asks the user a question during a call, which waits for `answer_elicitation`: to fill in `fields`, or to open `url` in a browser. */

@@ -1,5 +1,6 @@
-"""Loads AGENTS.md: the global file first, then one per directory from the root to the working directory; CLAUDE.md
-only where AGENTS.md is missing. Truncated, damaged, unreadable or foreign files are reported once."""
+"""Loads AGENTS.md: the global file and ``~/.claude/CLAUDE.md`` first, then one per directory from the root to the
+working directory; CLAUDE.md only where AGENTS.md is missing. Truncated, damaged, unreadable or foreign files are
+reported once."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from zot.system.files import user_home
 from zot.system.text_files import project_of, read_text, reason_of
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ def load(cwd: Path, home: Path, beneath: JailedFiles | None = None) -> ContextFi
     home = home.absolute()
     for path, info in _standing(cwd.absolute(), home, loaded.problems):
         # The user's own file may link anywhere; a project's file must not include files outside the project.
-        within = None if path.parent == home else project_of(path.parent)
+        within = None if path.parent in (home, _claude_home()) else project_of(path.parent)
         try:
             # In a directory like /tmp any user could create a file for others working below it.
             shared = S_ISVTX | S_IWOTH
@@ -68,6 +70,10 @@ def load(cwd: Path, home: Path, beneath: JailedFiles | None = None) -> ContextFi
     return loaded
 
 
+def _claude_home() -> Path:
+    return user_home() / ".claude"
+
+
 def _skipped(path: Path, error: OSError) -> str:
     return f"{path}: {reason_of(error)}; skipped"
 
@@ -75,7 +81,7 @@ def _skipped(path: Path, error: OSError) -> str:
 def _standing(cwd: Path, home: Path, problems: list[str]) -> Iterator[tuple[Path, os.stat_result]]:
     """The file of each directory; a file that several directories link to appears once."""
     seen: set[tuple[int, int]] = set()
-    for directory in [home, *reversed(cwd.parents), cwd]:
+    for directory in [home, _claude_home(), *reversed(cwd.parents), cwd]:
         found = _file_in(directory, problems)
         if found is not None and (key := (found[1].st_dev, found[1].st_ino)) not in seen:
             seen.add(key)

@@ -285,7 +285,7 @@ class Conversation:
     def refresh_tools(self, *, own: bool = False) -> None:
         """Offer the current tools from the next model call on; ``own``: also those of zot and the front end."""
         if own:
-            self.toolset.rebuild(self.model)
+            self.toolset.rebuild()
         self.agent.set_tools(self.toolset.current())
 
     def apply_settings(self) -> None:

@@ -15,7 +15,6 @@ from zot.agent.feature import Feature, PromptDraft
 from zot.agent.services import Services, ToolChoice
 from zot.agent.tools.registry import (
     ALL_TOOLS,
-    DEFAULT_TOOLS,
     SWARM,
     SWARM_NAMES,
     bash_limits,
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
     from zot.agent.tools.workspace import ChangeRecorder
     from zot.core.tool import Tool
-    from zot.provider.model import Model
 
     from zot.agent.conversation import Conversation  # isort: skip
 
@@ -122,6 +120,12 @@ def _wants_hooks(services: Services) -> bool:
     )
 
 
+def _wants_claude_permissions(services: Services) -> bool:
+    cwd, names = services.project, ("settings.json", "settings.local.json")
+    files = (*(cwd / ".claude" / name for name in names), user_home() / ".claude" / "settings.json")
+    return any(_contains(path, b'"permissions"') for path in files)
+
+
 def _contains(path: Path, word: bytes) -> bool:
     """Also true for an unreadable file: the feature reports the error."""
     try:
@@ -198,6 +202,9 @@ FEATURES = (
     FeatureRow("templates", "zot.features.templates.feature:TemplatesFeature", _never, prompt_prefix="/"),
     FeatureRow("local_model", "zot.local_model.feature:LocalModelFeature", _wants_local_model, depends_on_model=True),
     FeatureRow("hooks", "zot.features.hooks.feature:HooksFeature", _wants_hooks),
+    FeatureRow(
+        "claude_permissions", "zot.features.claude_permissions:ClaudePermissionsFeature", _wants_claude_permissions
+    ),
     FeatureRow("front_end", "zot.features.front_end:FrontEndFeature", _wants_front_end),
     FeatureRow("permissions", "zot.features.permissions.feature:PermissionsFeature", _wants_permissions),
     FeatureRow("extensions", "zot.features.extensions.feature:ExtensionsFeature", _wants_extensions, early=True),
@@ -349,9 +356,9 @@ class ToolSet:
         self.choice = ToolChoice(services.config.tools, always, {SWARM: SWARM_NAMES})
         self.own: list[Tool] = []
 
-    def rebuild(self, model: Model) -> None:
-        """The tools of zot and of the front end, for this model."""
-        tools = self._builtin(model)
+    def rebuild(self) -> None:
+        """The tools of zot and of the front end."""
+        tools = self._builtin()
         for feature in self._features:
             if feature.priority == 0:
                 tools += feature.tools({tool.name for tool in tools})
@@ -365,16 +372,13 @@ class ToolSet:
             tools += feature.tools({tool.name for tool in tools})
         return self.choice.filter(tools)
 
-    def _builtin(self, model: Model) -> list[Tool]:
-        """Those of ``--tools``, else the default set and the setting's extras; a grammar-constrained model gets search
-        tools.
-        """
+    def _builtin(self) -> list[Tool]:
+        """Those of ``--tools``, else all."""
         config, values = self._services.config, self._services.settings.values
         if config.tools == ():
             return []
-        usual = ALL_TOOLS if model.tool_calls else (*DEFAULT_TOOLS, *values.tools)
         withheld = self._services.withheld
-        names = [name for name in (usual if config.tools is None else config.tools) if name not in withheld]
+        names = [name for name in (ALL_TOOLS if config.tools is None else config.tools) if name not in withheld]
         limits = bash_limits(values)
         tools: list[Tool] = list(builtin_tools(self._services.workspace, names=names, limits=limits))
         for feature in self._features:

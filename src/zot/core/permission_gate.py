@@ -8,7 +8,19 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from zot.core.permission_modes import MODES, PLANNING, CallClass, Mode, Rule, Source, Step, decide, is_wider, parse_mode
+from zot.core.permission_modes import (
+    MODES,
+    PLANNING,
+    CallClass,
+    Mode,
+    Rule,
+    Source,
+    Step,
+    decide,
+    is_covered,
+    is_wider,
+    parse_mode,
+)
 from zot.errors import UsageError
 from zot.provider.messages import ToolCallBlock
 
@@ -33,14 +45,16 @@ Answer = ApprovalAnswer
 
 class ApprovalQuestion(msgspec.Struct, frozen=True):
     """Asks whether a call may run. ``origin`` is the requesting extension; ``prefix`` the commands that answer would
-    allow.
-    Without ``or_all`` the answer ``all`` means ``tool``."""
+    allow, ``prefixes`` those of several joined ones. Without ``or_all`` the answer ``all`` means ``tool``. With
+    ``reason`` a hook or a rule requires the question, and every yes applies to this call only."""
 
     call: ToolCallBlock
     preview: str
     origin: str = ""
     prefix: tuple[str, ...] = ()
     or_all: bool = True
+    reason: str = ""
+    prefixes: tuple[tuple[str, ...], ...] = ()
 
 
 class GateVerdict(msgspec.Struct, frozen=True):
@@ -121,12 +135,10 @@ class PermissionGate:
             return CallClass()
 
     def _remembers(self, tool: str, nature: CallClass) -> bool:
-        if any(rule.matches(tool, nature) for rule in self._rules):
-            return True
-        if self.asks_each:
-            return False
+        if self.asks_each or is_covered(self._rules, tool, nature):
+            return is_covered(self._rules, tool, nature)
         try:
-            return any(rule.matches(tool, nature) for rule in self.kept())
+            return is_covered((*self._rules, *self.kept()), tool, nature)
         except Exception:  # unreadable rules allow nothing
             return False
 
@@ -136,7 +148,9 @@ class PermissionGate:
             return None if judged.step == "run" else judged.reason
         nature = self._nature_of(call)
         try:
-            question = ApprovalQuestion(call, preview(call.value), origin, nature.prefix, self._may_open)
+            question = ApprovalQuestion(
+                call, preview(call.value), origin, nature.prefix, self._may_open, prefixes=nature.prefixes
+            )
             answer = await self.stand_in(question) if self.stand_in is not None else None
             if answer is None:
                 answer = (
@@ -156,8 +170,8 @@ class PermissionGate:
             case "deny":
                 return answer.reason.strip() or SAID_NO
             case "prefix":
-                if nature.prefix:
-                    self._rules.add(Rule(tool, nature.extension, nature.prefix))
+                for prefix in nature.prefixes or filter(None, [nature.prefix]):
+                    self._rules.add(Rule(tool, nature.extension, prefix))
             case "tool":
                 self._rules.add(Rule(tool, nature.extension))
             case "all" if self._may_open:

@@ -3,6 +3,7 @@ Each mode allows everything the previous one in ``MODES`` allows. Unclassified c
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -40,12 +41,15 @@ PLANNING = (
 
 class CallClass(msgspec.Struct, frozen=True):
     """Classification of a call. ``inside``: confined by a jail. ``extension``: owner of its tool. ``words``: the words
-    of a single command, ``prefix`` the part a user may allow permanently."""
+    of a single command, ``prefix`` the part a user may allow permanently. ``parts`` and ``prefixes``: the same for
+    several joined commands, which all need a rule."""
 
     kind: Kind = "act"
     extension: str = ""
     words: tuple[str, ...] = ()
     prefix: tuple[str, ...] = ()
+    parts: tuple[tuple[str, ...], ...] = ()
+    prefixes: tuple[tuple[str, ...], ...] = ()
 
 
 class Rule(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -59,6 +63,15 @@ class Rule(msgspec.Struct, frozen=True, omit_defaults=True):
         if (self.tool, self.extension) != (tool, nature.extension):
             return False
         return not self.prefix or nature.words[: len(self.prefix)] == self.prefix
+
+
+def is_covered(rules: Iterable[Rule], tool: str, nature: CallClass) -> bool:
+    """True if a rule covers the call, or each of its parts."""
+    listed = list(rules)
+    if any(rule.matches(tool, nature) for rule in listed):
+        return True
+    natures = [msgspec.structs.replace(nature, words=part) for part in nature.parts]
+    return bool(natures) and all(any(rule.matches(tool, part) for rule in listed) for part in natures)
 
 
 def decide(mode: Mode, kind: Kind) -> Step:

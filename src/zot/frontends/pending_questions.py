@@ -114,6 +114,8 @@ def _approval_frame(request_id: str, question: Approval) -> wire.ApprovalRequest
         args=request.call.args,
         preview=request.preview,
         prefix=" ".join(request.prefix),
+        reason=request.reason,
+        prefixes=tuple(map(" ".join, request.prefixes)),
     )
 
 

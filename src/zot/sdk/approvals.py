@@ -21,12 +21,16 @@ if TYPE_CHECKING:
 
 class Approval(msgspec.Struct, frozen=True):
     """May this call run? ``args`` are final; ``preview`` is one line about them.
-    ``prefix``, if any, is the beginning of commands that the answer ``prefix`` allows from now on."""
+    ``prefix``, if any, is the beginning of commands that the answer ``prefix`` allows from now on; ``prefixes`` those
+    of several joined commands. ``reason``, if any,
+    is why a hook or a rule requires approval; every yes then applies to this call only."""
 
     name: str
     args: Any
     preview: str
     prefix: str = ""
+    reason: str = ""
+    prefixes: tuple[str, ...] = ()
 
 
 class OutsideRequest(msgspec.Struct, frozen=True):
@@ -61,7 +65,9 @@ class ProgramPresenter:
         assert self._approve is not None
         request = question.request
         call, prefix = request.call, " ".join(request.prefix)
-        decision = self._approve(Approval(call.name, deepcopy(call.args), request.preview, prefix))
+        prefixes = tuple(map(" ".join, request.prefixes))
+        approval = Approval(call.name, deepcopy(call.args), request.preview, prefix, request.reason, prefixes)
+        decision = self._approve(approval)
         return to_approval_answer(await decision if isinstance(decision, Awaitable) else decision)
 
     async def _answer_outside(self, question: OutsideQuestion) -> OutsideWord:

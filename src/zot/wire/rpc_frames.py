@@ -400,8 +400,10 @@ class Outside(msgspec.Struct, frozen=True, kw_only=True):
 
 class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="approval_request"):
     """A tool call needs approval; the agent waits for ``approve``. ``args`` are the arguments it will run with.
-    ``prefix`` is the command prefix that the decision ``prefix`` allows from now on. With ``outside`` (only if zot was
-    started with ``--ask-outside``) the call failed in its jail; approval runs it again with this access."""
+    ``prefix`` is the command prefix that the decision ``prefix`` allows from now on; for several joined commands
+    ``prefixes`` has one for each. With ``outside`` (only if zot was
+    started with ``--ask-outside``) the call failed in its jail; approval runs it again with this access. With
+    ``reason`` a hook or a rule requires approval: every approval applies to this call only."""
 
     request_id: str
     tool_id: str
@@ -410,6 +412,8 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     preview: str
     prefix: str = ""
     outside: tuple[Outside, ...] = ()
+    reason: str = ""
+    prefixes: tuple[str, ...] = ()
 
 
 class ElicitationField(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

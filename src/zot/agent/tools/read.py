@@ -1,16 +1,17 @@
-"""The read tool: a window of a text file of any size in constant memory, or an image."""
+"""The read tool: a window of a text file of any size in constant memory, an image, or the names in a directory."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from zot.agent.tools.arguments import ToolArguments
 from zot.agent.tools.registry import READ
-from zot.agent.tools.truncate import MAX_BYTES, MAX_LINES, truncate_utf8
+from zot.agent.tools.truncate import MAX_BYTES, MAX_LINES, CappedRows, truncate_utf8
 from zot.agent.tools.workspace import WorkspaceTool
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
@@ -35,7 +36,10 @@ class ReadTool(WorkspaceTool):
         first, limit = max(arguments.integer("offset"), 1), max(arguments.integer("limit"), 0)
         shown = self._workspace.display_path(path)
         with self._reading(path):
-            fd = self._workspace.open_regular(path)
+            try:
+                fd = self._workspace.open_regular(path)
+            except IsADirectoryError:
+                return await self._list(path, first, limit)
         with os.fdopen(fd, "rb", buffering=0) as file:
             head = file.read(_BINARY_TEST_BYTES)
             # Both the name and the first bytes must be those of an image: a text file named .png is text.
@@ -64,6 +68,31 @@ class ReadTool(WorkspaceTool):
         text = window.data.decode("utf-8", "replace")
         end = "" if not text or text.endswith("\n") else "\n"
         return text_result(f"{text}{end}{_notes(first, window)}", details=details)
+
+    async def _list(self, path: Path, first: int, limit: int) -> ToolResult:
+        """The names in a directory, sorted; those of directories end with a slash."""
+        fd = self._workspace.open_directory(path)
+        try:
+            names = await asyncio.to_thread(_names, fd)
+        finally:
+            os.close(fd)
+        rows = CappedRows()
+        for name in names[first - 1 : first - 1 + limit if limit else None]:
+            if not rows.add(name):
+                break
+        following = first + len(rows.rows)
+        note = f"... [the directory has {len(names)} entries; continue with offset {following}]\n"
+        text = rows.text() + (note if rows.truncated else "")
+        details = {"path": str(path), "entries": len(names), "truncated": rows.truncated}
+        return text_result(text or f"[the directory has {len(names)} entries]\n", details=details)
+
+
+def _names(fd: int) -> list[str]:
+    """With a mark for bytes that are not UTF-8 and for line breaks."""
+    with os.scandir(fd) as entries:
+        found = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)
+    shown = ((os.fsencode(name).decode("utf-8", "replace").replace("\n", "�"), folder) for name, folder in found)
+    return [f"{name}/" if folder else name for name, folder in shown]
 
 
 async def _window(fd: int, first: int, limit: int) -> ReadWindow:

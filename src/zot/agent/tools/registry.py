@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from zot.core.agent import Agent
     from zot.core.tool import Tool, ToolContext, ToolResult
 
-DEFAULT_TOOLS = ("read", "write", "edit", "bash")
-ALL_TOOLS = (*DEFAULT_TOOLS, "glob", "grep")
+ALL_TOOLS = ("read", "write", "edit", "bash", "glob", "grep")  # short descriptions: see the test of the first request
 SWARM = "swarm"  # name of this group in --tools and in the settings
 SWARM_NAMES = ("swarm_spawn", "agent_wait", "agent_send", "agent_stop", "agent_list")
 
@@ -64,8 +63,8 @@ class LazyTool:
 def builtin_tools(
     workspace: Workspace, *, names: Collection[str] | None = None, limits: BashLimits | None = None
 ) -> list[Tool]:
-    """The named tools in fixed order; None means the default set. Unknown names are ignored here."""
-    chosen = DEFAULT_TOOLS if names is None else names
+    """The named tools in fixed order; None means all. Unknown names are ignored here."""
+    chosen = ALL_TOOLS if names is None else names
     offers = offered_tools(workspace, limits or BashLimits())
     return [LazyTool(name, *offers[name]) for name in ALL_TOOLS if name in chosen]
 
@@ -111,8 +110,7 @@ def unknown_tools(names: Collection[str], others: Collection[str] = ()) -> list[
 def unknown_extras(settings: Settings) -> list[str]:
     """One line per unknown name in the setting ``tools``."""
     names = unknown_tools(settings.values.tools, ("skill",))
-    extras = ", ".join((*(name for name in ALL_TOOLS if name not in DEFAULT_TOOLS), SWARM))
-    return [f"{settings.path}: tools: no tool named {name}; available: {extras}" for name in names]
+    return [f"{settings.path}: tools: no tool named {name}; available: {SWARM}" for name in names]
 
 
 class ToolDefinition(msgspec.Struct, frozen=True):
@@ -125,45 +123,45 @@ class ToolDefinition(msgspec.Struct, frozen=True):
 
 READ = ToolDefinition(
     (
-        "Read a text file or an image. Text comes without line numbers, at most 2000 lines or 50 KiB at a time; "
-        "use offset and limit for the rest."
+        "Read a text file or an image, or list a directory. Text comes without line numbers, at most 2000 lines or "
+        "50 KiB at a time; use offset and limit for the rest."
     ),
     {
         "type": "object",
         "properties": {
-            "path": {"type": "string", "description": "File to read, relative to the working directory."},
-            "offset": {"type": "integer", "description": "First line to return, counted from 1."},
-            "limit": {"type": "integer", "description": "Number of lines to return."},
+            "path": {"type": "string", "description": "Relative to the working directory."},
+            "offset": {"type": "integer", "description": "First line, from 1."},
+            "limit": {"type": "integer", "description": "Lines to return."},
         },
         "required": ["path"],
     },
     read_only=True,
 )
 WRITE = ToolDefinition(
-    "Create a file, or replace the whole content of one; missing directories are created.",
+    "Create or replace a file. Missing directories are created.",
     {
         "type": "object",
         "properties": {
-            "path": {"type": "string", "description": "File to write, relative to the working directory."},
-            "content": {"type": "string", "description": "The complete new content."},
+            "path": {"type": "string", "description": "File to write."},
+            "content": {"type": "string"},
         },
         "required": ["path", "content"],
     },
 )
 EDIT = ToolDefinition(
-    "Replace exact pieces of text in a file; each oldText must occur exactly once.",
+    "Replace exact text in a file. Each oldText must occur exactly once.",
     {
         "type": "object",
         "properties": {
-            "path": {"type": "string", "description": "File to change, relative to the working directory."},
+            "path": {"type": "string", "description": "File to change."},
             "edits": {
                 "type": "array",
-                "description": "Replacements, each matched against the original file; they must not overlap.",
+                "description": "Each matches the original file; they must not overlap.",
                 "items": {
                     "type": "object",
                     "properties": {
-                        "oldText": {"type": "string", "description": "Exact text, found once in the file."},
-                        "newText": {"type": "string", "description": "The text to put in its place."},
+                        "oldText": {"type": "string", "description": "Exact text, found once."},
+                        "newText": {"type": "string"},
                     },
                     "required": ["oldText", "newText"],
                 },
@@ -173,27 +171,27 @@ EDIT = ToolDefinition(
     },
 )
 GLOB = ToolDefinition(
-    "Find files by path pattern, newest first; ignored files and .git are left out.",
+    "Find files by path pattern. Newest first; skips ignored files.",
     {
         "type": "object",
         "properties": {
-            "pattern": {"type": "string", "description": "Path pattern such as **/*.py; * stays in one directory."},
-            "path": {"type": "string", "description": "Directory to search; the working directory unless given."},
+            "pattern": {"type": "string", "description": "Such as **/*.py; * stays in one directory."},
+            "path": {"type": "string", "description": "Directory to search."},
         },
         "required": ["pattern"],
     },
     read_only=True,
 )
 GREP = ToolDefinition(
-    "Search file contents by regular expression; ignored files, .git and binary files are left out.",
+    "Search file contents by regular expression. Skips ignored and binary files.",
     {
         "type": "object",
         "properties": {
-            "pattern": {"type": "string", "description": "Regular expression, matched within single lines."},
-            "path": {"type": "string", "description": "File or directory; the working directory unless given."},
-            "glob": {"type": "string", "description": "Only files matching this pattern, such as *.py."},
-            "ignore_case": {"type": "boolean", "description": "Match letters of either case."},
-            "context": {"type": "integer", "description": "Lines to show before and after each match."},
+            "pattern": {"type": "string", "description": "Matched within single lines."},
+            "path": {"type": "string", "description": "File or directory."},
+            "glob": {"type": "string", "description": "Only these files, such as *.py."},
+            "ignore_case": {"type": "boolean"},
+            "context": {"type": "integer", "description": "Lines around each match."},
         },
         "required": ["pattern"],
     },
@@ -204,12 +202,12 @@ GREP = ToolDefinition(
 def bash_spec(shell: str, limits: BashLimits) -> ToolDefinition:
     """Names the shell, since commands for one may fail in another."""
     return ToolDefinition(
-        f"Run a shell command ({os.path.basename(shell)}) in the working directory and return its "
+        f"Run a shell command ({os.path.basename(shell)}) in the working directory. Returns its "
         "output and exit code. Input is empty; long output keeps its head and tail.",
         {
             "type": "object",
             "properties": {
-                "command": {"type": "string", "description": "The command line."},
+                "command": {"type": "string"},
                 "timeout": {
                     "type": "integer",
                     "description": (

@@ -231,6 +231,13 @@ class Workspace:
         with self._jailed(path):
             return self.jail.files.open(path)
 
+    def open_directory(self, path: Path) -> int:
+        """A descriptor for listing."""
+        if self.jail is None:
+            return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        with self._jailed(path):
+            return self.jail.files.open_directory(path)
+
     @property
     def jailed_files(self) -> JailedFiles | None:
         """Where project files are opened in a jail; None without one."""

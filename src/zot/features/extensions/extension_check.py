@@ -10,7 +10,7 @@ import msgspec
 from zot import __version__
 from zot.agent.settings import Settings
 from zot.agent.snapshot import ConversationSnapshot
-from zot.agent.tools.registry import DEFAULT_TOOLS
+from zot.agent.tools.registry import ALL_TOOLS
 from zot.agent.tools.workspace import Workspace
 from zot.features.extensions.host import ExtensionHost
 from zot.features.extensions.install.installed import Installed, all_installed
@@ -66,7 +66,7 @@ async def examine(home: Path, cwd: Path, explicit: list[Path]) -> Findings:
     )
     try:
         await host.start()
-        host.tools((*DEFAULT_TOOLS, *settings.values.tools, "skill"))  # it provides the built-in names
+        host.tools((*ALL_TOOLS, *settings.values.tools, "skill"))  # it provides the built-in names
         statuses = host.statuses()
     finally:
         await host.stop()

@@ -45,6 +45,12 @@ def matches_condition(rule: str, names: Sequence[str], fields: dict[str, Any], c
     return True
 
 
+def split_rule(rule: str) -> tuple[str, str] | None:
+    """The tool and the text in parentheses of a rule; None if it is not one."""
+    read = _RULE.fullmatch(rule)
+    return None if read is None else (read[1], read[2] or "")
+
+
 def _is_of(tool: str, name: str) -> bool:
     if tool.startswith("mcp__"):
         return _glob_fits(tool, name) or name.startswith(f"{tool}__")
@@ -70,7 +76,7 @@ def command_fits(pattern: str, command: str) -> bool:
     except (ValueError, IndexError):  # incomplete or dynamic: matches
         return True
     found = [form for text in reader.commands for form in _forms(text)]
-    if any(_command_fits(pattern, text) for text in found):
+    if any(command_pattern_fits(pattern, text) for text in found):
         return True
     names_more = " " in pattern.removesuffix(":*").removesuffix("*").strip()
     return reader.unsure and (names_more or any(text.startswith(("$", '"$', "`")) for text in found))
@@ -92,7 +98,8 @@ def _forms(text: str) -> set[str]:
     return forms
 
 
-def _command_fits(pattern: str, text: str) -> bool:
+def command_pattern_fits(pattern: str, text: str) -> bool:
+    """True if one plain command matches ``npm test:*`` or ``git *``."""
     pattern = f"{pattern[:-2]} *" if pattern.endswith(":*") else pattern
     if pattern.endswith(" *") and _glob_fits(pattern[:-2], text):
         return True

@@ -20,13 +20,15 @@ from zot.features.hooks.claude_format import (
     to_claude_response,
 )
 from zot.features.hooks.host import HookHost, context_text, names_of
-from zot.features.questions import Approval, question_queue
+from zot.features.questions import question_queue
+from zot.features.required_approval import require_approval
 from zot.provider.messages import TextBlock, ToolCallBlock
 
 MOST_ROUNDS = 10  # of more work requested by Stop hooks
 _MOST_KNOWN = 256  # calls
 _ALLOWED = ToolVerdict()
 _UNSUPPORTED_CHANGE = "denied: a hook changed the input to one zot does not support"
+_REQUIRED = "a hook requires approval"
 _NO_USER = "denied: a hook requires approval, and no user is present"
 _MISSING = "denied: the PreToolUse hooks of {} run in the session that started this worker and cannot run here"
 
@@ -43,7 +45,9 @@ class HookInterceptor(Interceptor):
         self._permitted: dict[str, str] = {}
 
     def for_child(self) -> HookInterceptor:
-        return HookInterceptor(self._host, "SubagentStop")
+        child = HookInterceptor(self._host, "SubagentStop")
+        child._permitted = self._permitted  # a side chat has the gate of its parent
+        return child
 
     async def before_turn(self, step: int) -> TurnVerdict:
         if step == 1:
@@ -73,10 +77,10 @@ class HookInterceptor(Interceptor):
             return ToolVerdict(allowed=False, reason=f"{_UNSUPPORTED_CHANGE}: {error}")
         final_call = call if args is None else call.with_args(args)
         if decided is not None and decided.decision in ("ask", "defer"):
-            refusal = await self._asked(final_call, origin, decided.reason)
+            refusal = await self._ask_user(final_call, origin, decided.reason)
             if refusal is not None:
                 return ToolVerdict(allowed=False, reason=refusal)
-        if decided is not None and decided.decision == "allow":
+        if decided is not None and decided.decision in ("allow", "ask", "defer"):  # the gate does not ask again
             self._remember(self._permitted, call.id, final_call.arguments)
         if context := joined_context(answers):
             self._remember(self._context, call.id, context)
@@ -90,16 +94,12 @@ class HookInterceptor(Interceptor):
                 made = from_claude_input(call.name, answer.updated, args, self._host.resolve)
         return made
 
-    async def _asked(self, call: ToolCallBlock, origin: str, reason: str) -> str | None:
-        """Why the call is denied, or None; not asked here if the gate asks anyway."""
-        gate = self._host.conversation.gate
-        if gate is None or gate.confirmer is None:
+    async def _ask_user(self, call: ToolCallBlock, origin: str, reason: str) -> str | None:
+        """Why the call is denied, or None."""
+        conversation = self._host.conversation
+        if not question_queue(conversation.services).can_ask("approval"):
             return f"{_NO_USER}: {reason}" if reason else _NO_USER
-        if gate.evaluate(call).step == "ask":
-            return None
-        request = permission_gate.ApprovalQuestion(call, permission_gate.preview(call.value), origin, (), False)
-        answer = await question_queue(self._host.conversation.services).ask(Approval(request))
-        return (answer.reason.strip() or permission_gate.SAID_NO) if answer.decision == "deny" else None
+        return await require_approval(conversation, call, origin, reason or _REQUIRED)
 
     async def auto_approve(self, question: permission_gate.ApprovalQuestion) -> permission_gate.Answer | None:
         """The answer of PermissionRequest hooks; None if the user must decide."""

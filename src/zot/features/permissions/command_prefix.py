@@ -1,5 +1,5 @@
-"""Splits a command that runs exactly one program into words, and finds the prefix a rule may allow.
-Commands with pipes, redirections, substitutions, variables, patterns or line breaks have no words, so no rule covers
+"""Splits a command into the programs it runs and their words, and finds the prefix a rule may allow.
+Commands with redirections to files, substitutions, variables, patterns or line breaks have no words, so no rule covers
 them."""
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ LONGEST = 4_000  # characters; longer ones cannot be reviewed
 
 _SPACES = re.compile(r"[ \t]+")
 _PIECE = re.compile(r"""[A-Za-z0-9_./:@%+,=-]+|'[^'\x00-\x1f\x7f]*'|"[^"\\$`!\x00-\x1f\x7f]*\"""")
+_OPERATOR = re.compile(r"&&|\|\||;(?!;)|\|(?![|&])")
+_DISCARD = re.compile(r"(?:2>&1|[12]?>[ \t]*/dev/null)(?=[ \t;&|]|$)")
 _NAME = re.compile(r"[A-Za-z0-9_.+/-]+")
 _PLAIN = re.compile(r"[a-z][a-z0-9:_-]*")
 
@@ -121,31 +123,46 @@ def is_dangerous(command: str) -> bool:
     return len(command) > LONGEST or _DANGER.search(command) is not None
 
 
-def split_simple_command(command: str) -> tuple[str, ...]:
-    """The words of a single plain command; empty for anything else.
+def split_commands(command: str) -> tuple[tuple[str, ...], ...]:
+    """The words of each command joined by ``;``, ``&&``, ``||`` or ``|``; empty if one of them is not plain.
+    Output may be discarded (``>/dev/null``, ``2>&1``).
 
-    >>> split_simple_command("git commit -m 'it works; really'")
-    ('git', 'commit', '-m', 'it works; really')
-    >>> split_simple_command("git status && make"), split_simple_command("git show $REV")
-    ((), ())
+    >>> split_commands("npm test 2>&1 | tail -5 && git status")
+    (('npm', 'test'), ('tail', '-5'), ('git', 'status'))
+    >>> split_commands("git commit -m 'it works; really'")
+    (('git', 'commit', '-m', 'it works; really'),)
+    >>> split_commands("echo a > x"), split_commands("echo a & touch x"), split_commands("ls;")
+    ((), (), ())
     """
     if is_dangerous(command):
         return ()
-    words: list[str] = []
+    parts: list[list[str]] = [[]]
     text = command.strip(" \t")
     place = 0
     while place < len(text):
-        word = ""
-        while piece := _PIECE.match(text, place):
-            word += piece[0][1:-1] if piece[0][0] in "'\"" else piece[0]
-            place = piece.end()
-        words.append(word)
+        if mark := _DISCARD.match(text, place):
+            place = mark.end()
+        elif mark := _OPERATOR.match(text, place):
+            parts.append([])
+            place = mark.end()
+        else:
+            word, end = _word(text, place)
+            if end == place:
+                return ()
+            parts[-1].append(word)
+            place = end
         gap = _SPACES.match(text, place)
-        if gap is None and place < len(text):
-            return ()
         place = gap.end() if gap is not None else place
     # a leading assignment may change what the program does
-    return tuple(words) if words and (_NAME.fullmatch(words[0]) is not None) else ()
+    return tuple(map(tuple, parts)) if all(part and _NAME.fullmatch(part[0]) for part in parts) else ()
+
+
+def _word(text: str, place: int) -> tuple[str, int]:
+    word = ""
+    while piece := _PIECE.match(text, place):
+        word += piece[0][1:-1] if piece[0][0] in "'\"" else piece[0]
+        place = piece.end()
+    return word, place
 
 
 def command_prefix(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -158,9 +175,9 @@ def command_prefix(words: tuple[str, ...]) -> tuple[str, ...]:
     >>> command_prefix(("uv", "run", "pytest", "-q")), command_prefix(("go", "test", "-exec", "sh"))
     (('uv', 'run', 'pytest'), ())
     """
-    if not words or not _name(words[0]):
+    if not words or not program_name(words[0]):
         return ()
-    name = _name(words[0])
+    name = program_name(words[0])
     if _has_running_option(name, words[1:]):
         return ()
     if name in _ARGUMENTS_ARE_DATA:
@@ -177,7 +194,7 @@ def command_prefix(words: tuple[str, ...]) -> tuple[str, ...]:
     return words[:2]
 
 
-def _name(word: str) -> str:
+def program_name(word: str) -> str:
     """The program's name; empty for a file that is not in a directory of the system."""
     folder, _, name = word.rpartition("/")
     return name if folder in ("", "/bin", "/usr/bin", "/usr/local/bin") or word == "./gradlew" else ""

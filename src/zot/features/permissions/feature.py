@@ -153,21 +153,19 @@ class CallClassifier:
                     else "act"
                 )
             case "bash":
-                command = args.get("command")
-                from zot.features.permissions.command_prefix import (
-                    command_prefix,
-                    split_simple_command,
-                )  # patterns are not needed at the start
+                from zot.features.permissions.read_only_commands import classify_command  # not needed at the start
 
-                words = split_simple_command(command) if isinstance(command, str) else ()
-                prefix = command_prefix(words)
-                return CallClass("act", words=words if prefix else (), prefix=prefix)  # else no rule covers it
+                command, cwd = args.get("command"), self._workspace.cwd
+                return classify_command(command, cwd, self._is_real_inside) if isinstance(command, str) else CallClass()
             case _:
                 return CallClass()
 
     def _is_inside(self, path: object) -> bool:
         real = self._real(path)
         return real is not None and self._holds(real)
+
+    def _is_real_inside(self, path: Path) -> bool:
+        return self._holds(Path(os.path.realpath(path)))
 
     def _real(self, path: object) -> Path | None:
         return Path(os.path.realpath(self._workspace.resolve(path))) if isinstance(path, str) else None

@@ -74,7 +74,8 @@ def parts_of(manifest: PluginManifest, data: Path) -> PluginComponents:
     problems: list[str] = []
     is_claude = manifest.kind == "claude"
     paths = _Paths(manifest, problems)
-    commands = [TemplateDir(path, f"plugin {name}", root, f"{name}:") for path in paths.of("commands", "commands")]
+    folders = paths.of("commands", "commands")
+    commands = [TemplateDir(path, f"plugin {name}", root, f"{name}:", given) for path in folders]
     return PluginComponents(
         skills=tuple(_skills(name, root, paths.of("skills", "skills") if is_claude else [root / "skills"])),
         servers=tuple(_servers(manifest, paths, given, problems)),

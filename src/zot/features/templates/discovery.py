@@ -27,12 +27,14 @@ _MOST = 500  # files per directory
 
 
 class TemplateDir(msgspec.Struct, frozen=True):
-    """A ``commands`` directory; its links must not leave ``within``, ``prefix`` is prepended to names."""
+    """A ``commands`` directory; its links must not leave ``within``, ``prefix`` is prepended to names. ``given`` are
+    the values of ``${NAME}`` in its templates."""
 
     root: Path
     label: str
     within: Path | None = None
     prefix: str = ""
+    given: dict[str, str] = {}
 
 
 class Template(msgspec.Struct, frozen=True):
@@ -151,6 +153,8 @@ def _read(file: Path, name: str, place: TemplateDir, limit: int, beneath: Jailed
     read = read_text(file, limit, place.within, beneath)
     head, body = split(read.text)
     fields = parse(head)
+    for variable, value in place.given.items():
+        body = body.replace(f"${{{variable}}}", value)
     cut = f"\n\n[truncated to the first {_BODY_BYTES >> 10} KiB of this template]" if read.cut else ""
     return Template(
         name,

@@ -78,6 +78,10 @@ class JailedFiles:
             raise
         return fd
 
+    def open_directory(self, path: str | os.PathLike[str]) -> int:
+        """A descriptor of a directory, to list it."""
+        return self._readable(os.path.normpath(path), os.O_RDONLY | os.O_DIRECTORY)
+
     def check(self, path: str | os.PathLike[str]) -> None:
         """Denied if a search that begins here would begin outside."""
         name = os.path.normpath(path)

@@ -71,11 +71,20 @@ async def test_a_nul_further_on_is_refused_where_it_would_be_shown(read: Tool, r
         await run(read, path="f", offset=4001)
 
 
-async def test_a_directory_is_an_error(read: Tool, run: Run, tmp_path: Path) -> None:
-    """engine-204: reading a directory is an error."""
-    (tmp_path / "d").mkdir()
-    with pytest.raises(ToolError, match="d: is a directory"):
-        await run(read, path="d")
+async def test_a_directory_is_listed(read: Tool, run: Run, tmp_path: Path) -> None:
+    """issue 29.3 (instead of engine-204): names in order, directories with a slash, within the caps."""
+    (tmp_path / "d" / "sub").mkdir(parents=True)
+    (tmp_path / "d" / "link").symlink_to("sub")
+    (tmp_path / "d" / "b.txt").touch()
+    (tmp_path / "d" / os.fsdecode(b"\xff\n")).touch()
+    assert text_of(await run(read, path="d")) == "b.txt\nlink\nsub/\n��\n"
+    assert text_of(await run(read, path="d", offset=2, limit=1)) == "link\n"
+    assert text_of(await run(read, path="d/sub")) == "[the directory has 0 entries]\n"
+    for number in range(2_000):
+        (tmp_path / "d" / "sub" / f"{number:04}").touch()
+    assert "continue with offset" not in text_of(await run(read, path="d/sub"))
+    (tmp_path / "d" / "sub" / "last").touch()
+    assert text_of(await run(read, path="d/sub")).endswith("2001 entries; continue with offset 2001]\n")
 
 
 async def test_a_missing_file_is_an_error_that_names_it(read: Tool, run: Run) -> None:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from tests.fakes.client import FakeClient
-from zot.agent.tools.registry import ALL_TOOLS, DEFAULT_TOOLS, LazyTool, builtin_tools, preload_on_call, unknown_tools
+from zot.agent.tools.registry import ALL_TOOLS, LazyTool, builtin_tools, preload_on_call, unknown_tools
 from zot.agent.tools.workspace import Workspace
 from zot.core.agent import Agent
 from zot.core.events import ToolUseStart
@@ -18,8 +18,7 @@ def names(workspace: Workspace, chosen: list[str] | None) -> list[str]:
 
 
 def test_the_default_set_and_all(workspace: Workspace) -> None:
-    assert names(workspace, None) == list(DEFAULT_TOOLS) == ["read", "write", "edit", "bash"]
-    assert names(workspace, list(ALL_TOOLS)) == ["read", "write", "edit", "bash", "glob", "grep"]
+    assert names(workspace, None) == list(ALL_TOOLS) == ["read", "write", "edit", "bash", "glob", "grep"]
 
 
 def test_no_tools_means_none(workspace: Workspace) -> None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 DEAF_S = 0.15
 _TWICE_S = 1.0
 _ROOMY = 8
+_LONGEST_REASON = 300  # characters
 
 T = TypeVar("T")
 
@@ -142,16 +143,19 @@ class ConfirmDialog(DigitDialog[ApprovalChoice]):
         super().__init__(confirmations, who, evidence, "4" if hidden or is_dangerous(args) else "1")
         self._tool = escape_invisible(tool)
         self._origin = question.origin
+        reason = question.reason
+        self._required_by = reason if len(reason) <= _LONGEST_REASON else f"{reason[: _LONGEST_REASON - 1]}…"
         self._painter = painter
         self._reason: TextField | None = None
-        self._always = always_choices(self._tool, question.prefix, of_worker=bool(who))
+        prefixes = question.prefixes or tuple(filter(None, [question.prefix]))
+        self._always = [] if question.reason else always_choices(self._tool, prefixes, of_worker=bool(who))
         everything = "yes, and everything this worker does" if who else "yes, and everything in this session"
         self._rest = [DigitOption("3", everything, "all", "all")] if question.or_all else []
 
     @property
     def _choices(self) -> list[DigitOption]:
         once = DigitOption("1", "yes, this once", "once", "once")
-        return [once, self._always[0], *self._rest, DigitOption("4", "no", "no", "deny")]
+        return [once, *self._always[:1], *self._rest, DigitOption("4", "no", "no", "deny")]
 
     # --- rows
 
@@ -183,6 +187,8 @@ class ConfirmDialog(DigitDialog[ApprovalChoice]):
             rows += decision_rows(f"tool: {tool}", "fg", theme, width)
         if self._origin:
             rows += decision_rows(f"requested by the extension {self._origin}", "muted", theme, width)
+        if self._required_by:
+            rows += decision_rows(f"reason: {self._required_by}", "warning", theme, width)
         if self._who:
             rows += decision_rows(f"requested by the worker {self._who}", "muted", theme, width)
         return rows + call_rows(tool, args, self._painter, width, self._existing)
@@ -190,7 +196,8 @@ class ConfirmDialog(DigitDialog[ApprovalChoice]):
     def _hint_text(self) -> str:
         if self._reason is not None:
             return "enter denies and sends the reason · esc goes back"
-        return "1–4 or enter answers · ←→ changes 2 · r denies with a reason · esc denies"
+        turns = " · ←→ changes 2" if self._always else ""
+        return f"1–4 or enter answers{turns} · r denies with a reason · esc denies"
 
     # --- keys
 
@@ -209,7 +216,7 @@ class ConfirmDialog(DigitDialog[ApprovalChoice]):
             else:
                 self._reason.key(key)
             return True
-        if key.name in ("left", "right"):
+        if key.name in ("left", "right") and self._always:
             turn = 1 if key.name == "right" else -1
             self._always = [*self._always[turn:], *self._always[:turn]]
             self._selected = "2"
@@ -226,11 +233,15 @@ class ConfirmDialog(DigitDialog[ApprovalChoice]):
         self.finish(ApprovalChoice(Answer(choice.decision), choice.kept))
 
 
-def always_choices(tool: str, prefix: Sequence[str], *, of_worker: bool = False) -> list[DigitOption]:
-    """Meanings of the second answer, the narrowest first. A worker's grants end with it."""
-    covered: list[tuple[str, str, Literal["prefix", "tool"]]] = [(tool, "this tool", "tool")]
-    if prefix:
-        covered.insert(0, (f"`{' '.join(prefix)} …`", "like it", "prefix"))
+def always_choices(tool: str, prefixes: Sequence[Sequence[str]], *, of_worker: bool = False) -> list[DigitOption]:
+    """Meanings of the second answer, the narrowest first. A worker's grants end with it.
+    All of bash is offered only behind a command prefix, never first."""
+    whole = "every bash command" if tool == "bash" else tool
+    covered: list[tuple[str, str, Literal["prefix", "tool"]]] = [(whole, "this tool", "tool")]
+    if prefixes:
+        covered.insert(0, (" and ".join(f"`{' '.join(prefix)} …`" for prefix in prefixes), "like it", "prefix"))
+    elif tool == "bash":
+        return []
     if of_worker:
         always = "yes, and always {} for this worker"
         return [DigitOption("2", always.format(what), short, decision) for what, short, decision in covered]
@@ -283,14 +294,12 @@ class ApprovalPrompts:
         from zot.features.lookup import saved_rules  # already loaded: it asks
 
         kept, call = saved_rules(self._conversation), question.call
-        rule = Rule(
-            call.name,
-            self._conversation.extension_of(call.name),
-            question.prefix if answer.decision == "prefix" else (),
-        )
+        prefixes = (question.prefixes or (question.prefix,)) if answer.decision == "prefix" else ((),)
+        owner = self._conversation.extension_of(call.name)
         try:
-            if kept is not None:
-                await asyncio.to_thread(kept.keep, rule)
+            for prefix in prefixes:
+                if kept is not None:
+                    await asyncio.to_thread(kept.keep, Rule(call.name, owner, prefix))
         except (ZotError, OSError) as error:
             self._ui.status.error(f"the answer applies to this session only: {describe_error(error)}")
 

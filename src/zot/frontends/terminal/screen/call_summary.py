@@ -10,6 +10,7 @@ import msgspec
 
 from zot.core.interceptors import CALL_REFUSED
 from zot.core.permission_gate import SAID_NO
+from zot.core.permission_modes import PLANNING
 from zot.provider.messages import TextBlock
 from zot.tui.sanitize import one_line
 from zot.tui.tool_call_rows import Words
@@ -201,7 +202,7 @@ def _counted(number: int, one: str, many: str) -> Words:
 
 def failure_line(name: str, arguments: dict[str, Any], text: str) -> str:
     """A one-line failure without repeating the call; empty if it needs more room."""
-    clean = text.strip()
+    clean = "denied: plan mode is on" if text.strip() == PLANNING else text.strip()
     if "\n" in clean or len(clean) > 4 * _INLINE:
         return ""
     path = arguments.get("path")

@@ -211,6 +211,7 @@ def read_rows(
 ) -> list[str]:
     offset = details.get("start_line") or arguments.get("offset")
     first = offset if isinstance(offset, int) and offset > 0 else 1
+    first = 0 if "entries" in details else first  # a directory
     lines = text.rstrip("\n").split("\n")
     footer: list[str] = []
     while lines and lines[-1].startswith(("... ", "[")) and len(lines) > 1 and lines[-1].endswith("]"):

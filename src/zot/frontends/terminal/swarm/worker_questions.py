@@ -70,7 +70,14 @@ class WorkerQuestions:
 
             wishes = tuple(Wish(**msgspec.structs.asdict(wish)) for wish in request.outside)
             return await self._queue.ask(OutsideRequest(call, wishes, worker=self.worker.name)), ""
-        question = ApprovalQuestion(call, request.preview, prefix=tuple(request.prefix.split()))
+        question = ApprovalQuestion(
+            call,
+            request.preview,
+            prefix=tuple(request.prefix.split()),
+            or_all=not request.reason,
+            reason=request.reason,
+            prefixes=tuple(tuple(prefix.split()) for prefix in request.prefixes),
+        )
         answer = await self._queue.ask(Approval(question, worker=self.worker.name))
         return answer.decision, answer.reason
 

@@ -92,7 +92,7 @@ async def test_a_key_that_comes_before_the_dialog_was_drawn_is_ignored() -> None
 async def test_each_digit_is_an_answer(monkeypatch: pytest.MonkeyPatch, key: str, decision: str) -> None:
     """iface-198: each of the keys 1 to 4 gives its own answer."""
     monkeypatch.setattr(confirm, "DEAF_S", 0.0)
-    asked = dialog({"command": "ls"})
+    asked = dialog({"x": "ls"}, "weather")
     shown(asked)
     asked.key(Key(key, key))
     assert await asked.answer() == (Answer(decision), False)  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,105 @@
+"""Claude Code's `permissions` in the real program: deny, ask, allow, and the rules zot cannot apply."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from tests.e2e.test_hooks import last_result
+from tests.fakes.model_server import CallTools, Say
+from tests.terminal.conftest import OpenZot, open_zot
+from tests.terminal.test_dialogs_confirm import listening
+
+__all__ = ["open_zot"]
+
+
+def settings(zot: Zot, file: str = ".claude/settings.json", **permissions: Any) -> Path:
+    path = (zot.home if file.startswith("~/") else zot.project) / file.removeprefix("~/")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"permissions": permissions}))
+    return path
+
+
+def run(zot: Zot, serve: Any, calls: list[tuple[str, dict[str, Any]]], *args: str) -> tuple[str, str]:
+    """The results the model got, and stderr."""
+    server = serve([CallTools(calls), Say("done")])
+    ran = zot("-p", "go", *args)
+    assert ran.out == "done\n"
+    return last_result(server.requests[1]), ran.err
+
+
+def bash(command: str) -> tuple[str, dict[str, Any]]:
+    return "bash", {"command": command}
+
+
+DENIED = [
+    ("Bash(touch:*)", bash("touch made")),
+    ("Bash(touch *)", bash("true && FOO=1 touch made; ls")),
+    ("Bash", bash("touch made")),
+    ("Read(./.env)", ("read", {"path": ".env"})),
+    ("Read(./.env)", ("read", {"path": "link"})),
+    ("Read(.env)", bash("cat .env | head")),
+    ("Read(secrets/**)", ("grep", {"pattern": "x", "path": "secrets/deep"})),
+    ("Edit(src/**)", ("write", {"path": "src/made", "content": "x"})),
+    ("Write", ("write", {"path": "made", "content": "x"})),
+]
+
+
+@pytest.mark.parametrize(("rule", "call"), DENIED)
+def test_deny_applies_from_a_project_file(zot: Zot, serve: Any, rule: str, call: Any) -> None:
+    """issue 29.6: deny covers bash parts and the file tools, in mode everything, without trust."""
+    settings(zot, deny=[rule], allow=["Bash", "Read", "Edit"])
+    (zot.project / ".env").write_text("the secret")
+    (zot.project / "link").symlink_to(".env")
+    (zot.project / "secrets" / "deep").mkdir(parents=True)
+    told, _ = run(zot, serve, [call], "--trust-project")
+    assert f"denied by the rule {rule} in .claude/settings.json" in told and "the secret" not in told
+    assert not list(zot.project.rglob("made"))
+
+
+def test_allow_applies_from_the_users_file_and_trusted_projects(zot: Zot, serve: Any) -> None:
+    """issue 29.6: allow answers the gate if it covers the whole call; deny and ask are stronger."""
+    calls = [bash("touch a"), bash("touch b && chmod 600 b"), ("write", {"path": "src/c", "content": "x"})]
+    rules = {"allow": ["Bash(touch:*)", "Edit(src/**)"]}
+    settings(zot, ".claude/settings.local.json", **rules)
+    told, err = run(zot, serve, calls, "--permission-mode", "ask")
+    assert told.count("denied: ") == 3 and "ignored 2 allow rules; --trust-project applies them" in err
+    told, _ = run(zot, serve, calls, "--permission-mode", "ask", "--trust-project")
+    assert told.count("denied: ") == 1 and (zot.project / "a").exists() and (zot.project / "src" / "c").exists()
+    (zot.project / ".claude" / "settings.local.json").unlink()
+    settings(zot, "~/.claude/settings.json", **rules, ask=["Bash(touch d)"])
+    told, err = run(zot, serve, [bash("touch e"), bash("touch d")], "--permission-mode", "ask")
+    assert (zot.project / "e").exists() and not (zot.project / "d").exists() and not (zot.project / "b").exists()
+    assert "a rule requires approval, and no user is present: Bash(touch d)" in told and not err
+
+
+def test_what_cannot_be_applied_is_named(zot: Zot, serve: Any) -> None:
+    """issue 29.6: one line each; an unreadable file makes every call require approval."""
+    path = settings(zot, deny=["WebFetch", "mcp__x"], allow=["mcp__x__y(a)"], defaultMode="plan")
+    _, err = run(zot, serve, [bash("touch made")])
+    assert "cannot apply deny of WebFetch: zot has no such tool" in err and "mcp__x," not in err
+    assert (
+        "cannot apply allow of mcp__x__y(a)" in err and '"defaultMode" is not supported; use --permission-mode' in err
+    )
+    assert (zot.project / "made").exists()
+    path.write_text('{"permissions": {"deny": "Bash"}}')
+    told, err = run(zot, serve, [bash("touch other")])
+    assert "cannot be read" in told and "requires approval until the file is fixed" in err
+    assert not (zot.project / "other").exists()
+
+
+def test_ask_rule_asks_once_in_the_terminal(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+    """issue 29.6: in mode ask there is one question, with the rule as its reason."""
+    settings(zot, ask=["Bash(touch:*)"])
+    serve([CallTools([bash("touch a")]), Say("finished")])
+    terminal = open_zot("--permission-mode", "ask")
+    terminal.submit("go")
+    terminal.wait_for("reason: Bash(touch:*) in .claude/settings.json")
+    listening(terminal)
+    terminal.press("1")
+    terminal.wait_for("finished")
+    assert (zot.project / "a").exists()
