@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 
@@ -94,3 +96,16 @@ def test_installed_model_is_used_at_once(open_zot: OpenZot, zot: Zot, source: Pu
     terminal.press("enter")
     terminal.wait_for("model: small (local)")
     assert source.asked == []
+
+
+def test_several_credentials_are_asked_about_once(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """issue 29.8: with several credentials and none used before, the terminal asks which provider to use."""
+    serve([])
+    zot.environment |= {"OPENAI_API_KEY": "a", "GROQ_API_KEY": "b", "GROQ_BASE_URL": f"{zot.url}/v1"}
+    terminal = open_zot(model=False)
+    terminal.wait_for("which provider?")
+    terminal.press("down", "enter")
+    terminal.wait_for("model: openai/gpt-oss-120b (groq)")
+    terminal.wait_for("GROQ_BASE_URL: requests to groq go to 127.0.0.1")
+    config = json.loads((zot.home / "zot" / "config.json").read_text())
+    assert config["provider"] == "groq"

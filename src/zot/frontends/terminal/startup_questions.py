@@ -41,8 +41,37 @@ async def ask_startup_questions(context: CommandContext, *, resume: bool) -> Non
         context.commands.run("/sessions")
     elif conversation.unavailable_reason:
         await _first_launch(context)
+    elif conversation.resolved.undecided:
+        await _choose_provider(context)
     elif conversation.settings.values.update_url:  # most users have no feed
         await show_whats_new(context)
+
+
+async def _choose_provider(context: CommandContext) -> None:
+    """Several providers have a credential and none was used before; closing the dialog continues with the first."""
+    from zot.features.login.key_login import first_model
+    from zot.frontends.terminal.commands.model import use_model
+
+    conversation = context.conversation
+    providers = conversation.catalog.providers()
+    models = {id: first_model(conversation.catalog, providers[id]) for id in conversation.resolved.undecided}
+    chosen = await context.dialogs.ask(
+        ProviderPicker([(providers[id].name, id, model) for id, model in models.items()])
+    )
+    if chosen is not None:
+        await use_model(context, chosen, models[chosen])
+
+
+class ProviderPicker(Picker):
+    """Ends with the id of a provider; letters go to the editor."""
+
+    unasked = True
+    takes_text = False
+
+    def __init__(self, choices: Sequence[tuple[str, str, str]]) -> None:
+        rows = [Choice(id, name, model) for name, id, model in choices]
+        above = ["Several providers have a credential. /model changes the choice later."]
+        super().__init__("which provider?", rows, filterable=False, above=above)
 
 
 async def _first_launch(context: CommandContext) -> None:
