@@ -115,7 +115,7 @@ def derive_worker_config(starter: RunConfig, request: SwarmStart) -> RunConfig:
         model=request.model or (starter.model if same else ""),
         api_key=starter.api_key if same else "",
         insecure=starter.insecure and same,
-        script=os.path.abspath(script) if isinstance(script, str) and script else "",
+        script=os.path.abspath(script) if isinstance(script, str) and script else script,
         reasoning=request.reasoning or starter.reasoning,
         fallback_model="",
         retries=RETRIES if starter.retries is None else starter.retries,
