@@ -115,7 +115,7 @@ def test_notes_and_faults_are_lines_on_stderr(zot: Zot, serve: Any, tmp_path: Pa
 
 
 def test_blocked_turn_fails_in_every_mode(zot: Zot, serve: Any, tmp_path: Path) -> None:
-    """ext-081: a blocked turn sends no request, and -p, --stream and --json exit with the same code."""
+    """ext-081, issue 29.22: a blocked turn sends no request; -p, --stream and --json exit alike, with one reason."""
     server = serve([])
     body = BLOCKING.format("turn_start", "closed")
     directory = write_extension(tmp_path, "office", body)
