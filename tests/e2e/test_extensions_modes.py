@@ -274,3 +274,18 @@ os.rename(HERE + "/pids.part", HERE + "/pids")
         time.sleep(0.02)
     assert not [pid for pid in pids if _alive(pid)]
     assert os.getpid() not in pids
+
+
+def test_note_at_the_end_is_still_shown(zot: Zot, serve: Any, tmp_path: Path) -> None:
+    """issue 29.22: a note that an extension sends after `shutdown` is a line on stderr."""
+    serve([Say("hi")], repeat=True)
+    body = """
+def bye(frame):
+    send(type="notify", level="warn", message="last words")
+    sys.exit(0)
+hello(); ready(); serve(shutdown=bye)
+"""
+    directory = write_extension(tmp_path, "bye", body)
+    for mode in ("-p", "--json", "--stream"):
+        ran = zot(mode, "go", "-e", str(directory))
+        assert (ran.code, ran.err) == (0, "[bye] warn: last words\n")
