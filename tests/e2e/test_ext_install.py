@@ -262,3 +262,24 @@ def test_install_runs_no_program_configured_for_git(zot: Zot) -> None:
     ran = zot("ext", "install", "x")
     assert (ran.code, "ignored by git: notes.txt" in ran.err) == (0, True)
     assert not (zot.project / "ran").exists()
+
+
+def test_install_leaves_out_development_files(zot: Zot) -> None:
+    """issue 29.22: tests, caches and editor files stay behind with one line; what the program needs is copied."""
+    source = extension(zot.project / "x")
+    for name in ("tests/test_x.py", ".github/ci.yml", ".vscode/settings.json", ".mypy_cache/a", "lib/tests/data.txt"):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text("x")
+    for name in (".env", ".env.local", "lib/a.pyc"):
+        (source / name).write_text("x")
+    (source / ".venv" / "lib").mkdir(parents=True)
+    (source / ".venv" / "lib" / "needed.py").write_text("x")
+    main = source / "main.py"
+    main.write_text(f"{main.read_text()}\n# tests os.environ, runs .venv/lib/needed.py\n")
+    ran = zot("ext", "install", "x")
+    assert ran.code == 0, ran.err
+    assert "left out development files: .env, .env.local, .github, .mypy_cache, .vscode, tests\n" in ran.err
+    installed = zot.home / "zot" / "extensions" / "x"
+    copied = {str(path.relative_to(installed)) for path in installed.rglob("*") if path.is_file()}
+    assert copied >= {".venv/lib/needed.py", "lib/tests/data.txt", "main.py"}
+    assert not [name for name in copied if name.startswith((".env", ".github", "tests/")) or name.endswith(".pyc")]

@@ -115,7 +115,7 @@ def test_notes_and_faults_are_lines_on_stderr(zot: Zot, serve: Any, tmp_path: Pa
 
 
 def test_blocked_turn_fails_in_every_mode(zot: Zot, serve: Any, tmp_path: Path) -> None:
-    """ext-081: a blocked turn sends no request, and -p, --stream and --json exit with the same code."""
+    """ext-081, issue 29.22: a blocked turn sends no request; -p, --stream and --json exit alike, with one reason."""
     server = serve([])
     body = BLOCKING.format("turn_start", "closed")
     directory = write_extension(tmp_path, "office", body)
@@ -274,3 +274,18 @@ os.rename(HERE + "/pids.part", HERE + "/pids")
         time.sleep(0.02)
     assert not [pid for pid in pids if _alive(pid)]
     assert os.getpid() not in pids
+
+
+def test_note_at_the_end_is_still_shown(zot: Zot, serve: Any, tmp_path: Path) -> None:
+    """issue 29.22: a note that an extension sends after `shutdown` is a line on stderr."""
+    serve([Say("hi")], repeat=True)
+    body = """
+def bye(frame):
+    send(type="notify", level="warn", message="last words")
+    sys.exit(0)
+hello(); ready(); serve(shutdown=bye)
+"""
+    directory = write_extension(tmp_path, "bye", body)
+    for mode in ("-p", "--json", "--stream"):
+        ran = zot(mode, "go", "-e", str(directory))
+        assert (ran.code, ran.err) == (0, "[bye] warn: last words\n")

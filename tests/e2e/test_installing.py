@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email
+import re
 import subprocess
 import sys
 import tarfile
@@ -116,6 +117,15 @@ def test_metadata_names_only_the_authors(built: dict[str, Path]) -> None:
     classifiers = metadata.get_all("Classifier", [])
     assert {f"Programming Language :: Python :: {version}" for version in PYTHONS} <= set(classifiers)
     assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"] == {"zot": "zot.__main__:main"}
+
+
+def test_long_description_has_only_absolute_links(built: dict[str, Path]) -> None:
+    """issue 29.22: links and pictures work on a package index, which has no files of the repository."""
+    with zipfile.ZipFile(built["wheel"]) as wheel:
+        (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+        text = wheel.read(name).decode()
+    links = re.findall(r"\]\(([^)\s]+)\)", text)
+    assert len(links) > 10 and [link for link in links if not link.startswith("https://")] == []
 
 
 @pytest.mark.parametrize("version", PYTHONS)

@@ -252,9 +252,10 @@ async def test_failed_start_raises_with_zot_stderr(zot: Zot) -> None:
         async with Client(cwd=zot.project, env={**zot.env(), "ANTHROPIC_API_KEY": ""}):
             pass
     assert "ANTHROPIC_API_KEY" in caught.value.stderr
-    with pytest.raises(ProcessGone, match=r"cannot start /no/such/zot"):
-        async with Client(command=["/no/such/zot"]):
-            pass
+    for command in (["/no/such/zot"], "/no/such/zot", Path("/no/such/zot")):  # issue 29.22: a string is one program
+        with pytest.raises(ProcessGone, match=r"cannot start /no/such/zot"):
+            async with Client(command=command):
+                pass
 
 
 async def test_killed_process_ends_stream_with_error_and_next_restarts(

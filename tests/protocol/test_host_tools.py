@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -255,3 +256,24 @@ async def test_noise_and_late_answer_do_not_fail_the_open_call(tmp_path: Path) -
         await kit.start()
         assert "timeout" in text_of(await result_of(kit))
         assert text_of(await result_of(kit)) == "right"
+
+
+async def test_timeout_names_the_limit_and_its_setting(tmp_path: Path) -> None:
+    """issue 29.22: the error of a tool that does not answer names the seconds and the setting."""
+    async with hosting(tmp_path, tool_timeout_s=0.2) as kit:
+        kit.add("w", serving("pass"))
+        await kit.start()
+        result = await result_of(kit)
+    assert "no answer within 0.2 s; the limit is the setting extension_tool_timeout_s" in text_of(result)
+
+
+async def test_failure_names_a_withheld_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """issue 29.22: a failing tool that mentions a variable which its process did not get says so."""
+    monkeypatch.setenv("WEATHER_API_KEY", "secret")
+    given = {name: value for name, value in os.environ.items() if name != "WEATHER_API_KEY"}
+    async with hosting(tmp_path, environment=lambda: dict(given)) as kit:
+        kit.add("w", serving('text(f["id"], "WEATHER_API_KEY is not set", is_error=True)'))
+        await kit.start()
+        text = text_of(await result_of(kit))
+    assert "[not passed to extension w: WEATHER_API_KEY; the user can name it in env_passthrough" in text
+    assert "secret" not in text

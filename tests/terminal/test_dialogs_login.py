@@ -173,16 +173,14 @@ def test_a_key_is_tried_at_the_models_own_address(open_zot: OpenZot, zot: Zot, s
         assert general.asked == []
 
 
-def test_subscription_without_client_id_explains_setup(serve: Any, open_zot: OpenZot) -> None:
+def test_subscription_without_client_id_is_not_offered(serve: Any, open_zot: OpenZot) -> None:
+    """issue 29.10: a login that cannot work is not offered; `/login` asks for the provider of a key at once."""
     serve([])
     terminal = open_zot()
     terminal.submit("/login")
-    terminal.wait_for("── log in with")
-    terminal.press("down", "enter")
     terminal.wait_for("── log in to")
+    assert "on the provider's page" not in terminal.screen
     terminal.press("enter")
-    terminal.wait_for("requires your own client id")
-    terminal.press("down", "enter")
     terminal.wait_for("Paste the key for Anthropic")
 
 

@@ -381,3 +381,14 @@ def test_an_extensions_tool_is_labelled_with_its_name(serve: Any, open_zot: Open
     terminal.wait_for("all done")
     assert "● lookup [dict] x · found" in terminal.screen
     assert "✖ lookup [dict] bad · found" in terminal.screen
+
+
+def test_note_at_the_end_is_printed_after_the_screen(serve: Any, open_zot: OpenZot, add: Any) -> None:
+    """issue 29.22: a note that an extension sends after `shutdown` is shown once the screen is restored."""
+    serve([])
+    bye = "def bye(frame):\n    send(type='notify', level='warn', message='last words')\n"
+    add("bye", f"{bye}hello(); ready(); serve(shutdown=bye)")
+    terminal = open_zot()
+    terminal.press("ctrl+d")
+    terminal.wait_exit()
+    assert b"[bye] warn: last words" in terminal.raw

@@ -16,6 +16,7 @@ from zot.agent.config import NO_FRONT_END, FrontEnd, RunConfig
 from zot.agent.conversation import Conversation
 from zot.agent.features import prepare_features
 from zot.agent.model_resolver import ANY_SERVER, ModelQuery, ResolvedModel, require_credential
+from zot.agent.provider_choice import remember_provider
 from zot.agent.services import Services
 from zot.agent.settings import Settings
 from zot.agent.system_prompt import SystemPrompt, docs_root, load_custom
@@ -40,7 +41,7 @@ async def build(config: RunConfig, front_end: FrontEnd = NO_FRONT_END) -> AsyncG
     services = create_services(config, front_end)
     session, services.resolved = await _session_and_model(services)
     problems = [*services.settings.problems, *services.catalog.problems, *services.auth.notices]
-    problems += [*services.resolved.notices, *(session.repairs if session is not None else [])]
+    problems += [*_model_notices(services), *(session.repairs if session is not None else [])]
     async with AsyncExitStack() as closing:
         conversation = _converse(services, session, problems)
         closing.push_async_callback(conversation.aclose)
@@ -53,6 +54,15 @@ async def build(config: RunConfig, front_end: FrontEnd = NO_FRONT_END) -> AsyncG
         if config.tools and (warning := conversation.toolset.check_names(config.tools, conversation.agent.tools)):
             conversation.notify(warning)
         yield conversation
+
+
+def _model_notices(services: Services) -> list[str]:
+    """The notices about the model; the provider is remembered for runs that name none."""
+    resolved = services.resolved
+    if resolved.provider.needs_key and resolved.endpoint is not None and services.config.keep_session:
+        remember_provider(services.home, resolved.provider.id)
+    choice = "" if services.front_end.may_log_in else resolved.choice_notice  # the terminal asks
+    return [*resolved.notices, *filter(None, (choice, resolved.address_notice))]
 
 
 def create_services(config: RunConfig, front_end: FrontEnd) -> Services:
@@ -103,6 +113,7 @@ async def _session_and_model(services: Services) -> tuple[Session | None, Resolv
                 model=config.model,
                 api_key=config.api_key,
                 base_url=config.base_url,
+                base_url_from=config.base_url_from,
                 insecure=config.insecure,
                 script=config.script,
                 remembered_provider=session.meta.provider if session else "",

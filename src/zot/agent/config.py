@@ -63,6 +63,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: str = ""
     api_key: str = ""
     base_url: str = ""
+    base_url_from: str = ""  # the variable of a worker's base_url; no stored credential is sent there
     insecure: bool = False
     script: str | Mapping[str, Any] = ""  # answers of the scripted model: a file, or its content
     reasoning: str = ""

@@ -330,14 +330,15 @@ class Conversation:
     def apply_model(self, resolved: ResolvedModel) -> Client:
         """Use this model from the next model call on; returns the previous client, for the caller to close.
         Call it only while no model call is running."""
-        client, before = self.agent.client, self.agent.model
+        client, before, address = self.agent.client, self.agent.model, self.resolved.address_notice
         self.agent.replace_model(self.services.client_for(resolved), resolved.model)
         self.resolved = resolved
         if not self.is_child:
             self.services.resolved = resolved
         self.emit(events.ModelChanged(resolved.provider.id, resolved.model.id))
-        for text in resolved.notices:
-            self.notify(text)
+        for text in (*resolved.notices, resolved.address_notice if resolved.address_notice != address else ""):
+            if text:
+                self.notify(text)
         if not self.is_child:
             self.features.join_for_model(self)
         for feature in self.features:

@@ -14,7 +14,10 @@ from zot.provider.providers import (
     Api,
     Provider,
     base_url_of,
+    base_url_variable,
+    base_url_variables,
     builtin_providers,
+    host_of,
     is_loopback,
     is_url,
     missing_in_address,
@@ -34,9 +37,21 @@ def endpoint_for(
     insecure: bool,
     values: SettingsValues,
     environ: Mapping[str, str],
+    base_url_from: str = "",
 ) -> Endpoint:
-    """``base_url`` is the flag; then the model's address, a login's and the provider's."""
-    url = (base_url or model.base_url or _provider_url(provider, credential, environ)).rstrip("/")
+    """``base_url`` is the flag; then the model's address, a login's and the provider's. ``base_url_from`` is the
+    variable that ``base_url`` comes from. NotLoggedIn if a stored credential would go to an address of a variable."""
+    variable = address_variable(provider, model, environ, base_url=base_url, base_url_from=base_url_from)
+    if variable:
+        url = base_url or base_url_of(provider, environ)
+        _check_address(provider, credential, variable, url, insecure=insecure or values.insecure)
+        if base_url_from and credential.source == "env" and host_of(base_url_of(provider, environ)) != host_of(url):
+            raise NotLoggedIn(
+                f"this run uses {host_of(url)}: set {base_url_from} to it beside the key, or pass --api-key"
+            )
+    else:
+        url = base_url or model.base_url or _provider_url(provider, credential, environ)
+    url = url.rstrip("/")
     if not url and (variable := missing_in_address(provider, environ)):
         raise ConfigError(f"{provider.id}: address needs {variable}; set it, or pass --base-url URL")
     if not is_url(url):
@@ -60,6 +75,36 @@ def endpoint_for(
     from zot.provider.auth.oauth.refresh import sign  # a login at the user's own server
 
     return sign(endpoint, provider, credential.key, credential.account_id)
+
+
+def address_variable(
+    provider: Provider, model: Model, environ: Mapping[str, str], *, base_url: str = "", base_url_from: str = ""
+) -> str:
+    """The variable that replaces the address of a provider with keys; empty if a flag or models.json has it."""
+    if base_url or base_url_from:
+        return base_url_from
+    if model.base_url not in ("", provider.base_url) or not provider.needs_key:
+        return ""
+    return base_url_variable(provider, environ)
+
+
+def without_address(provider: Provider, environ: Mapping[str, str]) -> Mapping[str, str]:
+    """The environment in which a key that is about to be stored is tried: at the provider's own address."""
+    hidden = base_url_variables(provider) if provider.needs_key else ()
+    return {name: value for name, value in environ.items() if name not in hidden} if hidden else environ
+
+
+def _check_address(provider: Provider, credential: Credential, variable: str, url: str, *, insecure: bool) -> None:
+    """A key goes to no other host than its own: only one given for this run goes to an address of the environment."""
+    host = host_of(url)
+    if host and not url.lower().startswith("https://") and not is_loopback(url) and not insecure:
+        raise ConfigError(f"{variable}: keys are not sent over http:// to {host}; use https://, or pass --insecure")
+    if host and credential.source not in ("flag", "env") and host != host_of(provider.base_url):
+        key = provider.env[0]
+        raise NotLoggedIn(
+            f"{variable} is {host}, but the credential for {provider.id} is stored for {host_of(provider.base_url)}: "
+            f"set {key} or pass --api-key for {host}, or unset {variable}"
+        )
 
 
 def dialect_for(provider: Provider, model: Model, credential: Credential | None) -> Api:

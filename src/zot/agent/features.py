@@ -182,8 +182,9 @@ def _wants_swarm(services: Services) -> bool:
 
 
 def _wants_model_refresh(services: Services) -> bool:
-    """With ``--base-url`` the provider's model list is not requested."""
-    return not services.config.base_url and services.resolved.endpoint is not None
+    """With ``--base-url`` or its variable the provider's model list is not requested."""
+    resolved = services.resolved
+    return not (services.config.base_url or resolved.base_url_from) and resolved.endpoint is not None
 
 
 FEATURES = (

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from zot.agent.endpoint import dialect_for, endpoint_for
+from zot.agent.endpoint import address_variable, dialect_for, endpoint_for
+from zot.agent.provider_choice import choose_provider, usable_providers
 from zot.agent.settings import Settings
 from zot.errors import ConfigError, NotLoggedIn, UsageError
 from zot.provider.auth.auth_store import AuthStore
@@ -17,7 +18,7 @@ from zot.provider.auth.credential_lookup import Credential, find_credential, has
 from zot.provider.catalog import Catalog, with_limits
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.model import Model
-from zot.provider.providers import FALLBACKS, Api, Provider, canonical_id, is_loopback, is_url
+from zot.provider.providers import Api, Provider, canonical_id, host_of, is_loopback, is_url
 
 if TYPE_CHECKING:
     from zot.agent.config import RunConfig
@@ -43,6 +44,7 @@ class ModelQuery(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
     api_key: str = ""
     base_url: str = ""
+    base_url_from: str = ""  # the variable of the base_url; empty for the flag
     insecure: bool = False
     script: str | Mapping[str, Any] = ""
     remembered_provider: str = ""
@@ -59,7 +61,7 @@ class LaunchOverrides:
     def __init__(self, config: RunConfig, provider: str) -> None:
         self.provider = provider
         self._script, self._insecure = config.script, config.insecure
-        self._api_key, self.base_url = config.api_key, config.base_url
+        self._api_key, self.base_url, self._base_url_from = config.api_key, config.base_url, config.base_url_from
 
     def query(self, provider: str, model: str) -> ModelQuery:
         """A model, with the flags about its provider."""
@@ -70,6 +72,7 @@ class LaunchOverrides:
             model=model,
             api_key=self._api_key,
             base_url=self.base_url,
+            base_url_from=self._base_url_from if self.base_url else "",
             insecure=self._insecure,
             script=self._script,
         )
@@ -100,6 +103,23 @@ class ResolvedModel(msgspec.Struct, frozen=True, kw_only=True):
     missing: str = ""  # why the credential is missing, and a fix; else empty
     script: str | Mapping[str, Any] = ""
     notices: list[str] = []
+    base_url_from: str = ""  # the variable that the address comes from
+    undecided: tuple[str, ...] = ()  # several providers have a credential, and none was ever used
+
+    @property
+    def choice_notice(self) -> str:
+        """For front ends that do not ask which provider to use; empty if there was no choice."""
+        if not self.undecided:
+            return ""
+        others = ", ".join(self.undecided)
+        return f"using {self.provider.id}, the first of several credentials ({others}); choose with --provider NAME"
+
+    @property
+    def address_notice(self) -> str:
+        """Names the variable and host of an address from the environment."""
+        if not self.base_url_from or self.endpoint is None:
+            return ""
+        return f"{self.base_url_from}: requests to {self.provider.id} go to {host_of(self.endpoint.base_url)}"
 
     @property
     def tool_support_unknown(self) -> bool:
@@ -141,6 +161,7 @@ class _Resolver:
         self.stored_model = settings.values.model
         self.repair: dict[str, str] = {}  # settings to change if everything else succeeds
         self.repair_notice = ""
+        self.undecided: tuple[str, ...] = ()
 
     def run(self) -> ResolvedModel:
         query = self.query
@@ -157,7 +178,7 @@ class _Resolver:
         credential = self._credential(provider)
         if (other := self._substitute(provider, origin, credential)) is not None:
             reason, asked_for = self.missing.partition(": ")[0], origin != "default" or self.unusable
-            provider, origin, credential = other, "default", self._credential(other)
+            provider, origin, credential, self.undecided = other, "default", self._credential(other), ()
             model = self._model(provider, origin)
             if asked_for:  # no notice if only one provider has a credential
                 self.notices.append(f"{reason}; using {provider.id} ({model.id})")
@@ -177,9 +198,11 @@ class _Resolver:
             return
         requested = self._typed_provider().id if query.provider else ""
         preferred = requested or canonical_id(self.settings.values.provider, self.providers)
+        if not preferred and len(usable := self._usable()) == 1:
+            preferred = usable[0].id
         names = self.settings.values.model_names
         if query.model not in names:
-            if self.catalog.find(query.model, requested) is not None or query.base_url:
+            if self.catalog.find(query.model, requested) is not None or self._other_address(preferred):
                 return  # the usual case; a custom address may serve any model
             if not requested and (row := self.providers.get(preferred)) is not None and row.any_model:
                 return
@@ -203,11 +226,11 @@ class _Resolver:
         if query.script:
             return self.providers["script"], "typed"
         stored, origin = self._stored_provider()
-        if query.model:
-            return self._provider_of(query.model, stored), "typed"
-        if origin == "default" and self.stored_model:
-            return self._provider_of(self.stored_model, stored), "config"
-        return stored, origin
+        named = query.model or (self.stored_model if origin == "default" else "")
+        if not named:
+            return stored, origin
+        self.undecided = ()
+        return self._provider_of(named, stored), "typed" if query.model else "config"
 
     def _typed_provider(self) -> Provider:
         name = canonical_id(self.query.provider, self.providers)
@@ -225,15 +248,34 @@ class _Resolver:
             self.notices.append(f'unknown provider "{remembered}" in the session; using the settings')
         named = canonical_id(self.settings.values.provider, self.providers)
         if not named:
-            return self.providers[DEFAULT_PROVIDER], "default"
+            return self._unnamed_provider(), "default"
         if named in self.providers:
             return self.providers[named], "config"
-        choices = (self.providers[name] for name in FALLBACKS)
-        provider = next((p for p in choices if self._has_credential(p)), self.providers[DEFAULT_PROVIDER])
+        provider = next(iter(self._usable()), self.providers[DEFAULT_PROVIDER])
         self.stored_model = ""  # it belonged to the unknown provider
         self.repair = {"provider": provider.id, "model": ""}
         self.repair_notice = f'{self.settings.path}: unknown provider "{named}"; using {provider.id}'
         return provider, "default"
+
+    def _unnamed_provider(self) -> Provider:
+        """The default if a key or address was typed: it does not name the provider of another credential."""
+        default = self.providers[DEFAULT_PROVIDER]
+        if self.query.api_key or self.query.base_url:
+            return default
+        candidates = usable_providers(self.catalog, self._is_known, self.environ)
+        choice = choose_provider(candidates, self.settings.path.parent)
+        self.undecided = choice.undecided
+        return choice.provider or default
+
+    def _usable(self) -> list[Provider]:
+        return usable_providers(self.catalog, self._has_credential, self.environ)
+
+    def _other_address(self, provider: str) -> bool:
+        """True if a flag or variable replaces the provider's address, which may then serve any model."""
+        row = self.providers.get(provider or DEFAULT_PROVIDER)
+        return bool(self.query.base_url) or (
+            row is not None and bool(address_variable(row, Model(id="", provider=row.id), self.environ))
+        )
 
     def _provider_of(self, model_id: str, preferred: Provider) -> Provider:
         """The provider of a model named without one: the preferred one if it has it, else one with a credential."""
@@ -260,6 +302,13 @@ class _Resolver:
     def _has_credential(self, provider: Provider) -> bool:
         return has_credential(provider, self.store, self.environ, self.settings.values.api_key_command)
 
+    def _is_known(self, provider: Provider) -> bool:
+        """Also with an expired login: it is reported, and another credential is used."""
+        try:
+            return self._has_credential(provider) or bool(self.store.shape(provider.id).method)
+        except ConfigError:
+            return False
+
     def _how_to_log_in(self, provider: Provider) -> str:
         variable = " or ".join(provider.env)
         text = f"no credential for {provider.id}: set {variable}, pass --api-key, or log in with /login"
@@ -277,8 +326,7 @@ class _Resolver:
         """Another provider, if none was requested and this one has no key."""
         if credential is not None or not provider.needs_key or origin == "typed" or self.query.base_url:
             return None
-        others = (self.providers[name] for name in FALLBACKS if name != provider.id)
-        return next((other for other in others if self._has_credential(other)), None)
+        return next((other for other in self._usable() if other.id != provider.id), None)
 
     # -- model --------------------------------------------------------------------------------------------------
 
@@ -288,7 +336,7 @@ class _Resolver:
             wanted = query.model
             if model := self._known(provider, wanted):
                 return model
-            if query.base_url:  # a custom address may serve any model
+            if self._other_address(provider.id):  # a custom address may serve any model
                 return self._ad_hoc(provider, wanted)
             elsewhere = self.catalog.find(wanted)
             if elsewhere is not None:
@@ -351,19 +399,10 @@ class _Resolver:
     # -- result --------------------------------------------------------------------------------------------------
 
     def _resolved(self, provider: Provider, model: Model, credential: Credential | None) -> ResolvedModel:
-        endpoint = None
-        if credential is not None:
-            endpoint = endpoint_for(
-                provider,
-                model,
-                credential,
-                base_url=self.query.base_url,
-                insecure=self.query.insecure,
-                values=self.settings.values,
-                environ=self.environ,
-            )
-            if self.query.insecure and not endpoint.insecure:
-                self.notices.append(f"--insecure has no effect on the built-in address of {provider.id}")
+        endpoint = None if credential is None else self._endpoint(provider, model, credential)
+        credential = credential if endpoint is not None else None
+        if endpoint is not None and self.query.insecure and not endpoint.insecure:
+            self.notices.append(f"--insecure has no effect on the built-in address of {provider.id}")
         if self.repair:  # one line, also if it cannot be saved
             try:
                 self.settings.save(**self.repair)
@@ -382,6 +421,32 @@ class _Resolver:
             credential=credential,
             missing=self.missing,
             notices=self.notices,
+            base_url_from=self._address_variable(provider, model) if endpoint is not None else "",
+            undecided=self.undecided,
+        )
+
+    def _endpoint(self, provider: Provider, model: Model, credential: Credential) -> Endpoint | None:
+        """None if the credential may not be sent to the address, with the reason in ``missing``."""
+        query = self.query
+        try:
+            return endpoint_for(
+                provider,
+                model,
+                credential,
+                base_url=query.base_url,
+                insecure=query.insecure,
+                values=self.settings.values,
+                environ=self.environ,
+                base_url_from=query.base_url_from,
+            )
+        except NotLoggedIn as error:
+            self.missing = str(error)
+            return None
+
+    def _address_variable(self, provider: Provider, model: Model) -> str:
+        query = self.query
+        return address_variable(
+            provider, model, self.environ, base_url=query.base_url, base_url_from=query.base_url_from
         )
 
     def _scripted(self, provider: Provider) -> ResolvedModel:

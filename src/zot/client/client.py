@@ -299,7 +299,7 @@ class _OlderClientOptions(TypedDict, total=False):
 class ClientOptions(_OlderClientOptions, total=False):
     """The keyword arguments of ``Client`` and ``SyncClient``."""
 
-    command: Sequence[str]  # command that starts zot; default: this Python's zot
+    command: PathLike | Sequence[str]  # program that starts zot, or program and arguments; default: this Python's zot
     args: Sequence[str]  # more flags, such as "--session", "FILE"
     env: Mapping[str, str]  # added to the environment: use it for keys, not args
     provider: str  # default: the setting
@@ -323,7 +323,9 @@ class ClientOptions(_OlderClientOptions, total=False):
 
 
 def argv_of(options: ClientOptions) -> list[str]:
-    argv = [*options.get("command", (sys.executable, "-m", "zot")), "rpc"]
+    command = options.get("command", (sys.executable, "-m", "zot"))
+    argv = [os.fspath(command)] if isinstance(command, str | os.PathLike) else [*command]
+    argv.append("rpc")
     for flag, value in (
         ("--provider", options.get("provider", "")),
         ("--model", options.get("model", "")),

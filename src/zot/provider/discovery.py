@@ -25,7 +25,7 @@ from zot.provider.dialects.request_parts import bearer, get
 from zot.provider.error_mapping import error_from_response
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.pool import HttpPool
-from zot.provider.providers import Provider, base_url_of, builtin_providers
+from zot.provider.providers import Provider, base_url_of, base_url_variable, builtin_providers
 from zot.provider.secret_redaction import redact
 from zot.system.files import locked, write_atomic
 
@@ -73,6 +73,8 @@ def targets(
         if provider.api == "script" or (provider.local and not (used or provider.user_endpoint)):
             continue
         if not provider.lists_models or (provider.cloud and not used):  # cloud credentials are not used for this
+            continue
+        if provider.needs_key and base_url_variable(provider, environ):  # its list is not the provider's
             continue
         try:
             credential = find_credential(provider, store, environ, api_key=api_key if used else "", background=True)

@@ -12,9 +12,6 @@ import msgspec
 if TYPE_CHECKING:
     from zot.provider.auth.oauth.settings import OAuthSettings
 
-# Tried in this order if no provider is named and the default one has no credential.
-FALLBACKS = ("anthropic", "openai", "kimi")
-
 # Ids that a models.json may not define: reserved.
 RESERVED_IDS = frozenset({"script", "local"})
 
@@ -113,8 +110,24 @@ def alias_target(name: str, providers: Mapping[str, Provider] | None = None) -> 
 
 def base_url_of(provider: Provider, environ: Mapping[str, str]) -> str:
     """The provider's address: from its variable, else its own."""
-    named = environ.get(provider.base_url_env, "").strip() if provider.base_url_env else ""
+    named = environ.get(base_url_variable(provider, environ), "").strip()
     return named or _filled(provider, environ)[0]
+
+
+def base_url_variable(provider: Provider, environ: Mapping[str, str]) -> str:
+    """The variable that is set and replaces the provider's address; empty if there is none."""
+    return next((name for name in base_url_variables(provider) if environ.get(name, "").strip()), "")
+
+
+def base_url_variables(provider: Provider) -> tuple[str, ...]:
+    """``OPENAI_BASE_URL`` and ``OPENAI_API_BASE`` beside ``OPENAI_API_KEY``; the first that is set applies. None for
+    addresses of models.json and of clouds, which contain other variables."""
+    if provider.base_url_env:
+        return (provider.base_url_env,)
+    if provider.user_endpoint or not provider.needs_key or "{" in provider.base_url:
+        return ()
+    stems = [name.removesuffix("_API_KEY") for name in provider.env if name.endswith("_API_KEY")]
+    return tuple(stem + end for stem in stems for end in ("_BASE_URL", "_API_BASE"))
 
 
 def missing_in_address(provider: Provider, environ: Mapping[str, str]) -> str:
@@ -149,18 +162,18 @@ def _variable(provider: Provider, names: list[str], environ: Mapping[str, str]) 
 
 
 def is_url(text: str) -> bool:
-    return bool(_host(text))
+    return bool(host_of(text))
 
 
 def is_loopback(url: str) -> bool:
-    host = _host(url)
+    host = host_of(url)
     if host in ("localhost", "[::1]", "0.0.0.0") or host[1:].endswith(".localhost"):
         return True
     first, *rest = host.split(".")
     return first == "127" and len(rest) == 3 and all(part.isdecimal() and len(part) <= 3 for part in rest)
 
 
-def _host(url: str) -> str:
+def host_of(url: str) -> str:
     """The host of an http address in lower case, IPv6 in brackets; empty for anything else."""
     scheme, _, rest = url.partition("://")
     if scheme.lower() not in ("http", "https"):

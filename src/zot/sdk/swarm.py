@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
@@ -173,7 +173,8 @@ class Swarm:
     """``async with Swarm(model=…, max_cost=…) as swarm: worker = await swarm.start("…")``
 
     ``max_cost``, ``max_steps``, ``max_agents`` and ``timeout_s`` apply to all its workers together. With ``keep``
-    they continue after the block; ``zot swarm list`` shows them."""
+    they continue after the block; ``zot swarm list`` shows them. ``script`` has the answers of a scripted model, as a
+    file or its content: for tests, without a key or network."""
 
     def __init__(
         self,
@@ -188,8 +189,10 @@ class Swarm:
         max_agents: int = 0,
         timeout_s: float = 0.0,
         keep: bool = False,
+        script: str | os.PathLike[str] | Mapping[str, Any] = "",
     ) -> None:
         self._provider, self._model, self._key = provider, model, api_key
+        self._script = script if isinstance(script, Mapping) else os.fspath(script)
         self._cwd, self._home = os.fspath(cwd) or os.getcwd(), os.fspath(home)
         self._limits = SwarmBudget(
             swarm=f"sdk-{os.urandom(6).hex()}",
@@ -215,7 +218,14 @@ class Swarm:
 
         home = Path(self._home) if self._home else zot_home()
         cwd = os.path.abspath(self._cwd)
-        starter = RunConfig(home=home, cwd=cwd, provider=self._provider, model=self._model, api_key=self._key)
+        starter = RunConfig(
+            home=home,
+            cwd=cwd,
+            provider=self._provider or ("script" if self._script else ""),
+            model=self._model,
+            api_key=self._key,
+            script=self._script,
+        )
         self._service = SwarmService(lambda: starter, self._tasks.start, self._on_event)
         return self
 

@@ -319,10 +319,10 @@ def _keys_of_live_workers(home: Path) -> dict[str, str]:
     for worker in WorkerStore(home).all():
         name = worker.spec.config.provider
         if worker.status in LIVE and name and name not in found:
-            from zot.swarm.worker_config import resolve_worker_credential  # rarely needed
+            from zot.swarm.worker_config import resume_credential  # rarely needed
 
             with suppress(ZotError):
-                credential = resolve_worker_credential(worker.spec.config, home).credential
+                credential = resume_credential(worker.spec.config, home)
                 found[name] = credential.value if credential is not None else ""
     return {name: value for name, value in found.items() if value}
 

@@ -104,14 +104,12 @@ class SwarmService:
 
     async def resume(self, worker: str) -> WorkerInfo:
         """Continues its session without repeating the task."""
-        from zot.swarm.worker_config import resolve_worker_credential
+        from zot.swarm.worker_config import resume_credential
 
         by = self._starter()
         found = self.controlled(worker)
         config = with_key_of(by, found.spec.config)
-        return await (await self._joined()).resume(
-            found.id, resolve_worker_credential(config, by.home, by.environ).credential
-        )
+        return await (await self._joined()).resume(found.id, resume_credential(config, by.home, by.environ))
 
     async def budget(self, command: frames.SwarmBudget) -> None:
         if self._starter().max_cost:

@@ -58,7 +58,14 @@ def prepare_worker(starter: RunConfig, request: SwarmStart) -> tuple[WorkerSpec,
 
     order = worker_spec(starter, request)
     found = resolve_worker_credential(order.config, starter.home, starter.environ)
-    config = msgspec.structs.replace(order.config, provider=found.provider, model=found.model, api_key="")
+    config = msgspec.structs.replace(
+        order.config,
+        provider=found.provider,
+        model=found.model,
+        api_key="",
+        base_url=found.base_url,
+        base_url_from=found.base_url_from,
+    )
     return msgspec.structs.replace(order, config=config), found.credential
 
 
@@ -108,7 +115,7 @@ def derive_worker_config(starter: RunConfig, request: SwarmStart) -> RunConfig:
         model=request.model or (starter.model if same else ""),
         api_key=starter.api_key if same else "",
         insecure=starter.insecure and same,
-        script=os.path.abspath(script) if isinstance(script, str) and script else "",
+        script=os.path.abspath(script) if isinstance(script, str) and script else script,
         reasoning=request.reasoning or starter.reasoning,
         fallback_model="",
         retries=RETRIES if starter.retries is None else starter.retries,
@@ -290,7 +297,20 @@ def _absolute(paths: tuple[str, ...]) -> tuple[str, ...]:
 class WorkerCredential(msgspec.Struct, frozen=True, kw_only=True):
     provider: str
     model: str
+    base_url: str = ""
+    base_url_from: str = ""  # the variable it comes from; then it goes with the worker
     credential: WorkerKey | None = None
+
+
+def resume_credential(
+    config: RunConfig, home: Path | None = None, environ: Mapping[str, str] | None = None
+) -> WorkerKey | None:
+    """The key for a worker that was started before. UsageError if a variable names another address than the worker's:
+    its key would go to the wrong host."""
+    found = resolve_worker_credential(config, home, environ)
+    if found.base_url != config.base_url:
+        raise UsageError(f"the worker uses another address than {found.base_url_from}; unset it, or start a new worker")
+    return found.credential
 
 
 def resolve_worker_credential(
@@ -311,6 +331,7 @@ def resolve_worker_credential(
         model=config.model,
         api_key=config.api_key,
         base_url=config.base_url,
+        base_url_from=config.base_url_from,
         insecure=config.insecure,
         script=config.script,
     )
@@ -321,5 +342,7 @@ def resolve_worker_credential(
     return WorkerCredential(
         provider=name,
         model=resolved.model.id,
+        base_url=resolved.endpoint.base_url if resolved.base_url_from and resolved.endpoint else config.base_url,
+        base_url_from=resolved.base_url_from,
         credential=WorkerKey(provider=name, value=found.key) if found is not None and carried else None,
     )

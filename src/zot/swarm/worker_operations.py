@@ -113,9 +113,9 @@ async def repair(home: Path, worker: WorkerRecord, into: str = "", config: RunCo
     async with client.connect_or_start(home) as swarm:
         info = (await swarm.get(worker.id)).worker
         if info.status != "idle":
-            from zot.swarm.worker_config import resolve_worker_credential
+            from zot.swarm.worker_config import resume_credential
 
-            credential = resolve_worker_credential(config or worker.spec.config, home).credential
+            credential = resume_credential(config or worker.spec.config, home)
             await swarm.resume(worker.id, credential)
         await swarm.send(worker.id, repair_prompt(files))
     return files

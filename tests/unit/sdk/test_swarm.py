@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -70,3 +71,14 @@ async def test_worker_that_cannot_start_raises_with_reason(home: SwarmHome) -> N
             await many.start("x", cwd="not/there")
         with pytest.raises(ZotError, match="nowhere"):
             await many.start("x", provider="nowhere")
+
+
+async def test_scripted_model_answers_as_file_or_content(home: SwarmHome) -> None:
+    """issue 29.22: ``Swarm(script=…)`` runs workers without a key."""
+    content = {"turns": [{"text": "as written"}]}
+    path = home.zot.project / "script.json"
+    path.write_text(json.dumps(content))
+    for script in (path, content):
+        async with Swarm(home=home.home, cwd=home.zot.project, script=script) as many:
+            worker = await many.start("say it", once=True)
+            assert (await worker.result()).text == "as written"

@@ -26,14 +26,16 @@ _MOST = 4
 _REFUSED = re.compile(r"(?i)credential|unauthori[sz]ed|forbidden|not logged in|log ?in|authenticat|\b40[13]\b|token")
 
 
-def missing_variable_note(command: str, output: str, *, failed: bool, names: Iterable[str]) -> str:
+def missing_variable_note(
+    command: str, output: str, *, failed: bool, names: Iterable[str], receiver: str = "commands"
+) -> str:
     """Empty if no withheld variable is related to the output."""
     related = sorted(name for name in names if _concerns(name, command, output, failed=failed))
     if not related:
         return ""
     more = f" and {len(related) - _MOST} more" if len(related) > _MOST else ""
     listed = ", ".join(related[:_MOST])
-    return f"[not passed to commands: {listed}{more}; the user can name it in env_passthrough of config.json]"
+    return f"[not passed to {receiver}: {listed}{more}; the user can name it in env_passthrough of config.json]"
 
 
 def _concerns(name: str, command: str, output: str, *, failed: bool) -> bool:
@@ -50,6 +52,7 @@ def _word(name: str, text: str) -> bool:
 
 
 BACKGROUND_GRACE = 1.0
+_LIMITS = "limits: argument timeout, settings bash_timeout_s and bash_timeout_max_s"
 _MOST_NAMED = 5
 
 
@@ -115,7 +118,7 @@ async def _run(tree: ProcessTree, pipe: OutputPipe, capture: OutputCapture, seco
         await pipe.wait(BACKGROUND_GRACE)
     except TimeoutError:
         await _stop(tree, pipe)
-        return Ending(-1, (f"[timed out after {seconds}s: the command and all it started were killed]",))
+        return Ending(-1, (f"[timed out after {seconds}s: the command and all it started were killed; {_LIMITS}]",))
     except asyncio.CancelledError:
         await _stop(tree, pipe)
         raise

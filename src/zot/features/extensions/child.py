@@ -123,6 +123,7 @@ class ExtensionChild:
         self.ready_how: ReadyHow = ""
         self.settled = asyncio.Event()
         self.slow_calls = 0
+        self.withheld: list[str] = []  # set variables that its process did not get
         self.capabilities: frozenset[str] = frozenset()
         self.commands: dict[str, extension_frames.RegisterCommand] = {}
         self.tools: dict[str, extension_frames.RegisterTool] = {}
@@ -241,6 +242,7 @@ class ExtensionChild:
             confined = self._owner.confine(self, argv, environment)
             self._jail, environment = confined.jail, confined.environment
             remarks += confined.remarks
+        self.withheld = [name for name, value in os.environ.items() if value and name not in environment]
         stderr = self.log.open(self._owner.home, manifest.version)
         for remark in remarks:
             self.log.write(remark)

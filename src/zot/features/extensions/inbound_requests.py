@@ -158,7 +158,9 @@ class InboundRequests:
                 self._nested.requested(child, frame)
             case extension_frames.CallToolCancel(id=id):
                 self._nested.cancelled(child, id)
-            case _ if child.alive:  # not shown between `shutdown` and exit
+            case _ if child.alive:
+                self._show(child, frame)
+            case extension_frames.Notify() if child.state == "stopping":  # only notes between `shutdown` and exit
                 self._show(child, frame)
             case _:
                 pass

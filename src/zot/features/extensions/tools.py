@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+import msgspec
+
 from zot.core.tool import ToolContext, ToolResult
 from zot.errors import ExtensionError, ExtensionTimedOut
 from zot.features import json_schema
@@ -18,6 +20,7 @@ from zot.provider.messages import ImageBlock, ResultBlock, TextBlock
 from zot.wire import extension_frames, limits
 
 _SLOW_S = 10.0
+_LIMIT = "extension_tool_timeout_s"
 
 
 class ToolHost(Protocol):
@@ -71,14 +74,24 @@ class ExtensionTool:
             except ExtensionTimedOut as error:
                 self._cancel(child, id)
                 child.log.write(f"tool {self.name}: {error}")
-                return self._failed(f"timeout: {error}", timed_out=True)
+                return self._failed(f"timeout: {error}; the limit is the setting {_LIMIT}", timed_out=True)
             except ExtensionError as error:
                 return self._failed(f"the extension {error}")
             finally:
                 child.slow_calls += time.monotonic() - began > _SLOW_S
             if answer.activate_tools:
                 self._host.activate(answer.activate_tools)
-            return converted(child.name, self.name, answer)
+            result = converted(child.name, self.name, answer)
+            return self._with_note(result, child.withheld) if result.is_error else result
+
+    def _with_note(self, result: ToolResult, withheld: list[str]) -> ToolResult:
+        """Names withheld variables that the failure seems to be about."""
+        from zot.agent.tools.bash import missing_variable_note  # only after a failure
+
+        output = "\n".join(block.text for block in result.content if isinstance(block, TextBlock))
+        who = f"{self.extension} {self.name}"
+        note = missing_variable_note(who, output, failed=True, names=withheld, receiver=f"extension {self.extension}")
+        return msgspec.structs.replace(result, content=(*result.content, TextBlock(note))) if note else result
 
     def _cancel(self, child: ExtensionChild, id: str) -> None:
         if "tool_cancel" in child.capabilities:

@@ -65,13 +65,14 @@ def endpoint_of_key(
     environ: Mapping[str, str] = os.environ,
 ) -> Endpoint:
     """Address for requests with this key: ``base_url``, the model's, or the provider's."""
-    from zot.agent.endpoint import endpoint_for
+    from zot.agent.endpoint import endpoint_for, without_address
     from zot.provider.auth.credential_lookup import Credential
     from zot.provider.model import Model
 
     known = catalog.find(model, provider.id) or Model(id=model, provider=provider.id)
+    own = without_address(provider, environ)
     return endpoint_for(
-        provider, known, Credential(key), base_url=base_url, insecure=insecure, values=values, environ=environ
+        provider, known, Credential(key), base_url=base_url, insecure=insecure, values=values, environ=own
     )
 
 

@@ -83,7 +83,8 @@ class McpTool:
                 progress=_throttled(context),
             )
         except McpNoAnswer as error:
-            return text_result(f"mcp: {error}", is_error=True, details={**details, "timed_out": True})
+            text = f"mcp: {error}; the limit is the setting mcp_tool_timeout_s"
+            return text_result(text, is_error=True, details={**details, "timed_out": True})
         except McpError as error:
             return text_result(f"mcp: {error}", is_error=True, details=details)
         return to_content_blocks(self._server, self.row.name, answer)

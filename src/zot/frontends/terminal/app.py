@@ -126,6 +126,7 @@ class App:
             self._notes,
             self._panels,
             UserActions(submit=self._submit_prompt, run_command=partial(self._commands.run, typed=False)),
+            lambda: self.leaving.is_set(),
         )
 
     def _type_on(self, key: Key) -> None:

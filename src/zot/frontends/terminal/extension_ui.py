@@ -43,8 +43,12 @@ class TerminalExtensionUI:
 
     interactive = True
 
-    def __init__(self, ui: ScreenServices, notes: Notes, panels: Panels, typing: UserActions) -> None:
+    def __init__(
+        self, ui: ScreenServices, notes: Notes, panels: Panels, typing: UserActions, is_leaving: Callable[[], bool]
+    ) -> None:
         self._ui = ui
+        self._is_leaving = is_leaving
+        self.late_notes: list[str] = []  # arrived while zot ends; printed once the screen is restored
         self._notes = notes
         self._typing = typing
         self.open_panel = panels.open
@@ -52,6 +56,11 @@ class TerminalExtensionUI:
         self.close_panel = panels.close
 
     def notify(self, extension: str, level: str, message: str) -> None:
+        if self._is_leaving():
+            from zot.features.extensions.ui import LEVELS  # only at the end of a run with extensions
+
+            self.late_notes.append(f"[{extension}] {level if level in LEVELS else 'info'}: {message}")
+            return
         self._notes.add(extension, level, message)
         self._ui.redraw()
 

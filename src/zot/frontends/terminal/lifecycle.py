@@ -49,7 +49,7 @@ def run(options: TerminalOptions) -> int:
 
 
 def _run(options: TerminalOptions, terminal: Terminal, make: type[App]) -> tuple[int, str, list[str], str]:
-    """Exit code, session file, lost data and running workers."""
+    """Exit code, session file, lost data and late notes of extensions, and running workers."""
     from zot.frontends.console import run_loop
 
     guards: list[LoopWatchdog] = []
@@ -99,7 +99,7 @@ async def _main(
             from zot.frontends.terminal.swarm.dashboard import running_workers_notice
 
             at_work = running_workers_notice(app.swarm.at_work())
-        return app.exit_code, session, app.lost, at_work
+        return app.exit_code, session, [*app.lost, *app.surface.late_notes], at_work
     finally:
         app.keyboard.detach()
         await app.tasks.end()

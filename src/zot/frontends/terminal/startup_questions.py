@@ -12,7 +12,7 @@ from zot.errors import ZotError
 from zot.features.trust_questions import ask_about_trust
 from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.dialogs.dialog import Dialog, Dialogs, titled_rule
-from zot.frontends.terminal.dialogs.picker import Picker
+from zot.frontends.terminal.dialogs.picker import Picker, YesNo
 from zot.frontends.terminal.dialogs.text_dialogs import TextView
 from zot.frontends.terminal.screen.ui_services import ScreenServices
 from zot.frontends.update_check import UpdateCheck, dismissed, whats_new
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 LOGIN, LATER, INSTALL = "login", "later", "install"
 _MODELS = 5
+_HINT = "enter picks · esc closes · or type your first prompt: it is sent once there is a model"
 
 
 async def ask_startup_questions(context: CommandContext, *, resume: bool) -> None:
@@ -41,8 +42,37 @@ async def ask_startup_questions(context: CommandContext, *, resume: bool) -> Non
         context.commands.run("/sessions")
     elif conversation.unavailable_reason:
         await _first_launch(context)
+    elif conversation.resolved.undecided:
+        await _choose_provider(context)
     elif conversation.settings.values.update_url:  # most users have no feed
         await show_whats_new(context)
+
+
+async def _choose_provider(context: CommandContext) -> None:
+    """Several providers have a credential and none was used before; closing the dialog continues with the first."""
+    from zot.features.login.key_login import first_model
+    from zot.frontends.terminal.commands.model import use_model
+
+    conversation = context.conversation
+    providers = conversation.catalog.providers()
+    models = {id: first_model(conversation.catalog, providers[id]) for id in conversation.resolved.undecided}
+    chosen = await context.dialogs.ask(
+        ProviderPicker([(providers[id].name, id, model) for id, model in models.items()])
+    )
+    if chosen is not None:
+        await use_model(context, chosen, models[chosen])
+
+
+class ProviderPicker(Picker):
+    """Ends with the id of a provider; letters go to the editor."""
+
+    unasked = True
+    takes_text = False
+
+    def __init__(self, choices: Sequence[tuple[str, str, str]]) -> None:
+        rows = [Choice(id, name, model) for name, id, model in choices]
+        above = ["Several providers have a credential. /model changes the choice later."]
+        super().__init__("which provider?", rows, filterable=False, above=above)
 
 
 async def _first_launch(context: CommandContext) -> None:
@@ -54,7 +84,7 @@ async def _first_launch(context: CommandContext) -> None:
     providers = conversation.catalog.providers().values()
     servers = await find_local_servers(conversation.pool, providers=providers, environ=os.environ)
     embedded = offer()
-    chosen = await context.dialogs.ask(FirstLaunch(servers, embedded))
+    chosen = await _welcome(context, servers, embedded)
     if chosen == LOGIN:
         context.commands.run("/login")
     elif chosen == INSTALL:
@@ -71,8 +101,34 @@ async def _first_launch(context: CommandContext) -> None:
         await use_model(context, provider, model)
 
 
+async def _welcome(context: CommandContext, servers: Sequence[LocalServer], embedded: InstallOffer) -> str | None:
+    """The answer of the welcome dialog; a download is confirmed first. A typed prompt gives the dialog the focus."""
+    while True:
+        dialog = FirstLaunch(servers, embedded)
+        dialog.chosen = context.turns.waits_for_model
+        context.turns.on_waiting = lambda dialog=dialog: setattr(dialog, "chosen", True)
+        chosen = await context.dialogs.ask(dialog)
+        context.turns.on_waiting = lambda: None
+        if chosen != INSTALL or await _agrees_to_download(context.dialogs, embedded):
+            return chosen
+
+
+async def _agrees_to_download(dialogs: Dialogs, embedded: InstallOffer) -> bool:
+    from zot.local_model.memory import format_bytes
+
+    size = format_bytes(embedded.download)
+    question = f"zot downloads {embedded.title} ({size}) once. It then runs offline on this machine."
+    if embedded.command:
+        question += f"\nIt first runs: {embedded.command}"
+    return await dialogs.ask(YesNo("install a small model", question, f"download {size}", "back")) == "yes"
+
+
 class FirstLaunch(Picker):
-    """Ends with ``login``, ``later``, ``install``, or a local provider and model joined by a newline."""
+    """Ends with ``login``, ``later``, ``install``, or a local provider and model joined by a newline. Letters go to the
+    editor."""
+
+    unasked = True
+    takes_text = False
 
     def __init__(self, servers: Sequence[LocalServer], embedded: InstallOffer) -> None:
         rows = [
@@ -93,7 +149,7 @@ class FirstLaunch(Picker):
         above = ["zot needs a model to talk to."]
         if not servers:
             above.append("No local server answered (ollama, LM Studio, llama.cpp, vLLM); start one and run /model.")
-        super().__init__("welcome to zot", rows, filterable=False, above=above)
+        super().__init__("welcome to zot", rows, filterable=False, above=above, hint=_HINT)
 
 
 # The download of a local model, as a dialog. Closing it stops the download; the next one continues it.

@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from zot.core.events import AgentEvent, ModelChanged
 from zot.features.lookup import change_recorder, checkpoints
 from zot.frontends.terminal.screen.call_summary import duration
 from zot.tui.sanitize import sanitize
@@ -159,6 +160,9 @@ class TurnRunner:
         self._activity = activity
         self._task: asyncio.Task[None] | None = None
         self._given_back: Message | None = None
+        self._waiting: tuple[str, Sequence[ImageBlock], str] | None = None  # a prompt without a model, and the draft
+        self.on_waiting: Callable[[], object] = lambda: None
+        conversation.subscribe(self._model_changed, ModelChanged)
         self._on_end = on_end
         self.on_failure: Callable[[Outcome], object] = lambda outcome: None
         self.moved_on: Callable[[], object] = lambda: None  # another operation starts while a failure dialog is open
@@ -169,14 +173,33 @@ class TurnRunner:
 
     # --- sending
 
+    @property
+    def waits_for_model(self) -> bool:
+        """True if a submitted prompt is unchanged in the editor; it is sent once there is a model."""
+        return self._waiting is not None and self._waiting[2] == self._editor.text
+
+    def _model_changed(self, event: AgentEvent) -> None:
+        asyncio.get_running_loop().call_soon(self._send_waiting)  # after the change is complete
+
+    def _send_waiting(self) -> None:
+        if self._conversation.unavailable_reason or self._waiting is None:
+            return
+        (text, images, _), unchanged = self._waiting, self.waits_for_model
+        self._waiting = None
+        if unchanged:
+            self._editor.set_units([])
+            self.submit(text, images)
+
     def submit(
         self, text: str, images: Sequence[ImageBlock] = (), *, first_call: InitialToolCall | None = None
     ) -> None:
         """Start a turn, or queue behind the running one; ``first_call`` is for an idle agent only."""
         conversation = self._conversation
         if conversation.unavailable_reason:
-            self._status.error(conversation.unavailable_reason)
+            self._status.error(f"kept until there is a model: {conversation.unavailable_reason}")
             self._editor.give_back([(text, images)])
+            self._waiting = (text, images, self._editor.text)
+            self.on_waiting()
         elif self.busy:
             conversation.enqueue(text, images)
         else:

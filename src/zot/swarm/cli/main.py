@@ -248,14 +248,12 @@ def _resume(arguments: ParsedArguments) -> int:
 
 def _continue(typed: str, arguments: ParsedArguments) -> int:
     async def go_on() -> int:
-        from zot.swarm.worker_config import resolve_worker_credential
+        from zot.swarm.worker_config import resume_credential
 
         home = zot_home()
         worker = client.load_worker(home, typed)
         key = arguments.values.get("--api-key", "")
-        credential = resolve_worker_credential(
-            msgspec.structs.replace(worker.spec.config, api_key=key), home
-        ).credential
+        credential = resume_credential(msgspec.structs.replace(worker.spec.config, api_key=key), home)
         async with client.connect_or_start(home) as swarm:
             info = await swarm.resume(worker.id, credential)
             if not arguments.has("--wait"):

@@ -113,7 +113,8 @@ async def test_timeout_kills_whole_group_and_is_reported(bash: Tool, run: Run) -
     """engine-220: a background child, one in its own session, and the shell."""
     result = await run(bash, command="sleep 100 & echo $!; setsid sleep 100 & echo $!; wait", timeout=1)
     text = text_of(result)
-    assert "[timed out after 1s: the command and all it started were killed]\n[exit -1]" in text
+    assert "[timed out after 1s: the command and all it started were killed; limits: argument timeout," in text
+    assert "settings bash_timeout_s and bash_timeout_max_s]\n[exit -1]" in text  # issue 29.22
     assert result.is_error
     pids = [int(line) for line in text.splitlines() if line.isdigit()]
     assert len(pids) == 2

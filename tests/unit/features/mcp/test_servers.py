@@ -109,7 +109,9 @@ async def test_silent_server_times_out_and_is_cancelled(stage: Stage) -> None:
     host = stage.host(kept(stage), timeout_s=0.3)
     await stage.find(host, "never")
     result = await stage.call(host, "mcp__fake__never")
-    assert text(result) == "mcp: fake: no answer to tools/call within 0.3 s"
+    assert (
+        text(result) == "mcp: fake: no answer to tools/call within 0.3 s; the limit is the setting mcp_tool_timeout_s"
+    )
     assert (result.details or {})["timed_out"]
     await until(lambda: journal(stage)[-1]["method"] == "notifications/cancelled")
 

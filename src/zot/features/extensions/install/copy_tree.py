@@ -1,10 +1,11 @@
 """Copies the directory of an extension: files with permission bits, links as links.
-Links into the same repository are replaced by their targets. Special files, git's files, bytecode and ignored files
-that look like data are skipped."""
+Links into the same repository are replaced by their targets. Special files, git's files, bytecode, development files
+and ignored files that look like data are skipped."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import sys
@@ -17,6 +18,14 @@ from zot.system.safe_open import create, open_buffered
 
 _PROGRESS_STEP = 200  # files
 _LEFT_BEHIND = {".git", "__pycache__", RECORD}
+_DEVELOPMENT = frozenset(
+    {
+        *(".github", ".gitlab", ".vscode", ".idea", ".venv", ".tox", ".nox"),
+        *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".DS_Store"),
+    }
+)
+_TESTS = ("tests", "test")  # only at the top: deeper ones may belong to a package
+_READ_LIMIT = 64 * 1024  # bytes of a program that are searched for names it needs
 
 Skip = Callable[[Path], bool]
 Notify = Callable[[str], None]  # a line for the user
@@ -27,10 +36,15 @@ def copy_extension(manifest: Manifest, destination: Path, notify: Notify) -> Non
     source = manifest.directory
     ignored = ignored_names(source)
     left_out: list[str] = []
+    development: list[str] = []
+    needed = _needed_text(manifest)
 
     def skip(path: Path) -> bool:
         name = str(path.relative_to(source))
-        if path.name in _LEFT_BEHIND:
+        if path.name in _LEFT_BEHIND or path.suffix == ".pyc":
+            return True
+        if is_development_file(name) and not _names_directory(needed, path.name):
+            development.append(name)
             return True
         if is_among(name, ignored) and looks_like_data(path, manifest):
             left_out.append(name)
@@ -41,6 +55,30 @@ def copy_extension(manifest: Manifest, destination: Path, notify: Notify) -> Non
     if left_out:
         more = f" and {len(left_out) - 5} more" if len(left_out) > 5 else ""
         notify(f"skipped files ignored by git: {', '.join(left_out[:5])}{more}")
+    if development:
+        notify(f"left out development files: {', '.join(development)}")
+
+
+def is_development_file(name: str) -> bool:
+    """True for a path in an extension that only its author needs: tests, caches, editor files, ``.env`` files."""
+    last = name.rpartition("/")[2]
+    return last in _DEVELOPMENT or name in _TESTS or last.startswith(".env")
+
+
+def _names_directory(text: str, name: str) -> bool:
+    return f"{name}/" in text and re.search(rf"(?<![\w.-]){re.escape(name)}/", text) is not None
+
+
+def _needed_text(manifest: Manifest) -> str:
+    """Manifest fields and start of the program: a directory named there, such as ``.venv``, is copied."""
+    words = [word for word in (manifest.exec, *manifest.args, *manifest.skills) if word]
+    texts, root = list(words), os.path.realpath(manifest.directory)
+    for word in words:
+        place = Path(os.path.realpath(manifest.directory / word))
+        if place.is_file() and place.is_relative_to(root):
+            with open_buffered(place) as file:
+                texts.append(file.read(_READ_LIMIT).decode("utf-8", "replace"))
+    return "\n".join(texts)
 
 
 def copy_tree(source: Path, destination: Path, repository: Path, skip: Skip, notify: Notify) -> None:

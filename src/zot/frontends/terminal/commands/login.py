@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from zot.provider.providers import Provider
 
 _FIRST = ("anthropic", "openai", "kimi")
-_NEEDS_CLIENT = "A subscription login requires your own client id, which zot does not ship. Add it to models.json,"
 
 
 async def run(context: CommandContext, arguments: str) -> None:
@@ -116,31 +115,20 @@ async def _what(context: CommandContext, typed: str) -> tuple[str, Provider | No
         for login in found
         if login.in_use
     }
-    method = await context.dialogs.ask(_method_picker(known))
+    subscriptions = {name: provider for name, provider in providers.items() if _has_client(provider)}
+    method = await context.dialogs.ask(_method_picker(known)) if subscriptions else "key"
     if method is None:
         return "", None
     if method == "subscription":
-        providers = {name: provider for name, provider in providers.items() if provider.oauth_row}
+        providers = subscriptions
     chosen = await context.dialogs.ask(_provider_picker(known, providers))
-    if not chosen:
-        return "", None
-    if method == "subscription" and not _has_client(providers[chosen]):
-        return "key", providers[chosen] if await _rather_a_key(context, providers[chosen]) else None
-    return method, providers[chosen]
+    return (method, providers[chosen]) if chosen else ("", None)
 
 
 def _has_client(provider: Provider) -> bool:
+    """True if a subscription login can work: zot ships no client id."""
     settings = provider.oauth
     return settings is not None and (settings.can_name_client or bool(settings.issuer))
-
-
-async def _rather_a_key(context: CommandContext, provider: Provider) -> bool:
-    from zot.frontends.terminal.dialogs.picker import YesNo
-
-    how = f'{{"providers": {{"{provider.id}": {{"oauth": {{"client_id": "…"}}}}}}}}'
-    question = f"{_NEEDS_CLIENT}\n{how}\nand log in again."
-    answer = await context.dialogs.ask(YesNo(f"log in to {provider.name}", question, "use an API key now", "close"))
-    return answer == "yes"
 
 
 async def _account(context: CommandContext, provider: Provider) -> str | None:

@@ -477,7 +477,13 @@ def _own_credential(config: RunConfig) -> WorkerKey | None:
     from zot.provider.catalog import Catalog
 
     home = zot_home()
-    query = ModelQuery(provider=config.provider, model=config.model, base_url=config.base_url, script=config.script)
+    query = ModelQuery(
+        provider=config.provider,
+        model=config.model,
+        base_url=config.base_url,
+        base_url_from=config.base_url_from,
+        script=config.script,
+    )
     try:
         found = resolve(query, Settings(home), Catalog(home), AuthStore(home), {})
     except ZotError as error:
