@@ -94,16 +94,20 @@ def test_escape_closes_help_and_leaves_the_turn_alone(serve: Any, open_zot: Open
     terminal.wait_for("the turn went on")
 
 
-def test_ctrl_c_while_busy_warns_and_only_the_second_leaves(serve: Any, open_zot: OpenZot) -> None:
-    """iface-163: ctrl+c during a turn warns, and only a second one exits."""
+def test_ctrl_c_while_busy_cancels_and_the_second_leaves(serve: Any, open_zot: OpenZot) -> None:
+    """issue 29.12, iface-163: ctrl+c cancels the turn and keeps the draft; only a second one exits."""
     serve([ENDLESS])
     terminal = open_zot()
     terminal.submit("begin")
+    terminal.wait_for("esc stops")
+    terminal.type("a draft")
+    terminal.wait_for("▌ a draft")
     terminal.press("ctrl+c")
-    terminal.wait_for("esc cancels the turn")
-    assert "cancelled" not in terminal.screen
+    terminal.wait_for("◌ cancelled")
+    terminal.wait_for("ctrl+c again quits zot")
+    assert "▌ a draft" in terminal.screen
     terminal.press("ctrl+c")
-    terminal.wait_exit()
+    assert terminal.wait_exit() == 0
 
 
 def test_ctrl_c_clears_a_draft_and_again_leaves(open_zot: OpenZot) -> None:

@@ -197,9 +197,7 @@ class App:
         self._show(conversation)
         self.turns = self._layout.turns = self._keymap.turns = context.turns
         self._commands.agent_arrived(context)
-        self.ui.spawn(ask_startup_questions(context, resume=self._options.resume))
-        if self._options.prompt:
-            self._editor.insert(self._options.prompt)
+        self.ui.spawn(ask_startup_questions(context, resume=self._options.resume, prompt=self._options.prompt))
         for text, images in self._early.submitted_prompts:
             self.turns.submit(text, images)
         self.ui.redraw()

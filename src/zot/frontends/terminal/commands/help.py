@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from zot.frontends.terminal.commands.command_context import EarlyCommandContext
+from zot.frontends.terminal.dialogs.text_dialogs import TextView
+from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
 from zot.tui.width import cut
 
 _REST = 9  # rows for the editor, the status bar and part of the conversation
+_SCROLL = frozenset({"up", "down", "pageup", "pagedown", "home", "end"})
+
+
+class KeyList(TextView):
+    """The keys, opened with ``?``. Any key that does not scroll closes it; text goes to the editor."""
+
+    def __init__(self, keys: list[tuple[str, str]], type_on: Callable[[Key], None]) -> None:
+        super().__init__("keys", lambda theme, width: _table("press", keys, theme, width)[1:])
+        self._type_on = type_on
+
+    def key(self, key: Key) -> bool:
+        if key.name in _SCROLL:
+            return super().key(key)
+        self.finish(True)
+        if key.printable or key.name == "paste":
+            self._type_on(key)
+        return True
 
 
 async def run(context: EarlyCommandContext, arguments: str) -> None:
@@ -19,8 +39,6 @@ async def run(context: EarlyCommandContext, arguments: str) -> None:
         context.asides.help = rows
         ui.redraw()
         return
-    from zot.frontends.terminal.dialogs.text_dialogs import TextView
-
     await context.dialogs.ask(TextView("help", rows))
 
 
