@@ -231,7 +231,7 @@ class Keymap:
             self.forward_to_editor(Key("?", "?"))
 
     async def _show_keys(self) -> None:
-        from zot.frontends.terminal.commands.help import KeyList
+        from zot.frontends.terminal.dialogs.text_dialogs import KeyList
 
         await self._dialogs.ask(KeyList([*self._own_help(), *self._editor.key_help()], self.forward_to_editor))
 
