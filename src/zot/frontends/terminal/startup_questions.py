@@ -42,7 +42,7 @@ async def ask_startup_questions(context: CommandContext, *, resume: bool, prompt
 
         await reload(context)
     if prompt and not (resume or conversation.unavailable_reason):
-        context.commands.run(prompt)
+        context.editor.submit_text(prompt)
     if resume:
         context.commands.run("/sessions")
     elif conversation.unavailable_reason:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from zot.features.lookup import change_recorder, checkpoints
+from zot.frontends.terminal.editor.attachment_blocks import split_attachments
 from zot.frontends.terminal.screen.call_summary import duration
 from zot.tui.sanitize import sanitize
 from zot.tui.theme import Theme
@@ -335,7 +336,7 @@ def waiting_rows(waiting: Sequence[tuple[str, str]], theme: Theme, width: int) -
 
 
 def _waiting_row(how: str, text: str, theme: Theme, width: int) -> str:
-    shown = visible(sanitize(text[:_WAITING_CHARACTERS])).replace("\n", "↩")
+    shown = visible(sanitize(split_attachments(text)[0][:_WAITING_CHARACTERS])).replace("\n", "↩")
     return f"  {theme.paint('accent', how)} {theme.paint('muted', cut(shown, max(width - len(how) - 6, 1)))}"
 
 
