@@ -246,7 +246,7 @@ BINDINGS: tuple[KeyBinding, ...] = (
     KeyBinding(
         ("esc",), "close a popup, help or notes; cancel the turn; clear the editor; twice: rewind", Keymap.escape
     ),
-    KeyBinding(("ctrl+c",), "cancel the turn; clear the editor; twice: quit", Keymap.interrupt),
+    KeyBinding(("ctrl+c",), "cancel or clear; twice: quit", Keymap.interrupt),
     KeyBinding(("ctrl+d",), "quit when idle with an empty editor", Keymap.end_of_input),
     KeyBinding(("ctrl+s",), "steer: send what is typed into the running turn", Keymap.steer),
     KeyBinding(("alt+up",), "move the newest queued prompt back to the editor", Keymap.take_back),

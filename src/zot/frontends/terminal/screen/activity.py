@@ -38,6 +38,11 @@ class Activity:
         self._again_at = 0.0  # time of the next attempt
         self.compacting = False
 
+    @property
+    def retrying(self) -> bool:
+        """True from a failed model call until the next one answers."""
+        return bool(self._attempt)
+
     # --- events
 
     def begin(self, what: str = "") -> None:
