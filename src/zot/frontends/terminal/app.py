@@ -72,6 +72,7 @@ class App:
             drafting=lambda: not self._editor.empty,
             type_on=self._type_on,
             ring=lambda: terminal.alert("zot has a question"),
+            focused=lambda: terminal.focused,
         )
         self._asking = lambda: bool(self._dialogs.waiting(CONFIRM))
         self._transcript = Transcript(ui, self._notes, self._activity, self._asking)
