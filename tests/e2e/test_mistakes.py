@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.e2e.conftest import Zot
 from tests.fakes.model_server import CallTools, Say
+from tests.fakes.terminal import FakeTerminal
 
 
 @pytest.mark.parametrize(
@@ -22,6 +24,14 @@ def test_a_mistyped_flag_is_answered_with_the_likely_one(zot: Zot, typed: str, m
 def test_a_flag_like_no_other_is_answered_without_a_guess(zot: Zot) -> None:
     ran = zot("-p", "hi", "--qqqqqq")
     assert ran.code == 1 and 'unknown flag "--qqqqqq"' in ran.err and "did you mean" not in ran.err
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("sesions", "sessions"), ("docter", "doctor"), ("auht", "auth")])
+def test_a_mistyped_verb_is_answered_with_the_likely_one(zot: Zot, typed: str, meant: str) -> None:
+    """issue 29.12: one word close to a verb is not a prompt."""
+    with FakeTerminal([f"{sys.prefix}/bin/zot", typed], cwd=zot.project, env=zot.env()) as terminal:
+        assert terminal.wait_exit() == 1
+        assert f'unknown command "{typed}"; did you mean zot {meant}?' in terminal.screen.replace("\n", "")
 
 
 def test_an_unknown_tool_is_answered_with_the_known_ones(zot: Zot, serve: Any) -> None:

@@ -68,6 +68,25 @@ def test_bell_follows_its_setting(
     assert (b"\x1b]9;zot is done\x07" in terminal.raw) == notifies
 
 
+def test_question_rings_if_the_terminal_is_not_focused(serve: Any, open_zot: OpenZot) -> None:
+    """issue 29.11: a question rings and notifies while another window has the focus, and not otherwise."""
+    touch = CallTools([("bash", {"command": "touch made"})])
+    serve([touch, Say("it is made"), touch, Say("again made")])
+    terminal = open_zot("--permission-mode", "ask", env={"KITTY_WINDOW_ID": "1"})
+    assert b"\x1b[?1004h" in terminal.raw
+    terminal.submit("go")
+    terminal.wait_for("yes, this once")
+    listening(terminal)
+    assert bells(terminal) == 0
+    terminal.press("1")
+    terminal.wait_for("it is made")
+    terminal.type("again")
+    terminal.wait_for("▌ again")
+    terminal.type("\x1b[O\r")
+    terminal.wait_until(lambda: bells(terminal) == 1, "the bell")
+    assert b"\x1b]99;;zot has a question\x1b\\" in terminal.raw
+
+
 SCRIPT = """\
 #!/bin/sh
 cat > "{place}/given.new" && mv "{place}/given.new" "{place}/given"

@@ -260,7 +260,7 @@ def test_help_lists_commands_and_the_true_keys(serve: Any, open_zot: OpenZot) ->
     terminal = open_zot(rows=90)
     terminal.submit("/help")
     terminal.wait_for("show the cost by model and by turn")
-    terminal.wait_for("clear the editor; twice: quit")
+    terminal.wait_for("cancel or clear; twice: quit")
     terminal.wait_for("steer: send what is typed")
     terminal.press("esc")
     terminal.wait_gone("what was spent")

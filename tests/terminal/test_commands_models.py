@@ -85,8 +85,7 @@ def test_an_unknown_model_is_an_error_and_changes_nothing(serve: Any, open_zot: 
     two_providers(zot, serve([]).url)
     terminal = open_zot("--provider", "alpha", "--model", "alpha-one", model=False)
     terminal.submit("/model claude-opus-9")
-    terminal.wait_for("claude-opus-9")
-    terminal.wait_idle()
+    terminal.wait_for('alpha has no model "claude-opus-9"')
     terminal.submit("/model beta-one")
     terminal.wait_for("model: beta-one (beta)")
 
@@ -106,6 +105,20 @@ def test_alias_and_part_of_an_id_select_a_model(serve: Any, open_zot: OpenZot, z
     terminal.submit("go")
     terminal.wait_for("quick")
     assert server.requests[-1].json["model"] == "beta-one"
+
+
+def test_part_of_an_id_takes_the_newest_or_opens_the_list(open_zot: OpenZot) -> None:
+    """issue 29.12: `/model sonnet` takes the newest; of several kinds the list opens, newest first, filtered."""
+    terminal = open_zot(rows=40)
+    terminal.submit("/model sonnet")
+    terminal.wait_for("model: claude-sonnet-4-6 (anthropic)")
+    terminal.submit("/model claude")
+    terminal.wait_for("filter: claude")
+    terminal.press(*["backspace"] * 6)
+    terminal.wait_gone("filter:")
+    listed = [word for line in terminal.screen.splitlines() for word in line.split() if word.startswith("anthropic/")]
+    assert listed[:4] == [f"anthropic/claude-{name}" for name in ("opus-4-7", "opus-4-6", "sonnet-4-6", "haiku-4-5")]
+    assert "[speculative]" not in terminal.screen
 
 
 def test_the_picker_opens_beside_a_turn_and_choosing_ends_it(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
@@ -190,8 +203,16 @@ def test_mistyped_local_model_is_reported_and_not_stored(serve: Any, open_zot: O
 
 
 def test_unlisted_model_is_used_but_not_stored(open_zot: OpenZot, zot: Zot) -> None:
+    """issue 29.12: an id that no list has is used after a question, for this run only."""
     terminal = open_zot("--provider", "openrouter", columns=140)
     terminal.submit("/model some-vendor/new-model")
+    terminal.wait_for('no model list has "some-vendor/new-model"')
+    terminal.press("esc")
+    terminal.wait_gone("no model list")
+    assert "new-model" not in terminal.screen
+    terminal.submit("/model some-vendor/new-model")
+    terminal.wait_for("use it with openrouter")
+    terminal.press("down", "enter")
     terminal.wait_for("model: some-vendor/new-model (openrouter); not in any model list, so not saved for the next run")
     assert "model" not in config(zot)
 

@@ -232,14 +232,18 @@ def test_an_answer_that_broke_off_can_be_gone_on_with(serve: Any, open_zot: Open
 
 
 def test_esc_gives_up_in_a_wait_at_once(serve: Any, open_zot: OpenZot) -> None:
-    """The first esc: nothing else has to be dismissed before."""
-    server = serve([Refuse(529, "Overloaded", {"retry-after": "120"})], repeat=True)
+    """issue 29.14: the first esc cancels; the prompt is back in the editor, and another one replaces it."""
+    server = serve([Refuse(529, "Overloaded", {"retry-after": "120"}), Say("answered")])
     terminal = open_zot()
     terminal.submit("my prompt")
     terminal.wait_for("overloaded, try 2 of 3 in 120 s")
     terminal.press("esc")
     terminal.wait_for("cancelled")
+    terminal.wait_for("▌ my prompt")
     assert len(server.requests) == 1
+    terminal.submit(", changed")
+    terminal.wait_for("answered")
+    assert user_texts(server.requests[1]) == ["my prompt, changed"]
 
 
 @pytest.mark.parametrize("status", [401, 403, 500])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.conftest import Zot
 from tests.fakes.model_server import Say, Slow
 from tests.terminal.conftest import OpenZot
 from tests.terminal.scripts import user_texts
@@ -82,6 +83,26 @@ def test_escape_cancels_in_two_seconds_and_restores_queue(serve: Any, open_zot: 
     assert time.monotonic() - started < 4.0  # two seconds, and a busy machine
 
 
+def test_the_next_request_says_that_the_user_cancelled(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """issue 29.14: the note is for the model, once, after the unchanged earlier messages."""
+    server = serve([ENDLESS, Say("as you wish"), Say("third")])
+    terminal = open_zot()
+    terminal.submit("begin")
+    terminal.wait_for("esc stops")
+    terminal.wait_until(lambda: bool(server.requests), "the request")
+    terminal.press("esc")
+    terminal.wait_for("◌ cancelled")
+    terminal.submit("something else")
+    terminal.wait_for("as you wish")
+    first, note, last = "\n".join(user_texts(server.requests[1])).split("\n")
+    assert (first, last) == ("begin", "something else") and "the user cancelled the previous turn" in note
+    assert "the user cancelled" not in terminal.everything
+    terminal.submit("more")
+    terminal.wait_for("third")
+    assert "\n".join(user_texts(server.requests[2])).count("the user cancelled") == 1
+    assert "the user cancelled" in zot.sessions[0].read_text()
+
+
 def test_escape_closes_help_and_leaves_the_turn_alone(serve: Any, open_zot: OpenZot) -> None:
     """iface-162: esc closes the help and leaves the turn running."""
     serve([Slow(Say("the turn went on"), 0.4)])
@@ -94,16 +115,20 @@ def test_escape_closes_help_and_leaves_the_turn_alone(serve: Any, open_zot: Open
     terminal.wait_for("the turn went on")
 
 
-def test_ctrl_c_while_busy_warns_and_only_the_second_leaves(serve: Any, open_zot: OpenZot) -> None:
-    """iface-163: ctrl+c during a turn warns, and only a second one exits."""
+def test_ctrl_c_while_busy_cancels_and_the_second_leaves(serve: Any, open_zot: OpenZot) -> None:
+    """issue 29.12, iface-163: ctrl+c cancels the turn and keeps the draft; only a second one exits."""
     serve([ENDLESS])
     terminal = open_zot()
     terminal.submit("begin")
+    terminal.wait_for("esc stops")
+    terminal.type("a draft")
+    terminal.wait_for("▌ a draft")
     terminal.press("ctrl+c")
-    terminal.wait_for("esc cancels the turn")
-    assert "cancelled" not in terminal.screen
+    terminal.wait_for("◌ cancelled")
+    terminal.wait_for("ctrl+c again quits zot")
+    assert "▌ a draft" in terminal.screen
     terminal.press("ctrl+c")
-    terminal.wait_exit()
+    assert terminal.wait_exit() == 0
 
 
 def test_ctrl_c_clears_a_draft_and_again_leaves(open_zot: OpenZot) -> None:

@@ -182,17 +182,38 @@ def test_up_and_down_move_in_draft_then_history(serve: Any, open_zot: OpenZot) -
     terminal.wait_for("  second")
 
 
-def test_the_arguments_are_put_into_the_editor_and_not_sent(serve: Any, open_zot: OpenZot) -> None:
-    """iface-028: arguments are put into the editor and not sent."""
+def test_the_arguments_are_sent_at_once(serve: Any, open_zot: OpenZot) -> None:
+    """issue 29.12, iface-028: `zot a b` sends `a b`; a command in its place runs."""
     server = serve([Say("answer")])
     terminal = open_zot("a", "b")
-    terminal.wait_for("▌ a b")
-    assert server.requests == []
-    terminal.type("c")
-    terminal.wait_for("▌ a bc")
-    terminal.press("enter")
     terminal.wait_for("answer")
-    assert user_texts(server.requests[0]) == ["a bc"]
+    assert user_texts(server.requests[0]) == ["a b"]
+    open_zot("/doctor", wait="── doctor")
+    assert len(server.requests) == 1
+
+
+def test_the_arguments_stay_in_the_editor_without_a_model(open_zot: OpenZot) -> None:
+    """issue 29.12: without a model the prompt of the command line waits in the editor."""
+    terminal = open_zot("fix", "the tests", model=False, wait="welcome to zot")
+    terminal.press("esc")
+    terminal.wait_for("▌ fix the tests")
+
+
+def test_question_mark_in_an_empty_editor_shows_keys(open_zot: OpenZot) -> None:
+    """issue 29.12: `?` shows the keys; any key closes the list, text is typed; after text it is a character."""
+    terminal = open_zot()
+    terminal.type("?")
+    terminal.wait_for("── keys")
+    terminal.wait_for("esc closes")
+    terminal.press("left")
+    terminal.wait_gone("── keys")
+    terminal.type("?")
+    terminal.wait_for("── keys")
+    terminal.type("?")
+    terminal.wait_for("▌ ?")
+    terminal.type("why?")
+    terminal.wait_for("▌ ?why?")
+    assert "── keys" not in terminal.screen
 
 
 def test_custom_key_runs_its_command_but_not_in_a_dialog(zot: Zot, serve: Any, open_zot: OpenZot) -> None:

@@ -7,6 +7,8 @@ import shutil
 import sys
 from typing import Any
 
+import pytest
+
 from tests.e2e.conftest import Zot
 from tests.e2e.test_mcp import FIND, configure, last_result, mine, tools_of
 from tests.fakes.mcp_server import command
@@ -19,6 +21,7 @@ ASK = CallTools([("mcp__fake__ask", {})])
 
 
 def test_servers_are_shown_started_and_stopped(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+    """issue 29.19: a server is *ready* or *starts when used*."""
     mine(zot)
     serve([])
     terminal = open_zot(rows=40, columns=120)
@@ -42,11 +45,32 @@ def test_servers_are_shown_started_and_stopped(zot: Zot, serve: Any, open_zot: O
     terminal.wait_for("stop it")
     terminal.press("enter")
     terminal.wait_for("fake stopped; it starts again on next use")
-    terminal.wait_for("fake  off")
+    terminal.wait_for("fake  starts when used")
     terminal.press("esc")
     terminal.wait_gone("MCP servers")
     terminal.submit("/mcp start nobody")
     terminal.wait_for("unknown MCP server 'nobody'; configured: fake")
+
+
+def test_failed_server_shows_the_reason(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+    """issue 29.19: a server that does not start is *failed: reason*."""
+    mine(zot, fake={"command": "/bin/false"})
+    terminal = open_zot(rows=40, columns=120)
+    terminal.submit("/mcp start fake")
+    terminal.wait_for("✖")
+    terminal.submit("/mcp")
+    terminal.wait_for("fake  failed: ")
+
+
+@pytest.mark.parametrize("mode", ["plan", "ask", "accept-edits"])
+def test_search_is_never_asked_about(zot: Zot, serve: Any, open_zot: OpenZot, mode: str) -> None:
+    """issue 29.19: `mcp_search` runs without a question in every mode; the tools it finds do not."""
+    mine(zot)
+    server = serve([LOOK, Say("found it")])
+    terminal = open_zot("--permission-mode", mode, columns=120)
+    terminal.submit("hi")
+    terminal.wait_for("found it")
+    assert "mcp__fake__ask" in last_result(server.requests[1])
 
 
 def test_mcp_without_servers_explains_setup(serve: Any, open_zot: OpenZot) -> None:

@@ -69,7 +69,7 @@ def test_the_status_row_names_the_tool_that_runs(serve: Any, open_zot: OpenZot) 
     serve([CallTools([("bash", {"command": "sleep 0.5"})]), Say("fine")])
     terminal = open_zot()
     terminal.submit("go")
-    terminal.wait_for("bash sleep 0.5 0s · esc stops · ctrl+s steers")
+    terminal.wait_for("bash sleep 0.5 0s · turn ")
     terminal.wait_for("fine")
     terminal.wait_idle()
     assert "esc stops" not in terminal.screen

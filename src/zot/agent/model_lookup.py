@@ -3,6 +3,7 @@ Ambiguous names are errors; a notice names the id unless it was typed."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
@@ -14,6 +15,8 @@ from zot.provider.providers import canonical_id
 
 _SHORTEST_PART = 3
 _NAMED = 3
+_DATE = r"\d{4}-\d{2}-\d{2}|\d{6,}"
+_NUMBER = r"(?<![a-z\d])[a-z]?(\d{1,2})(?![\dbkm])"  # a part of a version; not of a date or a size (70b, 128k)
 
 
 class ModelMatch(msgspec.Struct, frozen=True):
@@ -88,6 +91,26 @@ def _by_part(typed: str, catalog: Catalog, provider: str, usable: Callable[[str]
     if len(ids) > 1:
         raise UsageError(f'model "{typed}" is ambiguous: {_listed(ids)}; type more of its id')
     return ModelMatch(ids[0], "", f"model: {ids[0]} ({typed})")
+
+
+def version_key(id: str) -> tuple[int, int, str]:
+    """The version and date in a model's id, for sorting by age.
+
+    >>> version_key("claude-sonnet-4-6"), version_key("claude-3-7-sonnet-20250219"), version_key("llama-3.3-70b")
+    ((4, 6, ''), (3, 7, '20250219'), (3, 3, ''))
+    """
+    date = re.search(_DATE, id)
+    numbers = [int(number) for number in re.findall(_NUMBER, re.sub(_DATE, "", id.lower()))]
+    major, minor = (*numbers, 0, 0)[:2]
+    return major, minor, date[0] if date else ""
+
+
+def newest_match(typed: str, models: Iterable[Model]) -> Model | None:
+    """The newest of the models that contain ``typed``; None if they differ in more than the version."""
+    part = _bare(typed)
+    found = [model for model in models if part in _bare(model.id)] if len(part) >= _SHORTEST_PART else []
+    families = {(model.provider, frozenset(re.findall(r"[a-z]{2,}", model.id.lower()))) for model in found}
+    return max(found, key=lambda model: version_key(model.id)) if len(families) == 1 else None
 
 
 def suggestion_text(typed: str, rows: Iterable[Model]) -> str:

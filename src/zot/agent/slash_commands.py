@@ -112,14 +112,16 @@ TERMINAL_COMMANDS: dict[str, str] = {
     "jail": "--jail",
     "permissions": "--permission-mode or the RPC command set_permission_mode",
     "mode": "--permission-mode or the RPC command set_permission_mode",
+    "plan": "--permission-mode plan",
     "yolo": "--permission-mode everything",
     "doctor": "`zot doctor`",
     "cost": "`zot cost`",
     "swarm": "`zot swarm`",
     "mcp": "`zot mcp`",
+    "hooks": "`zot hooks`",
     "clear": "the RPC command clear",
     **dict.fromkeys(("new", "jump", "copy", "study", "init", "review", "btw", "unjail", "skills", "reload-ext"), ""),
-    **dict.fromkeys(("settings", "jobs", "context", "exit", "quit"), ""),
+    **dict.fromkeys(("settings", "vim", "status", "memory", "jobs", "context", "exit", "quit"), ""),
 }
 
 _SHAPE = r"(?s)/([A-Za-z0-9_-]+)(:[A-Za-z0-9._:-]+)?(?:\s+(.*))?"

@@ -31,6 +31,7 @@ VERBS = {
     "swarm": "zot.swarm.cli.main",
     "update": "zot.cli.verbs.update",
 }
+_NEARLY = 0.75  # likeness of a mistyped verb: "sesions", "auht", "swam"; not "code", "tests"
 
 
 def run(argv: list[str]) -> int:
@@ -133,6 +134,7 @@ def _mode(flags: Flags) -> int:
 
         config = flags.config(patient_with_ext=True)
         leave(run_headless(config, mode, flags.prompt, stats=flags.stats, resume=flags.resume))
+    _check_verb(flags.prompt)
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         raise ZotError('the interactive mode requires a terminal; for pipes and files use zot -p "PROMPT"')
     from zot.frontends.terminal.lifecycle import run
@@ -148,6 +150,16 @@ def _mode(flags: Flags) -> int:
             resume=flags.resume and not flags.session and not flags.continue_,
         )
     )
+
+
+def _check_verb(prompt: str) -> None:
+    """Raise UsageError if the prompt is one word and nearly a verb."""
+    if not prompt.isalpha():  # most prompts have several words
+        return
+    from zot.errors import closest_match
+
+    if near := closest_match(prompt, (*VERBS, "rpc", "help"), likeness=_NEARLY):
+        raise UsageError(f'unknown command "{prompt}"; did you mean zot {near}? Type it inside zot to send it')
 
 
 def _check_theme(flags: Flags) -> None:

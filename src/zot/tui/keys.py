@@ -209,6 +209,8 @@ def _plain(character: str) -> list[Key]:
 def _csi_key(parameters: str, middle: str, final: str) -> list[Key]:
     if middle or parameters[:1] in ("?", "<", ">", "="):
         return [Key("reply", f"[{parameters}{middle}{final}")]
+    if not parameters and final in "IO":
+        return [Key("reply", f"[{final}")]  # focus gained or lost
     fields = [part.split(":") for part in parameters.split(";")]
     numbers = [_number(field[0]) for field in fields]
     modifiers = (max(numbers[1] - 1, 0) & 0x3F) + 1 if len(numbers) > 1 else 1  # lock keys are ignored

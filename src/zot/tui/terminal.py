@@ -14,9 +14,10 @@ from typing import Any, Literal, NamedTuple
 
 from zot.tui.sanitize import one_line
 
-# Bracketed paste, kitty keyboard, modifyOtherKeys for xterm (a terminal that reads it as a style gets a reset).
-ENTER = "\x1b[?2004h\x1b[>1u\x1b[>4;1m\x1b[0m"
-LEAVE = "\x1b[?2026l\x1b[0m\x1b[>4;0m\x1b[0m\x1b[<u\x1b[?2004l\x1b[?25h"
+# Focus reports, bracketed paste, kitty keyboard, modifyOtherKeys for xterm (a terminal that reads it as a style gets a
+# reset).
+ENTER = "\x1b[?1004h\x1b[?2004h\x1b[>1u\x1b[>4;1m\x1b[0m"
+LEAVE = "\x1b[?2026l\x1b[0m\x1b[>4;0m\x1b[0m\x1b[<u\x1b[?2004l\x1b[?1004l\x1b[?25h"
 SAVE_TITLE, RESTORE_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 ASK_BACKGROUND = "\x1b]11;?\x1b\\"
 _ASK_KIND = "\x1b[>0q\x1b[c"  # its name and version, and a query that every terminal answers
@@ -53,7 +54,8 @@ class Terminal:
         self._waiting = bytearray()
         self._loop: Any = None
         self._titled = False
-        self._notifies = environ.get("TERM_PROGRAM") in ("iTerm.app", "WezTerm", "ghostty")
+        self._notification = _notification(environ, self.term)
+        self.focused = True  # until the terminal reports that it is not
 
     # --- entering and leaving
 
@@ -110,7 +112,7 @@ class Terminal:
 
     def alert(self, text: str) -> None:
         """Ring, and notify the desktop if the terminal can, as ``bell`` allows."""
-        notification = f"\x1b]9;{one_line(text)}\x07" if self._notifies and self.bell != "off" else ""
+        notification = self._notification.format(one_line(text)) if self.bell != "off" else ""
         self.write(notification + ("\x07" if self.bell == "on" else ""))
 
     def copy(self, text: str) -> bool:
@@ -131,7 +133,9 @@ class Terminal:
 
     def replied(self, body: str) -> None:
         """An answer of the terminal to a query."""
-        if body.startswith("P>|"):
+        if body in ("[I", "[O"):
+            self.focused = body == "[I"
+        elif body.startswith("P>|"):
             self._crops = self._crops or body.startswith("P>|XTerm(")
             self.reflows = not self._crops
         elif body.startswith("[?") and body.endswith("c"):
@@ -195,6 +199,15 @@ class Terminal:
         if not self.closed:
             self.closed = True
             self.on_closed()
+
+
+def _notification(environ: Mapping[str, str], term: str) -> str:
+    """The sequence for a desktop notification with ``{}`` for its text; empty if the terminal has none."""
+    if environ.get("TERM_PROGRAM") in ("iTerm.app", "WezTerm", "ghostty"):
+        return "\x1b]9;{}\x07"
+    if environ.get("KITTY_WINDOW_ID") or term == "xterm-kitty":
+        return "\x1b]99;;{}\x1b\\"
+    return "\x1b]777;notify;zot;{}\x07" if term.startswith(("foot", "rxvt")) else ""
 
 
 def _links(environ: Mapping[str, str], term: str) -> bool:

@@ -11,8 +11,8 @@ from zot.cli.output import print_escaped, print_notice, print_result
 from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError, ZotError
 from zot.features.hooks.config import HookSource, load
-from zot.features.hooks.feature import is_trusted
 from zot.features.trust import TrustStore
+from zot.frontends.hook_states import hook_state
 from zot.system.files import zot_home
 
 
@@ -26,12 +26,7 @@ class HooksContext:
         self.sources = load(self.home, self.cwd, self.problems)
 
     def state(self, source: HookSource) -> str:
-        if not source.needs_trust:
-            return "runs"
-        if is_trusted(self.trust, source):
-            return "trusted"
-        changed = self.trust.is_changed(source.project, "hooks", source.name, source.content())
-        return "changed since you trusted it" if changed else "not trusted"
+        return hook_state(self.trust, source)
 
     def named(self, words: tuple[str, ...] | list[str]) -> list[HookSource]:
         """The hooks of the named files; without names all that need trust."""

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from zot.provider.auth.oauth.token_endpoint import LoginProgress
 
 
+_UNSTARTED = "not started yet"  # in JSON; people read "starts when used"
+
+
 class McpContext:
     """Services shared by all ``zot mcp`` commands: the servers of the user and the current directory."""
 
@@ -59,7 +62,7 @@ class McpContext:
             changed = self.trust.is_changed(self.cwd, "mcp", entry.name, entry.reviewed_content())
             return "changed since you trusted it" if changed else "not trusted"
         listed = load_lists(self.home, entry)
-        return "not started yet" if listed is None else f"{len(listed.tools)} tool{'s' * (len(listed.tools) != 1)}"
+        return _UNSTARTED if listed is None else f"{len(listed.tools)} tool{'s' * (len(listed.tools) != 1)}"
 
 
 def run(argv: list[str]) -> int:
@@ -91,7 +94,8 @@ def _list(context: McpContext, arguments: ParsedArguments) -> int:
         return 0
     width = max(len(name) for name in context.entries)
     for entry in context.entries.values():
-        print_result(f"{entry.name:<{width}}  {entry.origin:<8} {context.state(entry):<14}  {_what(context, entry)}")
+        state = context.state(entry).replace(_UNSTARTED, "starts when used")
+        print_result(f"{entry.name:<{width}}  {entry.origin:<8} {state:<16}  {_what(context, entry)}")
     return 0
 
 

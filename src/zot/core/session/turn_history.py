@@ -78,10 +78,11 @@ class CostReport(msgspec.Struct, frozen=True):
 
 
 def cost_of(path: Path) -> CostReport:
-    """Usage by model and by turn in one pass: a call belongs to the last model named before it. Raises OSError."""
+    """Usage by model and by turn in one pass: a call belongs to the last model named before it. Raises OSError.
+    Turns are those of ``turns_of``."""
     models: dict[str, UsageTotal] = {}
     turns: list[UsageTotal] = []
-    model = "unknown"
+    model, answered = "unknown", False
     with open_buffered(path) as file:
         for line in read_lines(file):
             match line.row:
@@ -89,7 +90,14 @@ def cost_of(path: Path) -> CostReport:
                     model = f"{meta.provider}/{meta.model}"
                 case MessageRow(message=message) if message.role == "user" and not is_synthetic(message):
                     text = next((block.text for block in message.content or () if block.text), "")
-                    turns.append(UsageTotal(" ".join(text[:200].split()) or "(no text)", Usage()))
+                    label = " ".join(text[:200].split()) or "(no text)"
+                    if REPLACES in (message.meta or {}) and turns and not answered:
+                        turns[-1] = msgspec.structs.replace(turns[-1], label=label)
+                    else:
+                        turns.append(UsageTotal(label, Usage()))
+                    answered = False
+                case MessageRow():
+                    answered = True
                 case UsageRow(usage=usage):
                     models[model] = _more(models.get(model) or UsageTotal(model, Usage()), usage)
                     if turns:
@@ -101,7 +109,7 @@ def cost_of(path: Path) -> CostReport:
 
 def is_synthetic(message: DiskMessage) -> bool:
     """True if added by zot or an extension, not the user."""
-    return bool((message.meta or {}).keys() - {REPLACES})
+    return bool((message.meta or {}).keys() & NOT_SAID)
 
 
 def _more(spent: UsageTotal, usage: Usage) -> UsageTotal:

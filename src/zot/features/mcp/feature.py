@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.agent.services import Services
     from zot.agent.slash_commands import SlashCommand
+    from zot.core.permission_gate import Answer, ApprovalQuestion
     from zot.core.tool import Tool
     from zot.system.jail.jail import Jail
     from zot.wire.rpc_frames import McpServer, McpState
@@ -92,6 +93,15 @@ class McpFeature(Feature):
 
             draft.text = await expand_prompt(self.conversation, self.host, text)
         return ""
+
+    async def approve(self, question: ApprovalQuestion) -> Answer | None:
+        """``mcp_search`` only reads descriptions and needs no approval, unless each call does (``--no-yolo``)."""
+        from zot.core.permission_gate import Answer
+        from zot.features.mcp.tools import SearchTool
+
+        name = question.call.name
+        searches = name == SEARCH and isinstance(self.conversation.agent.toolbox.get(name), SearchTool)
+        return Answer("once") if searches and not self.services.config.ask_each else None
 
     async def confine(self, jail: Jail | None) -> None:
         """Stops running servers; each starts in the new jail on next use."""

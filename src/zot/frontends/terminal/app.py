@@ -72,6 +72,7 @@ class App:
             drafting=lambda: not self._editor.empty,
             type_on=self._type_on,
             ring=lambda: terminal.alert("zot has a question"),
+            focused=lambda: terminal.focused,
         )
         self._asking = lambda: bool(self._dialogs.waiting(CONFIRM))
         self._transcript = Transcript(ui, self._notes, self._activity, self._asking)
@@ -198,9 +199,7 @@ class App:
         self._show(conversation)
         self.turns = self._layout.turns = self._keymap.turns = context.turns
         self._commands.agent_arrived(context)
-        self.ui.spawn(ask_startup_questions(context, resume=self._options.resume))
-        if self._options.prompt:
-            self._editor.insert(self._options.prompt)
+        self.ui.spawn(ask_startup_questions(context, resume=self._options.resume, prompt=self._options.prompt))
         for text, images in self._early.submitted_prompts:
             self.turns.submit(text, images)
         self.ui.redraw()

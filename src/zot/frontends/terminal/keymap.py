@@ -148,8 +148,10 @@ class Keymap:
 
     def help(self) -> list[tuple[str, str]]:
         """Rows for ``/help``: the editor's keys, then these."""
-        own = [(", ".join(binding.keys), binding.help) for binding in BINDINGS]
-        return [*self._editor.key_help(), *own, *self.custom.help()]
+        return [*self._editor.key_help(), *self._own_help()]
+
+    def _own_help(self) -> list[tuple[str, str]]:
+        return [*((", ".join(binding.keys), binding.help) for binding in BINDINGS), *self.custom.help()]
 
     def _slot(self, key: str) -> bool:
         """ctrl+1 to ctrl+9 select the model in that slot, never during a turn; true for a filled slot."""
@@ -185,7 +187,8 @@ class Keymap:
         if exit_arm.armed or not self.turns.ready:
             self._actions.leave()
         elif self.turns.busy:
-            exit_arm.arm("ctrl+c again quits zot; esc cancels the turn")
+            self.turns.cancel()
+            exit_arm.arm("ctrl+c again quits zot")
         else:
             self.turns.return_to_editor()
             self._editor.set_aside()  # in the history, in case it was unintended
@@ -221,6 +224,17 @@ class Keymap:
     def suspend(self) -> None:
         self._ui.suspend()
 
+    def show_keys(self) -> None:
+        if self._editor.empty and self._editor.vi is None:
+            self._ui.spawn(self._show_keys())
+        else:
+            self.forward_to_editor(Key("?", "?"))
+
+    async def _show_keys(self) -> None:
+        from zot.frontends.terminal.dialogs.text_dialogs import KeyList
+
+        await self._dialogs.ask(KeyList([*self._own_help(), *self._editor.key_help()], self.forward_to_editor))
+
 
 class KeyBinding(msgspec.Struct, frozen=True):
     keys: tuple[str, ...]
@@ -232,7 +246,7 @@ BINDINGS: tuple[KeyBinding, ...] = (
     KeyBinding(
         ("esc",), "close a popup, help or notes; cancel the turn; clear the editor; twice: rewind", Keymap.escape
     ),
-    KeyBinding(("ctrl+c",), "clear the editor; twice: quit", Keymap.interrupt),
+    KeyBinding(("ctrl+c",), "cancel or clear; twice: quit", Keymap.interrupt),
     KeyBinding(("ctrl+d",), "quit when idle with an empty editor", Keymap.end_of_input),
     KeyBinding(("ctrl+s",), "steer: send what is typed into the running turn", Keymap.steer),
     KeyBinding(("alt+up",), "move the newest queued prompt back to the editor", Keymap.take_back),
@@ -240,6 +254,7 @@ BINDINGS: tuple[KeyBinding, ...] = (
     KeyBinding(("shift+tab",), "switch what runs without approval: ask, accept edits, plan, everything", Keymap.switch),
     KeyBinding(("ctrl+l",), "redraw the bottom of the screen", Keymap.repaint),
     KeyBinding(("ctrl+z",), "suspend zot", Keymap.suspend),
+    KeyBinding(("?",), "show these keys, in an empty editor; ? again types it", Keymap.show_keys),
 )
 
 _BY_KEY = {name: binding for binding in BINDINGS for name in binding.keys}

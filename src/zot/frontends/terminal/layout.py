@@ -4,6 +4,7 @@ push out of the screen cannot be repainted, so the region leaves room for them t
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Sequence
 
@@ -21,6 +22,7 @@ from zot.tui.width import cells, cut, with_cursor
 # The empty editor's placeholder; a hint disappears once the user has followed it.
 
 _ASK = "ask anything"
+_MENTIONED = r"(?<!\S)@[\w.\"/~]"
 _IDLE = {"/": "/ for commands", "@": "@ for files", "!": "! for the shell"}
 _BUSY = {"queue": "enter queues", "steer": "ctrl+s steers"}
 
@@ -49,7 +51,7 @@ class Placeholder:
         """Earlier prompts; a path below one of these directories counts as a picked file."""
         for text in earlier:
             self._on_submit(text)
-            if any(f"{root}/" in text for root in roots):
+            if re.search(_MENTIONED, text) or any(f"{root}/" in text for root in roots):
                 self._used.add("@")
 
     def _on_submit(self, text: str) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 class TerminalOptions(msgspec.Struct, frozen=True, kw_only=True):
     """``create_config`` is called after the first frame, since it imports the agent.
-    ``prompt`` is put into the editor; ``resume`` lists the sessions to continue."""
+    ``prompt`` is sent at once; ``resume`` lists the sessions to continue."""
 
     create_config: Callable[[], RunConfig]
     cwd: str = ""

@@ -32,12 +32,18 @@ _MODELS = 5
 _HINT = "enter picks · esc closes · or type your first prompt: it is sent once there is a model"
 
 
-async def ask_startup_questions(context: CommandContext, *, resume: bool) -> None:
+async def ask_startup_questions(context: CommandContext, *, resume: bool, prompt: str = "") -> None:
+    """``prompt`` of the command line is sent after the trust question.
+    It is put into the editor if a session is to be chosen or no model is available."""
     conversation = context.conversation
+    if prompt and (resume or conversation.unavailable_reason):
+        context.editor.insert(prompt)
     if await ask_about_trust(conversation):
         from zot.frontends.terminal.commands.reload_ext import reload
 
         await reload(context)
+    if prompt and not (resume or conversation.unavailable_reason):
+        context.editor.submit_text(prompt)
     if resume:
         context.commands.run("/sessions")
     elif conversation.unavailable_reason:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from zot.core.events import AgentEvent, ModelChanged
 from zot.features.lookup import change_recorder, checkpoints
+from zot.frontends.terminal.editor.attachment_blocks import split_attachments
 from zot.frontends.terminal.screen.call_summary import duration
 from zot.tui.sanitize import sanitize
 from zot.tui.theme import Theme
@@ -63,6 +64,7 @@ class TurnMark:
 
 
 STOP_S = 2.0
+_CANCELLED = "[zot: the user cancelled the previous turn. Do not continue it unless the user asks for it.]"
 
 _MOST_WAITING, _WAITING_CHARACTERS = 20, 1_000
 
@@ -163,6 +165,8 @@ class TurnRunner:
         self._waiting: tuple[str, Sequence[ImageBlock], str] | None = None  # a prompt without a model, and the draft
         self.on_waiting: Callable[[], object] = lambda: None
         conversation.subscribe(self._model_changed, ModelChanged)
+        self._cancelled_after: Message | None = None  # the last message when the user cancelled
+        self._gave_up_retry = False
         self._on_end = on_end
         self.on_failure: Callable[[Outcome], object] = lambda outcome: None
         self.moved_on: Callable[[], object] = lambda: None  # another operation starts while a failure dialog is open
@@ -262,6 +266,10 @@ class TurnRunner:
         instead: bool = False,
     ) -> None:
         conversation, mark = self._conversation, TurnMark(self._conversation)
+        last, self._cancelled_after = self._cancelled_after, None
+        still_last = last is not None and last in conversation.messages[-1:]  # not after /clear or /rewind
+        if text is not None and still_last and not instead:
+            conversation.add_message(_cancellation_note())
         if text is None:
             outcome = await conversation.continue_run()
         else:
@@ -282,6 +290,9 @@ class TurnRunner:
         if outcome.stop == "aborted":
             self.return_to_editor()
             self._transcript.add_marker("◌", "cancelled")
+            self._cancelled_after = next(iter(self._conversation.messages[-1:]), None)
+            if self._gave_up_retry:  # the model has not answered it
+                self.give_failed_back()
             return False
         if outcome.refused:
             self._status.error(f"blocked: {outcome.refused}")
@@ -302,6 +313,7 @@ class TurnRunner:
     # --- ending
 
     def cancel(self) -> None:
+        self._gave_up_retry = self._activity.retrying
         if self._conversation.busy:
             self._conversation.abort()
         elif self._task is not None:
@@ -358,8 +370,16 @@ def waiting_rows(waiting: Sequence[tuple[str, str]], theme: Theme, width: int) -
 
 
 def _waiting_row(how: str, text: str, theme: Theme, width: int) -> str:
-    shown = visible(sanitize(text[:_WAITING_CHARACTERS])).replace("\n", "↩")
+    shown = visible(sanitize(split_attachments(text)[0][:_WAITING_CHARACTERS])).replace("\n", "↩")
     return f"  {theme.paint('accent', how)} {theme.paint('muted', cut(shown, max(width - len(how) - 6, 1)))}"
+
+
+def _cancellation_note() -> Message:
+    """For the model, with the next prompt: otherwise it would continue the cancelled work."""
+    from zot.core.events import SYNTHETIC
+    from zot.provider.messages import Message, TextBlock, utc_now
+
+    return Message("user", (TextBlock(_CANCELLED),), utc_now(), {SYNTHETIC: "true"})
 
 
 def _images_of(message: Message) -> list[ImageBlock]:

@@ -55,3 +55,16 @@ def test_turns_have_their_row_before_a_compaction(tmp_path: Path) -> None:
         *(said("user", "two"), said("assistant", "y")),
     )
     assert [(turn.row, turn.prompt.text()) for turn in turns_of(path)] == [(0, "one"), (2, "two")]
+
+
+def test_cost_and_rewind_count_the_same_turns(tmp_path: Path) -> None:
+    """issue 29.15: a replaced prompt, a note of zot and a shell command are no turns of their own."""
+    path = write(
+        tmp_path / "s.jsonl",
+        *(meta("a"), said("user", "failed"), used(3, 0.1), said("user", "instead", meta={"replaces": "true"})),
+        *(said("assistant", "x"), used(5, 0.1), said("user", "note", meta={"synthetic": "true"})),
+        *(said("user", "ls", meta={"shell": "true"}), said("user", "two", meta={"origin": "x"}), used(7, 0.1)),
+    )
+    costs = cost_of(path).turns
+    assert [spent.label for spent in costs] == [turn.prompt.text() for turn in turns_of(path)] == ["instead", "two"]
+    assert [spent.usage.input_tokens for spent in costs] == [8, 7]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from zot.frontends.terminal.commands.command_context import EarlyCommandContext
-from zot.tui.sanitize import one_line
+from zot.frontends.terminal.dialogs.text_dialogs import TextView, two_columns
 from zot.tui.theme import Theme
-from zot.tui.width import cut
 
 _REST = 9  # rows for the editor, the status bar and part of the conversation
 
@@ -19,8 +18,6 @@ async def run(context: EarlyCommandContext, arguments: str) -> None:
         context.asides.help = rows
         ui.redraw()
         return
-    from zot.frontends.terminal.dialogs.text_dialogs import TextView
-
     await context.dialogs.ask(TextView("help", rows))
 
 
@@ -35,14 +32,8 @@ def _rows(context: EarlyCommandContext, theme: Theme, width: int) -> list[str]:
         ("!command", "run a shell command; the model sees it with the next prompt"),
         ("!!command", "run a shell command; hidden from the model"),
     ]
-    return [*_table("commands", commands, theme, width), "", *_table("keys", context.key_help(), theme, width)]
-
-
-def _table(title: str, pairs: list[tuple[str, str]], theme: Theme, width: int) -> list[str]:
-    """Two columns; a left column wider than half is not aligned."""
-    column = min(max(len(left) for left, _ in pairs), width // 2)
-    rows = [
-        f"{theme.paint('fg', f'{one_line(left):<{column}}')}  {theme.paint('muted', one_line(right))}"
-        for left, right in pairs
+    return [
+        *two_columns("commands", commands, theme, width),
+        "",
+        *two_columns("keys", context.key_help(), theme, width),
     ]
-    return [theme.paint("accent", title, bold=True), *(cut(f"  {row}", width) for row in rows)]

@@ -46,7 +46,9 @@ def complete(context: CommandContext, typed: str) -> list[Choice]:
 
     host = mcp_host(context.conversation)
     rows = host.statuses() if host is not None else []
-    return [Choice(f"{verb} {row.name}", f"{verb} {one_line(row.name)}", row.state) for row in rows for verb in _VERBS]
+    return [
+        Choice(f"{verb} {row.name}", f"{verb} {one_line(row.name)}", _state(row)) for row in rows for verb in _VERBS
+    ]
 
 
 def _row(status: Status) -> Choice:
@@ -58,8 +60,13 @@ def _row(status: Status) -> Choice:
         else "not listed yet"
     )
     error = one_line(status.error.removeprefix(f"{status.name}: "))[:80]
-    details = " · ".join(filter(None, (known if status.known or not error else "", error)))
-    return Choice(status.name, f"{one_line(status.name)}  {status.state}", details)
+    failed = f"{_state(status)}: {error}" if error and status.state == "failed" else ""
+    details = " · ".join(filter(None, (known if status.known or not error else "", "" if failed else error)))
+    return Choice(status.name, f"{one_line(status.name)}  {failed or _state(status)}", details)
+
+
+def _state(status: Status) -> str:
+    return "starts when used" if status.state == "off" else status.state
 
 
 async def _one(context: CommandContext, host: McpHost, status: Status) -> None:
@@ -78,7 +85,7 @@ async def _one(context: CommandContext, host: McpHost, status: Status) -> None:
     words = {"start": "start it", "stop": "stop it", "login": "log in", "trust": "trust it exactly as shown"}
     rows = [Choice(verb, words[verb], "") for verb in able.get(status.state, ())]
     rows += [Choice("tools", "its tools", f"{status.tools}"), Choice("log", "its log", one_line(status.log))]
-    title = f"{one_line(status.name)}: {status.state} · {one_line(status.shown)[:160]}"
+    title = f"{one_line(status.name)}: {_state(status)} · {one_line(status.shown)[:160]}"
     act = await context.dialogs.ask(Picker(title, rows))
     if act in ("tools", "log"):
         await _show(context, host, status, act)

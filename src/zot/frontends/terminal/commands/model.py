@@ -10,6 +10,7 @@ import msgspec
 
 from zot.errors import UsageError, ZotError, closest_match
 from zot.frontends.terminal.commands.command_context import CommandContext
+from zot.tui.sanitize import one_line
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
@@ -18,13 +19,19 @@ if TYPE_CHECKING:
 
 
 async def run(context: CommandContext, arguments: str) -> None:
-    if arguments:
-        provider, model = named_model(context.conversation, arguments)
-        await use_model(context, provider, model, listed=await _is_listed(context.conversation, provider, model))
+    named = named_model(context.conversation, arguments) if arguments else None
+    if named is None:
+        await _pick(context, arguments)
         return
+    listed = await _is_listed(context.conversation, *named)
+    if listed or await _confirm_unlisted(context, arguments, *named):
+        await use_model(context, *named, listed=listed)
+
+
+async def _pick(context: CommandContext, filter: str) -> None:
     from zot.frontends.terminal.dialogs.picker import ModelPicker
 
-    picker = ModelPicker(context.conversation)
+    picker = ModelPicker(context.conversation, filter)
     refreshing = context.ui.spawn(_refresh(context, picker))
     try:
         chosen = await context.dialogs.ask(picker)
@@ -43,9 +50,24 @@ def complete(context: CommandContext, typed: str) -> list[Choice]:
     return [msgspec.structs.replace(row, value=row.label.strip()) for row in rows]
 
 
-def named_model(conversation: Conversation, typed: str) -> tuple[str, str]:
-    """Provider and id of a typed ``id`` or ``provider/id``. The current provider comes first."""
-    from zot.agent.model_lookup import match_model, resolve_alias, suggestion_text
+async def _confirm_unlisted(context: CommandContext, typed: str, provider: str, model: str) -> bool:
+    """Ask about an id that no list has; not about an alias or a slot, which the user configured."""
+    from zot.agent.model_lookup import suggestion_text
+    from zot.frontends.terminal.dialogs.picker import YesNo
+
+    values = context.conversation.settings.values
+    if typed in values.model_names or typed in values.quick_model_shortcuts.values():
+        return True
+    rows = [row for row in context.conversation.catalog.rows() if row.provider == provider]
+    near = suggestion_text(model, rows).removeprefix(", ")
+    question = f'no model list has "{one_line(model)}"' + (f"; {near}?" if near else "")
+    return await context.dialogs.ask(YesNo("unknown model", question, f"use it with {provider}")) == "yes"
+
+
+def named_model(conversation: Conversation, typed: str) -> tuple[str, str] | None:
+    """Provider and id of a typed ``id``, ``provider/id`` or part of an id. The current provider comes first.
+    None if the part fits several kinds of models."""
+    from zot.agent.model_lookup import match_model, newest_match, resolve_alias, suggestion_text
     from zot.frontends.terminal.dialogs.picker import usable_models
 
     current, names = conversation.resolved.provider, conversation.settings.values.model_names
@@ -54,7 +76,8 @@ def named_model(conversation: Conversation, typed: str) -> tuple[str, str]:
         return own.provider or current.id, own.model
     if conversation.catalog.find(typed, current.id) is not None or typed == conversation.model.id:
         return current.id, typed
-    usable = [(model.provider, model.id) for model in usable_models(conversation)]
+    models = usable_models(conversation)
+    usable = [(model.provider, model.id) for model in models]
     found = next((pair for pair in usable if typed in (pair[1], "/".join(pair))), None)
     if found is not None:
         return found
@@ -63,7 +86,13 @@ def named_model(conversation: Conversation, typed: str) -> tuple[str, str]:
     elsewhere = conversation.catalog.find(typed)
     if elsewhere is not None:
         raise ZotError(f'model "{typed}" requires a login to {elsewhere.provider}; run /login')
-    part = match_model(typed, conversation.catalog, {}, usable={provider for provider, _ in usable}.__contains__)
+    own = [model for model in models if model.provider == current.id]
+    if newest := newest_match(typed, own) or newest_match(typed, models):
+        return newest.provider, newest.id
+    try:
+        part = match_model(typed, conversation.catalog, {}, usable={provider for provider, _ in usable}.__contains__)
+    except UsageError:  # ambiguous
+        return None
     if part.notice:
         return next((pair for pair in usable if pair[1] == part.model), (current.id, part.model))
     near = suggestion_text(typed, conversation.catalog.rows())

@@ -15,6 +15,7 @@ from zot.tui.width import cells, cut
 PANEL, NORMAL, CONFIRM = 0, 1, 2
 
 TYPING_S = 1.0  # seconds after the last key of typing
+AWAY_S = 10.0  # seconds without a key after which a question rings
 ALONE_S = 0.4  # seconds after a letter: without another key it was an answer, not text
 READING = frozenset({"pageup", "pagedown", "home", "end"})  # scroll, never answer
 WAITS = "waits while you type · tab answers it"
@@ -94,11 +95,14 @@ class Dialogs:
         drafting: Callable[[], bool] = lambda: False,
         type_on: Callable[[Key], None] = lambda key: None,
         ring: Callable[[], None] = lambda: None,
+        focused: Callable[[], bool] = lambda: True,
     ) -> None:
         self._changed = changed
         self._drafting = drafting
         self._type_on = type_on
         self._ring = ring
+        self._focused = focused
+        self._key_at = time.monotonic()
         self._open: list[Dialog[object]] = []
         self._typed_at = 0.0
         self._held: tuple[Dialog[object], Key, asyncio.TimerHandle] | None = None
@@ -106,14 +110,29 @@ class Dialogs:
     async def ask(self, dialog: Dialog[T]) -> T | None:
         """Show it until it ends; None if it was closed. Cancelling the caller closes it."""
         self._open.append(dialog)  # pyright: ignore[reportArgumentType]  # a stack of dialogs of any answer
-        if self._waits(dialog):  # pyright: ignore[reportArgumentType]
-            self._ring()
+        reminder = self._call_user(dialog)  # pyright: ignore[reportArgumentType]
         self._changed()
         try:
             return await dialog.answer()
         finally:
+            if reminder is not None:
+                reminder.cancel()
             self._open.remove(dialog)  # pyright: ignore[reportArgumentType]
             self._changed()
+
+    def _call_user(self, dialog: Dialog[object]) -> asyncio.TimerHandle | None:
+        """Ring for a question that opens by itself: now, or once the user has pressed no key for ten seconds."""
+        if not dialog.unasked:
+            return None
+        away_in = self._key_at + AWAY_S - time.monotonic()
+        if self._waits(dialog) or not self._focused() or away_in <= 0:
+            self._ring()
+            return None
+        return asyncio.get_running_loop().call_later(away_in, self._ring_if_away)
+
+    def _ring_if_away(self) -> None:
+        if time.monotonic() - self._key_at >= AWAY_S or not self._focused():
+            self._ring()
 
     @property
     def top(self) -> Dialog[object] | None:
@@ -140,6 +159,7 @@ class Dialogs:
 
     def key(self, key: Key) -> bool:
         """True if a dialog took the key: an open one takes every key, unless it waits."""
+        self._key_at = time.monotonic()
         dialog = self.top
         held, self._held = self._held, None
         if held is not None:

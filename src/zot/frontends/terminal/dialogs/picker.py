@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from zot.agent.conversation import Conversation
+from zot.agent.model_lookup import version_key
 from zot.core.session.turn_history import PromptTurn
 from zot.frontends.terminal.dialogs.dialog import Dialog
 from zot.provider.auth.credential_lookup import has_credential
@@ -122,12 +123,15 @@ def _label(number: int, turn: PromptTurn) -> str:
 
 
 class ModelPicker(Picker):
-    """Ends with ``provider`` and ``id`` joined by a newline. Call ``update`` when the catalog grew."""
+    """Ends with ``provider`` and ``id`` joined by a newline. ``filter`` is the initial filter.
+    Call ``update`` when the catalog grew."""
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: Conversation, filter: str = "") -> None:
         self._conversation = conversation
         selected = value_of(conversation.model)
         super().__init__("model", self._choices(), selected=selected, empty=_NONE)
+        for letter in filter:
+            self.list.key(Key(letter, letter))
 
     def update(self) -> None:
         self.list.set_choices(self._choices())
@@ -143,12 +147,15 @@ _NONE = "no provider has a credential; log in with /login"
 
 
 def usable_models(conversation: Conversation) -> list[Model]:
-    """Models of providers with a credential or without need of one; always the current model."""
+    """Models of providers with a credential or without need of one, by provider, the newest first.
+    The current model is always included."""
     usable = {name for name, usable in _providers(conversation).items() if usable}
     rows = {value_of(model): model for model in conversation.catalog.rows() if model.provider in usable}
     if conversation.resolved.endpoint is not None or conversation.resolved.script:
         rows.setdefault(value_of(conversation.model), conversation.model)
-    return sorted(rows.values(), key=lambda model: (model.provider, model.id))
+    by_id = sorted(rows.values(), key=lambda model: model.id)
+    by_age = sorted(by_id, key=lambda model: version_key(model.id), reverse=True)
+    return sorted(by_age, key=lambda model: model.provider)
 
 
 def reachable_models(conversation: Conversation) -> list[Model]:
@@ -185,7 +192,7 @@ def value_of(model: Model) -> str:
 
 def model_row(model: Model, current: str = "") -> Choice:
     mark = "● " if value_of(model) == current else "  "
-    tag = "[speculative]" if model.speculative else "[live]" if model.source in ("live", "cache") else ""
+    tag = "[live]" if model.source in ("live", "cache") else ""
     price = f"${model.price_input:g}/${model.price_output:g}" if model.price_input or model.price_output else ""
     window = tokens(model.context_window) if model.context_window else ""
     tag = f"{tag} [no tools]".strip() if model.tools is False else tag

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 
 from zot.frontends.terminal.dialogs.dialog import Dialog
 from zot.tui.keys import Key
+from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
 from zot.tui.widgets import TextField
-from zot.tui.width import pad, wrap
+from zot.tui.width import cut, pad, wrap
 
 Rows = Callable[[Theme, int], list[str]]
 
@@ -82,6 +83,35 @@ class TextView(Dialog[bool]):
             self.finish(True)
             return True
         return self._pages.key(key)
+
+
+_SCROLL = frozenset({"up", "down", "pageup", "pagedown", "home", "end"})
+
+
+class KeyList(TextView):
+    """The keys, opened with ``?``. Any key that does not scroll closes it; text goes to the editor."""
+
+    def __init__(self, keys: list[tuple[str, str]], type_on: Callable[[Key], None]) -> None:
+        super().__init__("keys", lambda theme, width: two_columns("", keys, theme, width)[1:])
+        self._type_on = type_on
+
+    def key(self, key: Key) -> bool:
+        if key.name in _SCROLL:
+            return super().key(key)
+        self.finish(True)
+        if key.printable or key.name == "paste":
+            self._type_on(key)
+        return True
+
+
+def two_columns(title: str, pairs: list[tuple[str, str]], theme: Theme, width: int) -> list[str]:
+    """Two columns; a left column wider than half is not aligned."""
+    column = min(max(len(left) for left, _ in pairs), width // 2)
+    rows = [
+        f"{theme.paint('fg', f'{one_line(left):<{column}}')}  {theme.paint('muted', one_line(right))}"
+        for left, right in pairs
+    ]
+    return [theme.paint("accent", title, bold=True), *(cut(f"  {row}", width) for row in rows)]
 
 
 class TextPrompt(Dialog[str]):

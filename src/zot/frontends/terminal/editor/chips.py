@@ -8,6 +8,12 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from zot.frontends.terminal.editor.attachment_blocks import (
+    attachment_line,
+    mention,
+    split_attachments,
+    without_mentioned,
+)
 from zot.provider.messages import ImageBlock
 from zot.tui.sanitize import one_line
 from zot.tui.text_buffer import Token, units_of
@@ -20,12 +26,14 @@ _MOST_PASTES = 200  # recognised pastes
 
 class Chip(Token):
     """``expansion`` is the text for the model, ``images`` its images.
-    ``content`` is a file read on submission, picked below the directory ``root``."""
+    ``content`` is a file read on submission, picked below the directory ``root``. ``mention`` is a picked path as
+    written in a prompt; commands get ``expansion``."""
 
     expansion: str
     images: tuple[ImageBlock, ...]
     content: Path | None
     root: Path | None
+    mention: str
 
     def __new__(
         cls,
@@ -34,9 +42,11 @@ class Chip(Token):
         images: tuple[ImageBlock, ...] = (),
         content: Path | None = None,
         root: Path | None = None,
+        mention: str = "",
     ) -> Chip:
         chip = super().__new__(cls, label)
         chip.expansion, chip.images, chip.content, chip.root = expansion, images, content, root
+        chip.mention = mention
         return chip
 
 
@@ -73,8 +83,10 @@ class ChipMaker:
         return units
 
     def folded(self, text: str) -> str:
-        """A text for the transcript: one row per paste."""
-        return "".join(f"[pasted {_spelled(piece)}]" if known else piece for piece, known in self._pieces(text))
+        """A text for the transcript: one row per paste and per attached file."""
+        words, files = split_attachments(text)
+        shown = "".join(f"[pasted {_spelled(piece)}]" if known else piece for piece, known in self._pieces(words))
+        return "\n".join([shown, *(attachment_line(name, body) for name, body in files)])
 
     def _pieces(self, text: str) -> Iterator[tuple[str, bool]]:
         """Pieces in order, each with whether it is a paste; the longest match wins."""
@@ -99,7 +111,8 @@ class ChipMaker:
 
     def picked(self, root: Path, relative: str) -> Chip:
         kind = "dir" if relative.endswith("/") else "file"
-        return Chip(f"[{kind}:{one_line(relative)}]", os.path.join(root, relative.rstrip("/")))
+        path = os.path.join(root, relative.rstrip("/"))
+        return Chip(f"[{kind}:{one_line(relative)}]", path, mention=mention(relative))
 
     def content(self, root: Path, relative: str) -> Chip:
         path = root / relative
@@ -111,7 +124,7 @@ class ChipMaker:
 
     def given_back(self, text: str, images: Sequence[ImageBlock]) -> list[str]:
         """An expanded prompt as units: images are at their places, or at the end."""
-        left = list(images)
+        text, left = without_mentioned(text), list(images)
         units: list[str] = []
         position = 0
         for match in re.finditer(_IMAGE_LABEL, text):
@@ -159,6 +172,12 @@ def expanded(units: Sequence[str]) -> str:
 
 def images_of(units: Sequence[str]) -> tuple[ImageBlock, ...]:
     return tuple(image for unit in units if isinstance(unit, Chip) for image in unit.images)
+
+
+def with_mentions(units: Sequence[str]) -> list[str]:
+    """The units of a prompt: picked paths are written as ``@path``."""
+    spelled = (units_of(unit.mention) if isinstance(unit, Chip) and unit.mention else [unit] for unit in units)
+    return [unit for part in spelled for unit in part]
 
 
 def recognised(text: str, chips: Sequence[Chip]) -> list[str]:

@@ -11,11 +11,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from zot.errors import ZotError
-from zot.frontends.terminal.editor.chips import Chip, ChipMaker, expanded, paste_spans, recognised
+from zot.frontends.terminal.editor.chips import Chip, ChipMaker, expanded, paste_spans, recognised, with_mentions
 from zot.frontends.terminal.editor.edit_keys import BINDINGS, EditKeys
 from zot.frontends.terminal.editor.editor_host import EditorHost
 from zot.frontends.terminal.editor.popups import Popups
-from zot.frontends.terminal.editor.submission import Submitted, clean, image_file, pasted, submission
+from zot.frontends.terminal.editor.submission import Submitted, clean, image_file, is_command, pasted, submission
 from zot.provider.messages import ImageBlock
 from zot.system.files import find_program, make_private_dir, zot_home
 from zot.system.safe_open import create, read_whole
@@ -217,6 +217,21 @@ class Editor:
         if submitted := self._take():
             self.on_submit(submitted)
 
+    def submit_text(self, text: str) -> None:
+        """Submit a text as if typed, without changing the draft."""
+        units = units_of(clean(text))
+        submitted = self._submission(units)
+        if submitted is not None:
+            self._add_to_history(units)
+            self.on_submit(submitted)
+
+    def _submission(self, units: Sequence[str]) -> Submitted | None:
+        try:
+            return submission(units, self.around.jailed_files(), self.around.cwd)
+        except ZotError as error:
+            self.around.error(str(error))
+            return None
+
     def _image_of(self, path: str) -> ImageBlock | None:
         try:
             return image_file(path, self.around.jailed_files())
@@ -226,11 +241,7 @@ class Editor:
 
     def _take(self) -> Submitted | None:
         units = self.buffer.units()
-        try:
-            submitted = submission(units, self.around.jailed_files())
-        except ZotError as error:
-            self.around.error(str(error))
-            return None
+        submitted = self._submission(units)
         if submitted is not None:
             self._add_to_history(units)
             self.buffer.reset()
@@ -242,6 +253,7 @@ class Editor:
     # --- history
 
     def _add_to_history(self, units: Sequence[str]) -> None:
+        units = units if is_command(units) else with_mentions(units)
         self.history.add(expanded(units), paste_spans(units))
 
     @property
@@ -376,7 +388,7 @@ _HELP = (
     ("alt+enter, shift+enter, ctrl+j", "new line, as is \\ before enter"),
     ("up, down", "move by row; past the edge: earlier prompts"),
     ("ctrl+r", "search earlier prompts"),
-    ("@, !@", "pick a file, also ~/, / and ../; with ! attach its content"),
+    ("@, !@", "attach a file, also ~/, / and ../; with ! it must fit"),
     ("tab", "complete the path before the cursor"),
     ("ctrl+g", "edit in $VISUAL or $EDITOR"),
     ("ctrl+v", "attach an image from the clipboard"),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zot.agent.tools.ignore import listed
+from zot.frontends.terminal.editor.attachment_blocks import mention
 from zot.frontends.terminal.editor.chips import Chip
 from zot.tui.fuzzy import Pattern
 from zot.tui.keys import Key
@@ -66,7 +67,7 @@ def chip_outside(root: Path, typed: str, *, content: bool) -> Chip:
     path = Path(absolute(root, typed))
     if content:
         return Chip(f"[content:{one_line(path.name)}]", str(path), content=path)
-    return Chip(f"[{'dir' if typed.endswith('/') else 'file'}:{one_line(typed)}]", str(path))
+    return Chip(f"[{'dir' if typed.endswith('/') else 'file'}:{one_line(typed)}]", str(path), mention=mention(typed))
 
 
 _MOMENT_S = 0.3  # seconds a tab may wait

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.core.events import PERMISSION_MODE
+from zot.frontends.terminal.editor.attachment_blocks import without_mentioned
 from zot.system.digest import sha256
 from zot.system.files import locked, make_private_dir, write_atomic
 from zot.system.safe_open import open_to_append, read_whole
@@ -109,7 +110,7 @@ def _entry_of(line: bytes) -> HistoryEntry:
 def prompts_in(messages: Sequence[Message]) -> list[str]:
     """The user's prompts in a conversation, newest last."""
     own = [message for message in messages if message.role == "user" and not message.meta.keys() & _NOT_TYPED]
-    return [message.text() for message in own[-KEPT:]]
+    return [without_mentioned(message.text()) for message in own[-KEPT:]]
 
 
 def history_file(home: Path, cwd: Path) -> Path:

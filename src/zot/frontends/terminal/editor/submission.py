@@ -1,5 +1,5 @@
-"""Pastes become text, chips or paths; a submission expands chips and reads the files of ``!@``.
-An unreadable file, or a link to one outside the project, is an error that names it, and nothing is sent."""
+"""Pastes become text, chips or paths; a submission expands chips and reads the files of ``@`` and ``!@``.
+For ``!@`` an unreadable file, or a link to one outside the project, is an error that names it, and nothing is sent."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from zot.frontends.terminal.editor.chips import (
     lines_of,
     quoted,
     size_of,
+    with_mentions,
 )
 from zot.provider.images import sniff
 from zot.provider.messages import ImageBlock
-from zot.system.safe_open import open_buffered, read_at_most
-from zot.system.text_files import project_of, reason_of
+from zot.system.safe_open import open_buffered
 from zot.tui.sanitize import sanitize
 from zot.tui.text_buffer import units_of
 from zot.tui.width import visible
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from zot.system.jail.jailed_files import JailedFiles
 
-MAX_FILES = 16
-MAX_BYTES = 1 << 20
 MAX_IMAGE = 20 << 20
 
 _PICKED = ("[file:", "[dir:", "[content:")
@@ -49,57 +49,45 @@ class Submitted(msgspec.Struct, frozen=True):
     files: bool = False
 
 
-def submission(units: Sequence[str], beneath: JailedFiles | None = None) -> Submitted | None:
-    """The submission; None if empty. In a jail files are opened ``beneath`` its roots.
-    ZotError if an attached file cannot be sent."""
+def is_command(units: Sequence[str]) -> bool:
+    """True for a slash command or a shell line: these take no content of files."""
     plain = "".join(units)
-    if re.match(_COMMAND, plain) or plain.startswith("!"):
+    return plain.startswith("!") or bool(re.match(_COMMAND, plain))
+
+
+def submission(units: Sequence[str], beneath: JailedFiles | None = None, cwd: Path | None = None) -> Submitted | None:
+    """The submission; None if empty. In a jail files are opened ``beneath`` its roots.
+    ``cwd`` is the directory of ``@path``. ZotError if a file attached with ``!@`` cannot be sent."""
+    if is_command(units):
         kept = [unit if isinstance(unit, Chip) and unit.content is None else str(unit) for unit in units]
         return _trimmed(expanded(kept), images_of(kept))
-    chips = [unit for unit in units if isinstance(unit, Chip) and unit.content is not None]
-    texts, images = _attachments(chips, beneath)
+    picked = any(isinstance(unit, Chip) and unit.startswith(_PICKED) for unit in units)
+    units = with_mentions(units)
     submitted = _trimmed(expanded(units), images_of(units))
     if submitted is None:
         return None
-    picked = any(isinstance(unit, Chip) and unit.startswith(_PICKED) for unit in units)
+    texts, images = _attachments(units, beneath, cwd)
     return Submitted("\n\n".join([submitted.text, *texts]), (*submitted.images, *images), picked)
+
+
+def _attachments(
+    units: Sequence[str], beneath: JailedFiles | None, cwd: Path | None
+) -> tuple[list[str], list[ImageBlock]]:
+    """Blocks and images of the files that a prompt names."""
+    chips = [unit for unit in units if isinstance(unit, Chip) and unit.content is not None]
+    typed = "".join(" " if isinstance(unit, Chip) else unit for unit in units)
+    if not chips and "@" not in typed:
+        return [], []
+    from zot.frontends.terminal.editor.attachments import read_contents, read_mentions  # few prompts need them
+
+    texts, images = read_contents(chips, beneath)
+    mentioned, shown = read_mentions(typed, cwd, beneath) if cwd is not None else ([], [])
+    return [*mentioned, *texts], [*shown, *images]
 
 
 def _trimmed(text: str, images: tuple[ImageBlock, ...]) -> Submitted | None:
     text = text.rstrip("\n")
     return Submitted(text, images) if text.strip() else None
-
-
-def _attachments(chips: Sequence[Chip], beneath: JailedFiles | None) -> tuple[list[str], list[ImageBlock]]:
-    paths = {chip.content: chip.root for chip in chips if chip.content is not None}
-    if len(paths) > MAX_FILES:
-        raise ZotError(f"{len(paths)} files are attached with !@; at most {MAX_FILES} are allowed")
-    texts: list[str] = []
-    images: list[ImageBlock] = []
-    room = MAX_BYTES
-    for path, root in paths.items():
-        try:
-            with (
-                open_buffered(path, project_of(root) if root is not None else None)
-                if beneath is None
-                else beneath.reading(path) as file
-            ):
-                data = read_at_most(file, room + 1)
-        except OSError as error:
-            raise ZotError(f"cannot attach {path}: {reason_of(error)}") from error
-        if len(data) > room:
-            raise ZotError(f"{path}: attached files are limited to 1 MiB in total; attach the path with @ instead")
-        room -= len(data)
-        if mime := sniff(data):
-            images.append(ImageBlock(mime, data))
-        else:
-            try:
-                text = data.decode("utf-8-sig")
-            except UnicodeDecodeError as error:
-                raise ZotError(f"{path}: neither UTF-8 text nor an image; attach the path with @ instead") from error
-            name = str(path).replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
-            texts.append(f'<file path="{name}">\n{text}{"" if text.endswith(chr(10)) else chr(10)}</file>')
-    return texts, images
 
 
 def image_file(path: str, beneath: JailedFiles | None = None) -> ImageBlock | None:

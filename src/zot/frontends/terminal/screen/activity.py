@@ -7,9 +7,10 @@ from collections.abc import Callable
 from math import ceil
 
 from zot.core import events
+from zot.provider.messages import Usage
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
-from zot.tui.widgets import duration, spinner_glyph
+from zot.tui.widgets import duration, spinner_glyph, tokens
 from zot.tui.width import cells, cut
 
 WAITING = "waiting for the model"
@@ -33,16 +34,23 @@ class Activity:
         self._what = WAITING
         self._hints = _STEERS
         self._turns = 0
+        self._used = Usage()  # tokens of the turn
         self._calls: dict[str, str] = {}  # running calls by id
         self._attempt = ""
         self._again_at = 0.0  # time of the next attempt
         self.compacting = False
+
+    @property
+    def retrying(self) -> bool:
+        """True from a failed model call until the next one answers."""
+        return bool(self._attempt)
 
     # --- events
 
     def begin(self, what: str = "") -> None:
         """A turn or a named operation starts."""
         self._began = self._clock()
+        self._used = Usage()
         self._turns += 1
         self._calls.clear()
         self._be(what or WAITING, _STOPS if what else _STEERS)
@@ -79,6 +87,8 @@ class Activity:
             case events.ToolResultEvent(id):
                 self._calls.pop(id, None)
                 self._run_next()
+            case events.UsageEvent(usage):
+                self._used += usage
             case events.RetryWait(attempt, attempts, wait_s, reason):
                 self._be(one_line(reason), _GIVES_UP)
                 self._attempt, self._again_at = f"try {attempt} of {attempts}", self._clock() + wait_s
@@ -124,7 +134,15 @@ class Activity:
         what = self._what
         if what is THINKING and (messages := theme.spinner.messages):
             what = messages[self._turns % len(messages)]
-        return what, f" {duration(now - self._since)}", self._hints
+        return what, f" {duration(now - self._since)}{self._whole_turn(now)}", self._hints
+
+    def _whole_turn(self, now: float) -> str:
+        """`` · turn 1m12s ↑12k ↓1.2k`` after the first model call of a turn; else empty."""
+        used = self._used
+        if not used.output_tokens:
+            return ""
+        read = used.input_tokens + used.cache_read_tokens + used.cache_write_tokens
+        return f" · turn {duration(now - self._began)} ↑{tokens(read)} ↓{tokens(used.output_tokens)}"
 
 
 def _spelled(hints: tuple[str, ...]) -> str:

@@ -80,24 +80,68 @@ async def test_right_enters_and_left_leaves_but_not_above_cwd(tree: Path) -> Non
     assert board.text == "@" and "src/" in rows(board)
 
 
-async def test_a_chosen_file_reaches_the_model_as_an_absolute_path(tree: Path) -> None:
-    """iface-151: a file chosen with `@` is sent as an absolute path."""
+def attached(name: str, text: str) -> str:
+    return f'\n\n<file path="{name}">\n{text}\n</file>'
+
+
+async def test_chosen_file_stays_relative_and_brings_its_content(tree: Path) -> None:
+    """issue 29.13, iface-151: a file chosen with `@` is sent as `@path` with its content."""
     board = Keyboard(Desk(tree)).type("read @b.t").press("enter").type("now")
     assert board.text == "read [file:b.txt] now"
-    assert board.send() == f"read {tree}/b.txt now"
+    assert board.send() == "read @b.txt now" + attached("b.txt", "content of b.txt")
 
 
-async def test_chosen_directory_is_sent_as_absolute_path(tree: Path) -> None:
-    """iface-151: a directory chosen with `@` is sent as an absolute path."""
+async def test_chosen_directory_stays_relative(tree: Path) -> None:
+    """issue 29.13, iface-151: a directory chosen with `@` is sent as `@path/`."""
     board = Keyboard(Desk(tree)).type("@Zo").press("enter")
     assert board.text == "[dir:Zoo/] "
-    assert board.send() == f"{tree}/Zoo "
+    assert board.send() == "@Zoo/ "
+
+
+async def test_typed_mention_is_attached_and_others_are_ignored(tree: Path) -> None:
+    """issue 29.13: `@path` counts without the list, also quoted or before a full stop; other words stay text."""
+    (tree / "a b.txt").write_text("two words")
+    sent = Keyboard(Desk(tree)).paste('see @b.txt. @"a b.txt" a@b.txt @nothing @Zoo ok').send()
+    want = attached("b.txt", "content of b.txt") + attached("a b.txt", "two words")
+    assert sent == 'see @b.txt. @"a b.txt" a@b.txt @nothing @Zoo ok' + want
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"x" * ((64 << 10) + 1), "65,537 bytes; read the parts you need"),
+        (b"\xff\xfe\x00binary", "9 bytes, not UTF-8 text"),
+    ],
+    ids=["big", "bytes"],
+)
+async def test_large_or_binary_file_is_mentioned_by_reference(tree: Path, content: bytes, reason: str) -> None:
+    """issue 29.13: a file over 64 KiB or without text is named with the reason, and the prompt is sent."""
+    (tree / "odd").write_bytes(content)
+    sent = Keyboard(Desk(tree)).type("@odd").press("enter").send()
+    assert sent == "@odd " + attached("odd", f"not included: {reason}")
+
+
+async def test_mentions_beyond_sixteen_files_or_1_mib_are_references(tree: Path) -> None:
+    """issue 29.13: at most 16 files and 1 MiB together are included."""
+    for number in range(18):
+        (tree / f"n{number:02}").write_text("x" * (64 << 10))
+    sent = Keyboard(Desk(tree)).paste(" ".join(f"@n{number:02}" for number in range(18)) + " ok").send()
+    assert sent.count("not included: 65,536 bytes") == 2
+
+
+async def test_mentioned_link_out_of_the_project_is_not_read(tmp_path: Path) -> None:
+    """issue 29.13: a link in a clone does not bring the file outside."""
+    (tmp_path / "id_rsa").write_text("a private key")
+    (tmp_path / "clone").mkdir()
+    (tmp_path / "clone" / "notes").symlink_to("../id_rsa")
+    sent = Keyboard(Desk(tmp_path / "clone")).paste("@notes ok").send()
+    assert "a private key" not in sent and "leads out of" in sent
 
 
 async def test_choosing_a_file_loses_no_paste(tree: Path) -> None:
     """iface-152: choosing a file preserves an earlier collapsed paste."""
     board = Keyboard(Desk(tree)).paste("x" * 2000).type(" @b.t").press("enter")
-    assert board.send() == f"{'x' * 2000} {tree}/b.txt "
+    assert board.send() == f"{'x' * 2000} @b.txt " + attached("b.txt", "content of b.txt")
 
 
 async def test_a_file_is_picked_where_the_cursor_is(tree: Path) -> None:
@@ -170,6 +214,8 @@ async def test_more_than_sixteen_files_are_rejected(tree: Path) -> None:
 async def test_commands_and_shell_lines_take_no_content(tree: Path) -> None:
     assert Keyboard(Desk(tree)).type("/btw !@b.t").press("enter").send() == "/btw [content:b.txt] "
     assert Keyboard(Desk(tree)).type("!cat !@b.t").press("enter").send() == "!cat [content:b.txt] "
+    assert Keyboard(Desk(tree)).type("!cat @b.t").press("enter").send() == f"!cat {tree}/b.txt "
+    assert Keyboard(Desk(tree)).type("/btw @b.t").press("enter").send() == f"/btw {tree}/b.txt "
 
 
 async def test_linked_file_from_outside_project_is_not_attached(tmp_path: Path) -> None:
@@ -207,11 +253,11 @@ async def test_outside_paths_are_listed_one_directory_at_a_time(tree: Path, home
     assert Keyboard(here).type("@/no/such/place/").popup == []
 
 
-async def test_outside_path_is_sent_as_absolute_path(tree: Path, home: Path) -> None:
+async def test_outside_path_is_sent_as_typed(tree: Path, home: Path) -> None:
     board = Keyboard(Desk(tree / "src")).type("read @~/no").press("enter")
     assert board.text == "read [file:~/notes.md] "
-    assert board.send() == f"read {home}/notes.md "
-    assert Keyboard(Desk(tree / "src")).type("@../Zo").press("enter").send() == f"{tree}/Zoo "
+    assert board.send() == "read @~/notes.md " + attached("~/notes.md", "my notes")
+    assert Keyboard(Desk(tree / "src")).type("@../Zo").press("enter").send() == "@../Zoo/ "
 
 
 async def test_named_outside_file_is_attached(tree: Path, home: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from zot.core import events
 from zot.core.events import AgentEvent
 from zot.frontends.terminal.screen.activity import Activity
-from zot.provider.messages import TextBlock, ToolCallBlock
+from zot.provider.messages import TextBlock, ToolCallBlock, Usage
 from zot.tui.theme import Spinner, built_in
 from zot.tui.width import cells, visible
 
@@ -55,6 +55,19 @@ def row_after(*said: AgentEvent, seconds: float = 12, width: int = 100, begin: s
 def test_activity_row_names_running_work_and_time(said: list[AgentEvent], shown: str) -> None:
     """iface-117: the spinner's row names the running work and its duration."""
     assert row_after(*said) == f"{shown} · esc stops · ctrl+s steers"
+
+
+def test_later_calls_show_time_and_tokens_of_the_whole_turn() -> None:
+    """issue 29.15: after the first model call the row has the seconds and tokens of the turn; a new turn has none."""
+    used = events.UsageEvent(Usage(input_tokens=900, output_tokens=70, cache_read_tokens=300), Usage())
+    said = [events.TurnStart(1), used, events.ToolCall(BASH), events.ToolResultEvent("c1", False, ()), used]
+    assert row_after(*said).startswith("waiting for the model 13s · turn 17s ↑2.4k ↓140 · esc stops")
+    clock = Clock()
+    activity = Activity(clock)
+    activity.begin()
+    activity.on_event(used)
+    activity.begin()
+    assert "turn" not in visible(activity.row(THEME, 100))
 
 
 def test_a_wait_before_another_attempt_is_counted_down() -> None:
