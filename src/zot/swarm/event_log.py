@@ -68,6 +68,14 @@ def recorded(path: Path, most: int = _TAIL) -> Iterator[bytes]:
                 yield line[:-1]
 
 
+def last_line(path: Path) -> bytes:
+    """The last line, without its line feed; empty without one."""
+    line = b""
+    for line in recorded(path):  # noqa: B007  the last value is wanted
+        pass
+    return line
+
+
 def last_answer(path: Path) -> str:
     """The text of the last message of the model."""
     last = b""

@@ -22,7 +22,7 @@ import msgspec
 from zot.errors import UsageError, ZotError
 from zot.swarm.engines.engine import Engine, WorkerKey
 from zot.swarm.engines.local import LocalEngine, kill_orphans
-from zot.swarm.event_log import EventLog, last_answer, recorded
+from zot.swarm.event_log import EventLog, last_answer, last_line, recorded
 from zot.swarm.inbox import Inbox
 from zot.swarm.supervisor.budget import BudgetLimits, RemainingBudget, SharedBudget
 from zot.swarm.supervisor.scheduler import Scheduler
@@ -473,11 +473,12 @@ class Supervisor:
 
 
 def _close_record(place: WorkerDir, worker: WorkerRecord, status: Literal["done", "lost"], reason: str) -> None:
-    """The record of a worker that ended without a supervisor."""
+    """The record of a worker that ended without a supervisor, or whose supervisor was killed before it saved that."""
     ended = {"type": "agent_stopped", "status": status, "reason": reason, "attempt": worker.attempt}
     log = EventLog(place.events)
     with suppress(OSError):
-        log.append(_encode(ended))
+        if last_line(place.events) != _encode(ended):
+            log.append(_encode(ended))
         changes = {"status": status, "reason": reason, "activity": status, "pid": 0, "born": 0}
         place.save(msgspec.structs.replace(worker, **changes, ended=worker.ended or time.time()))
     log.close()

@@ -29,16 +29,15 @@ async def run(context: CommandContext, arguments: str) -> None:
     if verb:
         await _act(context, host, verb, name.strip())
         return
-    from zot.frontends.terminal.dialogs.picker import Picker
+    from zot.frontends.terminal.dialogs.picker import LivePicker
 
     chosen = ""
     while True:
-        statuses = {status.name: status for status in host.statuses()}
-        rows = [_row(status) for status in statuses.values()]
-        chosen = await context.dialogs.ask(Picker("MCP servers", rows, selected=chosen)) or ""
+        listed = LivePicker("MCP servers", lambda: [_row(status) for status in host.statuses()], selected=chosen)
+        chosen = await context.dialogs.ask(listed) or ""
         if not chosen:
             return
-        await _one(context, host, statuses[chosen])
+        await _one(context, host, next(status for status in host.statuses() if status.name == chosen))
 
 
 def complete(context: CommandContext, typed: str) -> list[Choice]:

@@ -70,6 +70,20 @@ class Picker(Dialog[str]):
         return used
 
 
+class LivePicker(Picker):
+    """Its rows change while it is open: ``choices`` is called for every frame."""
+
+    animated = True
+
+    def __init__(self, title: str, choices: Callable[[], Sequence[Choice]], *, selected: str = "") -> None:
+        super().__init__(title, choices(), selected=selected)
+        self._choices = choices
+
+    def rows(self, theme: Theme, width: int, height: int) -> list[str]:
+        self.list.set_choices(self._choices())
+        return super().rows(theme, width, height)
+
+
 class YesNo(Picker):
     """A question with the safe answer selected; ends with ``yes``, ``no`` or None."""
 
