@@ -157,3 +157,14 @@ def test_resize_while_an_answer_streams(serve: Any, open_window: Any, hurry: boo
     window.wait_for("S23")
     drag(window, hurry=hurry)
     soon_whole(window, [*FIRST, *(f"S{i:02}" for i in range(24))])
+
+
+def test_rules_follow_a_wider_window_without_a_key(serve: Any, open_window: Any) -> None:
+    """issue 29.16: after narrowing and widening, the bottom area soon has the full width."""
+    serve([Say("hello")])
+    window = open_window()
+    window.submit("first prompt")
+    window.wait_for("hello")
+    for columns in (50, 100):
+        window.resize(columns, 30)
+        window.wait_for("─" * columns)

@@ -4,6 +4,7 @@ push out of the screen cannot be repainted, so the region leaves room for them t
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections.abc import Iterable, Sequence
@@ -63,7 +64,7 @@ _ROOMY = 6  # minimum rows for a status bar beside the editor
 _RULED = 10  # minimum rows for the rules
 _BOTH = 16  # minimum rows for dialog, status bar and editor; below, a question has priority
 _NARROWER = 0.6  # columns a window may shrink in one step without a trace in its scrollback
-_GROW_S = 10.0  # seconds after which rules follow a wider window
+_GROW_S = 0.5  # seconds after the last change of its width in which rules do not follow a wider window
 
 
 class Layout:
@@ -170,6 +171,8 @@ class Layout:
         now = time.monotonic()
         if columns != self._columns:
             self._columns, self._resized_at = columns, now
+            if not began:
+                asyncio.get_running_loop().call_later(_GROW_S + 0.05, self._ui.redraw)
         settled = began or now - self._resized_at > _GROW_S or not self._ui.terminal.reflows
         self._ruled = columns if settled or not self._ruled else min(self._ruled, columns)
         return self._ruled
