@@ -167,4 +167,5 @@ def test_rules_follow_a_wider_window_without_a_key(serve: Any, open_window: Any)
     window.wait_for("hello")
     for columns in (50, 100):
         window.resize(columns, 30)
+        time.sleep(0.3)  # both sizes are seen
         window.wait_for("─" * columns)
