@@ -7,11 +7,13 @@ import errno
 import os
 import struct
 import sys
+from contextlib import suppress
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF, _OPENAT2 = 444, 445, 446, 437  # the same on every architecture
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _MODE_FILTER = 38, 22, 2
 _PR_SET_SECUREBITS, _ROOT_IS_NOBODY_SPECIAL, _CAPABILITIES_3 = 28, 0x2F, 0x20080522
 
+_TRIES = 100
 RESOLVE_NO_MAGICLINKS, RESOLVE_NO_SYMLINKS, RESOLVE_BENEATH = 0x02, 0x04, 0x08
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -77,4 +79,7 @@ def open_beneath(directory: int, path: bytes, flags: int, mode: int = 0, *, link
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | (0 if links else RESOLVE_NO_SYMLINKS)
     how = struct.pack("=QQQ", flags | os.O_CLOEXEC, mode, resolve)
-    return _call(_OPENAT2, ctypes.c_int(directory), path, how, ctypes.c_size_t(len(how)))
+    for _ in range(_TRIES):
+        with suppress(BlockingIOError):  # EAGAIN: something was renamed while the kernel resolved `..`
+            return _call(_OPENAT2, ctypes.c_int(directory), path, how, ctypes.c_size_t(len(how)))
+    raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
