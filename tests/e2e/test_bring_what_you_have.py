@@ -60,6 +60,6 @@ def test_every_line_of_the_guide_works(zot: Zot, serve: Any) -> None:
     assert "echo" in ran["mcp test"].out + ran["mcp test"].err
     assert ran["-p /tidy:dust the shelf"].out == "all done\n"
     results = [json.dumps(request.json["messages"][-1]) for request in server.requests]
-    assert user_texts(server.requests[0]) == ["Dust the."]
+    assert user_texts(server.requests[0])[0].startswith("Dust the with ")
     assert "not here" in results[1] and "tabs, please" in results[2] and "from the server" in results[4]
     assert (zot.project / "stopped").exists()

@@ -321,7 +321,7 @@ def test_a_resumed_session_context_files_and_a_second_model(
 def test_user_questions_and_answers_are_verified(
     zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]
 ) -> None:
-    run = [("bash", {"command": "echo one"})]
+    run = [("bash", {"command": "touch one"})]
     write = CallTools([("write", {"path": "f", "content": "x"})])
     serve([CallTools(run), CallTools(run), write, Say("ok"), write, Say("planned")])
     path = tmp_path / "run.zotrec"

@@ -37,7 +37,9 @@ NOT_A_DECISION = {
     "devkit/cli/ext_dev.py": "reads frames that are typed",
     "devkit/trace_reader.py": "reads frames that are typed",
     "frontends/terminal/commands/login.py": "our own words, and a name of the user's own models.json",
+    "frontends/terminal/commands/model.py": "our own words, and a model the user typed",
     "frontends/terminal/dialogs/picker.py": "where YesNo is made",
+    "frontends/terminal/startup_questions.py": "our own words and a size",
     "frontends/terminal/dumb_terminal.py": "reads prompts",
 }
 ASKING = {"YesNo", "ConfirmDialog", "TrustDialog", "Evidence", "ask", "input"}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from zot.errors import ToolError
-from zot.system.safe_open import TooLarge, open_regular, read_at_most, read_whole
+from zot.system.safe_open import TooLarge, open_directory, open_regular, read_at_most, read_whole
 
 if TYPE_CHECKING:
     from zot.agent.snapshot import ConversationSnapshot
@@ -234,7 +234,7 @@ class Workspace:
     def open_directory(self, path: Path) -> int:
         """A descriptor for listing."""
         if self.jail is None:
-            return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            return open_directory(os.path.realpath(path))
         with self._jailed(path):
             return self.jail.files.open_directory(path)
 

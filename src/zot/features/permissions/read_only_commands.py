@@ -12,6 +12,7 @@ from typing import Literal
 
 from zot.core.permission_modes import CallClass
 from zot.features.permissions.command_prefix import command_prefix, program_name, split_commands
+from zot.system.safe_open import read_whole
 
 Reading = Literal["look", "look elsewhere", "no"]
 
@@ -196,8 +197,8 @@ def _runs_nothing(git: Path) -> bool:
         return False
     if os.path.lexists(git / "hooks" / "post-index-change"):
         return False
-    index = (git / "index").read_bytes() if "index" in names else b""
-    return _SUBMODULE not in index and _is_plain_config((git / "config").read_text())
+    index = read_whole(git / "index") if "index" in names else b""
+    return _SUBMODULE not in index and _is_plain_config(read_whole(git / "config").decode())
 
 
 def _is_plain_config(text: str) -> bool:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from zot.frontends.terminal.dialogs.dialog import Dialog
+from zot.system.visible_text import escape_invisible
 from zot.tui.keys import Key
-from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
 from zot.tui.widgets import TextField
 from zot.tui.width import cut, pad, wrap
@@ -108,7 +108,7 @@ def two_columns(title: str, pairs: list[tuple[str, str]], theme: Theme, width: i
     """Two columns; a left column wider than half is not aligned."""
     column = min(max(len(left) for left, _ in pairs), width // 2)
     rows = [
-        f"{theme.paint('fg', f'{one_line(left):<{column}}')}  {theme.paint('muted', one_line(right))}"
+        f"{theme.paint('fg', f'{escape_invisible(left):<{column}}')}  {theme.paint('muted', escape_invisible(right))}"
         for left, right in pairs
     ]
     return [theme.paint("accent", title, bold=True), *(cut(f"  {row}", width) for row in rows)]
