@@ -107,6 +107,19 @@ def test_renamed_session_shows_title_at_once_and_after_restart(serve: Any, open_
     again.wait_for("Fruit talk")
 
 
+def test_session_list_shows_id_and_parent_of_a_branch(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """issue 29.17: a branch has the title of its parent, so the list shows both ids."""
+    serve([Say("apples answer")])
+    zot("-p", "about apples")
+    branch = Path(zot("sessions", "fork", "1", model=False).out.strip())
+    [parent] = {*zot.sessions} - {branch}
+    terminal = open_zot(columns=110)
+    open_list(terminal)
+    ids = [path.stem.rpartition("-")[2] for path in (branch, parent)]
+    terminal.wait_for(f"{ids[0]}, branch of {ids[1]}")
+    assert terminal.screen.count("branch of") == 1
+
+
 def test_deleting_asks_first_and_spares_the_current_one(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     serve([Say("apples answer"), Say("pears answer")])
     terminal = open_zot()

@@ -1,9 +1,10 @@
 """``zot --help``: the everyday flags in at most 60 lines; ``--help-all`` lists every flag and verb.
-Both are made from the tables of flags and verbs, and coloured on a terminal only."""
+Both are made from the tables of flags and verbs; coloured, wrapped and paged on a terminal only."""
 
 from __future__ import annotations
 
 import os
+import sys
 
 from zot.cli.flags import EXT, FLAGS, MODES
 from zot.cli.verb_table import Verb, subcommands, verb_of
@@ -71,6 +72,10 @@ COMMANDS = {
 }
 
 
+_TWO_COLUMNS = 94  # width of the table of commands
+_NARROW = 24  # minimum width of a column of text
+
+
 class _Paint:
     def __init__(self, colour: bool) -> None:
         self.colour = colour
@@ -81,21 +86,37 @@ class _Paint:
 
 def write_help(stream: TextIO, *, all: bool = False) -> None:
     width, colour = _room(stream)
-    stream.write(render_all(width, colour) if all else render(colour))
+    write_page(render_all(width, colour) if all else render(width, colour), stream)
 
 
-def render(colour: bool) -> str:
-    """The short page, one line per row at any width; the terminal wraps it."""
+def write_page(text: str, stream: TextIO) -> None:
+    """Write a page to a stream; a terminal shows it in the pager if it is long."""
+    if not is_capable(stream):
+        stream.write(text)
+        return
+    from zot.cli.pager import show
+
+    show(text, stream)
+
+
+def is_capable(stream: TextIO) -> bool:
+    """True if stdout and the stream are terminals that can move the cursor."""
+    return stream.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def render(width: int, colour: bool) -> str:
+    """The short page for a terminal of ``width`` columns; 0 (unknown): one line per row."""
     paint = _Paint(colour)
     flags = {name: (flag.label, flag.help) for flag in FLAGS for name in flag.names}
     lines = [paint("1;36", "zot") + ": a coding agent for the terminal", ""]
     lines += ["Usage: zot [FLAGS] [PROMPT]        zot COMMAND [ARGUMENTS]", ""]
     for title, rows in EVERYDAY:
         pairs = (flags[row] if isinstance(row, str) else row for row in rows)
-        lines += [paint("1", title), *(f"  {label:<32} {paint('2', about)}" for label, about in pairs)]
+        lines += [paint("1", title), *(line for pair in pairs for line in _row(*pair, 32, width, paint))]
     lines += ["", paint("1", "Commands") + " (zot COMMAND --help)"]
     cells = [f"{name:<12}{about:<34}" for name, about in COMMANDS.items()]
-    lines += [f"  {cells[i]}{''.join(cells[i + 1 : i + 2])}".rstrip() for i in range(0, len(cells), 2)]
+    step = 1 if 0 < width < _TWO_COLUMNS else 2
+    lines += [f"  {''.join(cells[i : i + step])}".rstrip() for i in range(0, len(cells), step)]
     lines += ["", "All flags: zot --help-all, or zot docs command-line", "  -h, --help    -v, --version"]
     return "\n".join(lines) + "\n"
 
@@ -106,7 +127,7 @@ def render_all(width: int, colour: bool) -> str:
     columns = max(40, width or 96)
     lines = [paint("1;36", "zot") + ": a coding agent for the terminal", paint("2", "─" * columns), ""]
     for title, rows in sections():
-        lines += [paint("1", title), *_rows(rows, columns, paint), ""]
+        lines += [paint("1", title), *_rows(rows, columns, width, paint), ""]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
@@ -123,11 +144,21 @@ def sections() -> list[tuple[str, list[tuple[str, str]]]]:
     ]
 
 
-def _rows(rows: list[tuple[str, str]], columns: int, paint: _Paint) -> list[str]:
-    if columns < 100:
-        return [line for label, text in rows for line in (f"  {label}", f"      {paint('2', text)}")]
-    room = 46 if columns >= 140 else 40 if columns >= 120 else 34
-    return [f"  {label:<{room}} {paint('2', text)}" for label, text in rows]
+def _rows(rows: list[tuple[str, str]], columns: int, width: int, paint: _Paint) -> list[str]:
+    room = 0 if columns < 100 else 46 if columns >= 140 else 40 if columns >= 120 else 34
+    return [line for label, text in rows for line in _row(label, text, room, width, paint)]
+
+
+def _row(label: str, about: str, room: int, width: int, paint: _Paint) -> list[str]:
+    """Label and text; ``room`` 0: the text is below the label. The text is wrapped in its column if the width is known,
+    or below the label if that column is narrow."""
+    head = f"  {label:<{room}} "
+    if room and (not width or len(head) + len(about) <= width):
+        return [head + paint("2", about)]
+    indent = room + 3 if room and len(label) <= room and width - room >= _NARROW else 6
+    texts = _wrapped(about, max(width - indent, _NARROW)) if width else [about]
+    rows = [" " * indent + paint("2", text) for text in texts]
+    return [head + rows[0].lstrip(), *rows[1:]] if indent == room + 3 else [f"  {label}", *rows]
 
 
 def _room(stream: TextIO) -> tuple[int, bool]:
@@ -146,43 +177,55 @@ _ROOM, _WIDTH = 30, 100
 _NOT_FOR_RPC = {"--list-models", "--resume"}  # they need a terminal
 
 
-def page_asked_for(argv: list[str]) -> str:
-    """The help page that ``zot ARGV`` requests, else "". ``ext.dispatch`` prints that of ``zot ext``."""
+def write_page_asked_for(argv: list[str], stream: TextIO) -> bool:
+    """Write the help page that ``zot ARGV`` requests; False if none. ``ext.dispatch`` prints that of ``zot ext``."""
     before = argv[: argv.index("--")] if "--" in argv else argv
     words = [word for word in before if not word.startswith("-")]
     if words[1:2] == ["help"]:  # zot ext help new
         del words[1]
     elif "-h" not in before and "--help" not in before:
-        return ""
+        return False
     path = " ".join(words[:2]) if verb_of(" ".join(words[:2])) else words[0]
-    return "" if path == "ext" else page(path)
+    if path != "ext":
+        write_verb_page(path, stream)
+    return path != "ext"
 
 
-def page(path: str) -> str:
-    """Usage, one sentence, examples, commands or switches, notes."""
+def write_verb_page(path: str, stream: TextIO) -> None:
+    write_page(page(path, _room(stream)[0]), stream)
+
+
+def page(path: str, width: int = 0) -> str:
+    """Usage, one sentence, examples, commands or switches, notes, for a terminal of ``width`` columns (0: unknown)."""
     verb = verb_of(path)
     assert verb is not None, f"`zot {path}` has no row in VERBS"
-    return "\n".join(_lines(verb)) + "\n"
+    return "\n".join(_lines(verb, width)) + "\n"
 
 
-def _lines(verb: Verb) -> Iterator[str]:
-    yield from (f"Usage: {verb.usage}", "", *_wrapped(verb.intro))
-    yield from _examples(verb)
+def _lines(verb: Verb, width: int) -> Iterator[str]:
+    columns = min(width or _WIDTH, _WIDTH)
+    yield from (f"Usage: {verb.usage}", "", *_wrapped(verb.intro, columns))
+    yield from _examples(verb, width)
     commands = subcommands(verb.path)
-    yield from _table("Commands", [(_short(command), command.about) for command in commands if not command.for_authors])
-    yield from _table("For authors", [(_short(command), command.about) for command in commands if command.for_authors])
+    yield from _table(
+        "Commands", [(_short(command), command.about) for command in commands if not command.for_authors], width
+    )
+    yield from _table(
+        "For authors", [(_short(command), command.about) for command in commands if command.for_authors], width
+    )
     flags = _rpc_flags() if verb.path == "rpc" else [(switch.label, switch.about) for switch in verb.switches]
-    yield from _table("Flags", flags)
-    if notes := [*_notes(verb, bool(commands))]:
+    yield from _table("Flags", flags, width)
+    if notes := [*_notes(verb, bool(commands), columns)]:
         yield from ("", *notes)
 
 
-def _examples(verb: Verb) -> Iterator[str]:
+def _examples(verb: Verb, width: int) -> Iterator[str]:
     if verb.examples:
         yield from ("", "Examples:")
     room = max((len(line) for line, _ in verb.examples), default=0)
     for line, comment in verb.examples:
-        yield f"  {line:<{room}}  # {comment}"
+        fits = not width or room + len(comment) + 6 <= width
+        yield f"  {line:<{room}}  # {comment}" if fits else f"  # {comment}\n  {line}"
 
 
 def _rpc_flags() -> list[tuple[str, str]]:
@@ -191,21 +234,21 @@ def _rpc_flags() -> list[tuple[str, str]]:
     return [(flag.label, flag.help) for flag in FLAGS if names & {*flag.names}]
 
 
-def _notes(verb: Verb, is_group: bool) -> Iterator[str]:
+def _notes(verb: Verb, is_group: bool, columns: int) -> Iterator[str]:
     if verb.aliases:
         yield f"Also: zot {verb.path.split()[0]} {', '.join(verb.aliases)}"
     for paragraph in filter(None, verb.more.split("\n")):
-        yield from _wrapped(paragraph)
+        yield from _wrapped(paragraph, columns)
     if verb.path == "rpc":
         yield "All flags: zot --help-all"
     if is_group:
         yield f"Flags of a command: zot {verb.path} COMMAND --help"
 
 
-def _wrapped(text: str) -> list[str]:
+def _wrapped(text: str, width: int) -> list[str]:
     from textwrap import wrap
 
-    return wrap(text, _WIDTH, break_on_hyphens=False)
+    return wrap(text, width, break_on_hyphens=False)
 
 
 def _short(command: Verb) -> str:
@@ -214,9 +257,11 @@ def _short(command: Verb) -> str:
     return " ".join(filter(None, (command.path.split()[-1], command.words, *needed)))
 
 
-def _table(title: str, rows: list[tuple[str, str]]) -> Iterator[str]:
+def _table(title: str, rows: list[tuple[str, str]], width: int) -> Iterator[str]:
     if rows:
         yield from ("", f"{title}:")
     room = max((len(label) for label, _ in rows if len(label) < _ROOM), default=0) + 2
     for label, about in rows:
-        yield f"  {label:<{room}}{about}" if len(label) < room else f"  {label}\n  {'':{room}}{about}"
+        texts = _wrapped(about, max(width - room - 2, _NARROW)) if width else [about]
+        head = f"  {label:<{room}}" if len(label) < room else f"  {label}\n  {'':{room}}"
+        yield head + f"\n  {'':{room}}".join(texts)

@@ -91,11 +91,9 @@ def _helped(argv: list[str]) -> bool:
     """Print the requested help page; False if none is requested."""
     if argv[0] != "rpc" and not {"-h", "--help", "help"} & set(argv):
         return False  # the table is needed only for help
-    from zot.cli.help import page_asked_for
+    from zot.cli.help import write_page_asked_for
 
-    text = page_asked_for(argv)
-    sys.stdout.write(text)
-    return bool(text)
+    return write_page_asked_for(argv, sys.stdout)
 
 
 def _flags(flags: Flags) -> int:

@@ -143,21 +143,35 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "sessions",
         "[COMMAND]",
-        "list, export, import, fork, rewind and prune sessions",
+        "list, search, export, import, fork, rewind and prune sessions",
         more=_SESSION,
         intro="Manage saved conversations: find, share, branch, undo or delete them.",
         examples=(
             ("zot sessions", "list the sessions of this directory"),
+            ("zot sessions search oauth token", "find the session that contains these words"),
             ("zot sessions export 1 page.html", "write the newest one as a web page"),
-            ("zot sessions prune --older-than 6mo", "choose old sessions to delete"),
         ),
     ),
     Verb(
         "sessions list",
         "",
         "list the sessions of this directory, newest first (default)",
-        (Switch("--all", "list the sessions of all directories"), _CWD),
-        more="Columns: number, age, model, messages, cost, id prefix, title.",
+        (Switch("--all", "list the sessions of all directories, also runs without an answer"), _CWD),
+        more="Columns: number, age, model, messages, cost, id prefix, title, and for a branch its parent. Two or more "
+        "runs without an answer or title are one line; --all shows them.",
+    ),
+    Verb(
+        "sessions search",
+        "WORDS",
+        "find sessions by words in titles, prompts, answers and tool calls",
+        (Switch("--all", "search the sessions of all directories"), Switch("--json", "print JSON lines"), _CWD),
+        (TEXT,),
+        "A session matches if one message or its title contains all words, in upper or lower case. Each line of --json "
+        "has id, parent, path, cwd, title, role and snippet. Exit status: 1 if no session matches.",
+        examples=(
+            ("zot sessions search oauth token", "search this directory's sessions"),
+            ("zot sessions search --all --json deadlock", "search everywhere, for a program"),
+        ),
     ),
     Verb("sessions path", "[SESSION]", "print the path of the session file", (_CWD,), (SESSION,), _SESSION),
     Verb(

@@ -29,10 +29,11 @@ def choose(store: SessionStore, read_line: Callable[[], str], write: Callable[[s
 
 
 def row(number: int, summary: Summary) -> str:
-    """Number, age, model, messages, cost, id, and title or first words."""
+    """Number, age, model, messages, cost, id, title or first words, and the id of the session it was forked from."""
+    parent = f"  (branch of {plain(summary.parent[:8])})" if summary.parent else ""
     return (
-        f"{number:>3}  {_age(summary.modified):>5}  {_short(summary.model, 28):<28}  {summary.messages:>5} msg  "
-        f"${summary.cost_usd:<8.3f}  {plain(summary.id[:8]):<8}  {_short(summary.label)}"
+        f"{number:>3}  {_age(summary.modified):>5}  {shorten(summary.model, 28):<28}  {summary.messages:>5} msg  "
+        f"${summary.cost_usd:<8.3f}  {plain(summary.id[:8]):<8}  {shorten(summary.label)}{parent}"
     )
 
 
@@ -41,7 +42,8 @@ def plain(text: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
-def _short(text: str, limit: int = _LABEL_MAX) -> str:
+def shorten(text: str, limit: int = _LABEL_MAX) -> str:
+    """The text in at most ``limit`` printable characters."""
     text = plain(text)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 

@@ -1,4 +1,4 @@
-"""``zot sessions …``: list, export, fork and delete sessions."""
+"""``zot sessions …``: list, search, export, fork and delete sessions."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from zot.system.files import zot_home
 
 if TYPE_CHECKING:
     from zot.core.session.prune import Group
+    from zot.core.session.summary import Summary
 
 
 def run(argv: list[str]) -> int:
@@ -42,10 +43,25 @@ def _list(store: SessionStore, arguments: ParsedArguments) -> int:
     summaries = store.summaries(everywhere=arguments.has("--all"))
     if not summaries:
         print_notice("no sessions yet" if arguments.has("--all") else f"no sessions in {store.cwd}")
+    folded = set[str]() if arguments.has("--all") else {summary.path for summary in summaries if _failed(summary)}
     for number, summary in enumerate(summaries, 1):
         where = f"  ({summary.cwd})" if arguments.has("--all") else ""
-        print_result(row(number, summary) + where)
+        if len(folded) < 2 or summary.path not in folded:  # numbers count folded rows, as in `--session NUMBER`
+            print_result(row(number, summary) + where)
+    if len(folded) > 1:
+        print_result(f"     {len(folded)} runs without an answer; --all shows them")
     return 0
+
+
+def _failed(summary: Summary) -> bool:
+    """True for a run that ended before an answer, unless the user gave it a title."""
+    return not summary.answered and not summary.title
+
+
+def _search(store: SessionStore, arguments: ParsedArguments) -> int:
+    from zot.cli.verbs.sessions_search import search_sessions
+
+    return search_sessions(store, arguments)
 
 
 def _path(store: SessionStore, arguments: ParsedArguments) -> int:
@@ -187,6 +203,7 @@ def _size(count: int) -> str:
 _Verb = Callable[[SessionStore, ParsedArguments], int]
 _VERBS: dict[str, tuple[_Verb, int | None]] = {  # function, number of words
     "list": (_list, 0),
+    "search": (_search, None),
     "path": (_path, 1),
     "rename": (_rename, None),
     "tree": (_tree, 0),

@@ -36,7 +36,7 @@ class DayCost(msgspec.Struct, frozen=True):
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """``title`` is the last one, ``first_text`` the start of the first prompt.
-    ``costs`` excludes rows a fork copied, ``cost_usd`` does not."""
+    ``answered``: the model answered at least once. ``costs`` excludes rows a fork copied, ``cost_usd`` does not."""
 
     path: str
     id: str
@@ -50,6 +50,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     first_text: str
     cost_usd: float
     title: str
+    answered: bool = True
     costs: tuple[DayCost, ...] = ()
 
     @property
@@ -89,12 +90,13 @@ def summarise(path: Path) -> Summary | None:
         if first is None or first.type != "meta" or first.meta is None:
             return None
         meta, title, messages, first_text, cost_usd = first.meta, "", 0, "", 0.0
-        copied, last_time, costs = first.meta.fork_point, first.meta.started, _Costs()
+        copied, last_time, costs, answered = first.meta.fork_point, first.meta.started, _Costs(), False
         for line in lines:
             if (row := _row(line)) is None:
                 continue
             if row.type == "message" and row.message is not None:
                 messages += 1
+                answered = answered or row.message.role == "assistant"
                 last_time = row.message.time or last_time
                 if not first_text and row.message.role == "user" and PERMISSION_MODE not in (row.message.meta or ()):
                     first_text = _text_of(row.message.content)
@@ -120,6 +122,7 @@ def summarise(path: Path) -> Summary | None:
         first_text=first_text[:_FIRST_TEXT_MAX],
         cost_usd=cost_usd,
         title=title or meta.title,
+        answered=answered,
         costs=costs.all(),
     )
 
@@ -205,7 +208,7 @@ def tree_lines(found: Iterable[Branch], current: str = "") -> list[str]:
 
 # Index of summaries in SQLite. It can be rebuilt: an entry is valid while size and time of its file are unchanged.
 
-_TABLE = "summaries_2"  # a new schema gets a new name
+_TABLE = "summaries_3"  # a new schema gets a new name
 _SCHEMA = (
     f"CREATE TABLE IF NOT EXISTS {_TABLE} "
     "(path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, summary BLOB) WITHOUT ROWID"

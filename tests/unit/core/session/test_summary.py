@@ -95,7 +95,7 @@ def test_deleted_sessions_leave_the_index(store: SessionStore) -> None:
     gone.unlink()
     store.summaries()
     with sqlite3.connect(index_path(store.root)) as db:
-        assert db.execute("SELECT path FROM summaries_2").fetchall() == [(str(stays),)]
+        assert db.execute("SELECT path FROM summaries_3").fetchall() == [(str(stays),)]
 
 
 def test_sessions_of_all_directories_can_be_listed(store: SessionStore, tmp_path: Path) -> None:

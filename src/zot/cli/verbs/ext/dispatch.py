@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-from zot.cli.help import page
+from zot.cli.help import page, write_verb_page
 from zot.errors import UsageError, ZotError
 
 # Module and function of each verb.
@@ -32,7 +32,7 @@ VERBS = {
 def run(argv: list[str]) -> int:
     """Run ``zot ext ARGV`` and return its exit status."""
     if not argv or argv[0] in ("help", "-h", "--help"):
-        sys.stderr.write(page("ext"))
+        write_verb_page("ext", sys.stderr)
         return 0
     if argv[0] not in VERBS:
         sys.stderr.write(page("ext"))

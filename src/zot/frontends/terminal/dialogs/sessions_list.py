@@ -259,7 +259,7 @@ def _row(summary: Summary, current: str, everywhere: bool) -> Choice:
 
 
 def _about(summary: Summary, everywhere: bool) -> list[str]:
-    """All details, then fewer: cost is dropped first, model and directory last."""
+    """All details, then fewer: cost is dropped first, model and directory last. Branches begin with id and parent."""
     model = one_line(summary.model)
     full = f"{one_line(summary.provider)}/{model}"
     count = f"{summary.messages} msg{'' if summary.messages == 1 else 's'}"
@@ -270,6 +270,9 @@ def _about(summary: Summary, everywhere: bool) -> list[str]:
         variants = [(count, cost, full, place), (count, model, place), (model, place), (model, name), (name,)]
     else:
         variants = [(count, cost, full), (count, full), (count, model), (model,)]
+    if summary.parent:
+        ids = f"{one_line(summary.id[:8])}, branch of {one_line(summary.parent[:8])}"
+        variants = [*((ids, *parts) for parts in variants), (ids,), *variants[-1:]]
     return [" · ".join(parts) for parts in variants]
 
 
