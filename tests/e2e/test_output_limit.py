@@ -48,6 +48,25 @@ def test_too_little_for_a_short_answer_is_refused(zot: Zot, serve: Any) -> None:
     assert ran.code == 1 and not server.requests and "the next request costs at least" in ran.err
 
 
+def test_answer_below_1024_tokens_is_refused_with_figures(zot: Zot, serve: Any) -> None:
+    """issue 30.7: the output is never limited below 1,024 tokens; the refusal names limit, spent and least cost."""
+    server = serve([endless], repeat=True)
+    refused = zot("-p", "--no-tools", "--max-cost", str(1_000 * OUTPUT), "hi")
+    assert refused.code == 1 and not server.requests
+    assert "cost limit of $0.015: $0.0000 spent, and the next request costs at least $0.01" in refused.err
+    assert zot("--json", "--no-tools", "--max-cost", "0.03", "hi").events
+    assert 1_024 <= limit_of(server.requests[0]) < 2_000
+
+
+def test_dearest_claude_works_with_a_quarter_dollar(zot: Zot, serve: Any) -> None:
+    """issue 30.7: with all tools, a limit of $0.25 and $75 per million tokens of output."""
+    server = serve([endless])
+    ran = zot("--json", "--model", "claude-opus-4-1", "--max-cost", "0.25", "hi")
+    (request,) = server.requests
+    assert 1_024 <= limit_of(request) and TOKENS_IN * 15e-6 + limit_of(request) * 75e-6 <= 0.25
+    assert ran.events[-1]["type"] == "done"
+
+
 def test_request_without_a_limit_is_unchanged(zot: Zot, serve: Any) -> None:
     server = serve([Say("fine")], repeat=True)
     zot("-p", "--no-session", "hi")

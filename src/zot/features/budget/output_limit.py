@@ -6,7 +6,7 @@ import msgspec
 
 from zot.provider.model_call import Finished, Request, StreamEvent
 
-USEFUL_TOKENS = 256  # below this an answer is not worth its input
+USEFUL_TOKENS = 1_024  # below this an answer is not worth its input
 _UNKNOWN_OUTPUT = 32_000  # largest answer of a model without a known limit
 
 
