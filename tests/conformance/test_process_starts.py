@@ -64,6 +64,7 @@ FIXED = {
     "system/processes.py _Children.spawn subprocess.Popen": "what spawn starts without a jail",
     "system/processes.py _ChildWatch._start subprocess.Popen": "the helper that ends children of a killed zot",
     "client/process.py RpcProcess.spawn asyncio.create_subprocess_exec": "zot rpc, by the embedding program",
+    "cli/pager.py _paged subprocess.Popen": "the user's $PAGER, for help and zot docs",
     "devkit/cli/ext_dev.py PromptLoop._one_run asyncio.create_subprocess_exec": "zot, for zot ext dev",
 }
 
