@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 
+import msgspec
+
 from zot.agent.settings import SettingsValues
 from zot.errors import ConfigError, NotLoggedIn
 from zot.provider.auth.credential_lookup import Credential
 from zot.provider.dialects.dialect import Endpoint
-from zot.provider.model import Model
+from zot.provider.model import LongPrompt, Model
 from zot.provider.model_call import Request, StreamEvent
 from zot.provider.providers import (
     Api,
@@ -69,6 +71,8 @@ def endpoint_for(
         insecure=(insecure or values.insecure) and not is_built_in(url),
         retries=values.retries,
         retry_wait_s=values.retry_wait_s,
+        service_tier="" if _is_subscription(provider, credential) else values.service_tier.get(provider.id, ""),
+        long_cache=values.cache_lifetime == "long",
     )
     if credential.method != "oauth" or endpoint.oauth:
         return endpoint
@@ -107,12 +111,38 @@ def _check_address(provider: Provider, credential: Credential, variable: str, ur
         )
 
 
-def dialect_for(provider: Provider, model: Model, credential: Credential | None) -> Api:
-    """The dialect: a login may need another one than a key; so may a model without tool calling."""
+def dialect_for(provider: Provider, model: Model, credential: Credential | None, base_url: str = "") -> Api:
+    """The dialect: a login may need another one than a key; so may a model without tool calling, and the vendor's own
+    address."""
     if "grammar" in (model.tool_calls, provider.tool_calls) and provider.api == "openai":
         return "grammar"
     subscription = credential is not None and _is_subscription(provider, credential)
-    return provider.oauth_api if subscription and provider.oauth_api else provider.api
+    if subscription and provider.oauth_api:
+        return provider.oauth_api
+    is_own = base_url == provider.base_url and not provider.user_endpoint
+    return provider.own_api if provider.own_api and is_own else provider.api
+
+
+_TIER_PRICES = {"flex": 0.5, "priority": 2.0, "fast": 2.0}
+_HOUR_PRICE = 2.0  # of the input: writing to Claude's cache for an hour
+
+
+def with_serving_prices(model: Model, endpoint: Endpoint) -> Model:
+    """The prices of this service tier and cache lifetime, so that spending limits hold."""
+    factor = _TIER_PRICES.get(endpoint.service_tier, 1.0)
+    writes_dearer = endpoint.long_cache and "claude" in model.id and model.price_cache_write > 0
+    if not writes_dearer and factor == 1.0:
+        return model
+
+    def price(row: Model | LongPrompt) -> dict[str, float]:
+        fields = ("price_input", "price_output", "price_cache_read", "price_cache_write")
+        prices = {name: getattr(row, name) * factor for name in fields}
+        return prices | ({"price_cache_write": _HOUR_PRICE * prices["price_input"]} if writes_dearer else {})
+
+    def scaled(row: LongPrompt | None) -> LongPrompt | None:
+        return row and msgspec.structs.replace(row, **price(row), longer=scaled(row.longer))
+
+    return msgspec.structs.replace(model, **price(model), long_prompt=scaled(model.long_prompt))
 
 
 def _is_subscription(provider: Provider, credential: Credential) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from zot.agent.endpoint import address_variable, dialect_for, endpoint_for
+from zot.agent.endpoint import address_variable, dialect_for, endpoint_for, with_serving_prices
 from zot.agent.provider_choice import choose_provider, usable_providers
 from zot.agent.settings import Settings
 from zot.errors import ConfigError, NotLoggedIn, UsageError
@@ -411,8 +411,11 @@ class _Resolver:
             self.notices.append(self.repair_notice)
         self.notices += self.store.notices
         self.store.notices.clear()
-        if (api := dialect_for(provider, model, credential)) == "grammar":
+        base_url = endpoint.base_url if endpoint is not None else ""
+        if (api := dialect_for(provider, model, credential, base_url)) == "grammar":
             model = msgspec.structs.replace(model, tool_calls="grammar")
+        if endpoint is not None:
+            model = with_serving_prices(model, endpoint)
         return ResolvedModel(
             provider=provider,
             model=model,

@@ -132,7 +132,7 @@ class Services:
         endpoint = msgspec.structs.replace(
             resolved.endpoint, retries=min(retries, TRIES_BEFORE_FALLBACK - 1) if waits else retries
         )
-        return connect(endpoint, resolved.api, self.pool, renewal=self._renewal(resolved))
+        return connect(endpoint, resolved.api, self.pool, renewal=self._renewal(resolved), home=self.home)
 
     def _renewal(self, resolved: ResolvedModel) -> CredentialRefresher | None:
         """Refreshes a stored login, or looks up again a key that another program stores."""

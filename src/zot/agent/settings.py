@@ -134,6 +134,22 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
             "`Retry-After` of the provider is used, up to three minutes."
         ),
     ] = 0.5
+    cache_lifetime: Annotated[
+        Literal["short", "long"],
+        Meta(
+            description="How long the provider keeps the prompt in its cache. `long` is an hour for Claude, where "
+            "writing to the cache then costs twice the input price, and up to a day for OpenAI. Use it if you pause "
+            "for longer than five minutes."
+        ),
+    ] = "short"
+    service_tier: Annotated[
+        dict[str, str],
+        Meta(
+            description="By provider id, how requests are served: `flex` is slower at half the price, `priority` "
+            "faster at twice the price (OpenAI, Google, Bedrock); `standard_only` for Anthropic. "
+            '`{"openai": "flex"}`.'
+        ),
+    ] = {}
     max_cost_session: Annotated[
         _Dollars,
         Meta(

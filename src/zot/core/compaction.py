@@ -169,8 +169,8 @@ async def _read(state: AgentState, run: Run, request: stream.Request) -> str:
                         texts.append(text)
                     case stream.UsageReported(usage):
                         state.count_call(usage)
-                    case stream.Retrying(attempt, attempts, wait_s, reason):
-                        run.emit(events.RetryWait(attempt, attempts, wait_s, reason))
+                    case stream.Retrying() | stream.Noticed():
+                        run.emit(events.event_of_call(event))
                     case stream.Finished():
                         finished = event
                     case _:

@@ -32,6 +32,7 @@ import msgspec
 
 from zot.core.tool import ToolResult
 from zot.provider.messages import Message, ResultBlock, StopReason, ToolCallBlock, Usage
+from zot.provider.model_call import Noticed, Retrying
 
 SYNTHETIC = "synthetic"  # in a user message's ``meta``: not typed by the user
 REPLACES = "replaces"  # in a message's ``meta``: it replaces the unanswered prompt before it
@@ -201,6 +202,14 @@ ShownEvent = (
     | Error
     | Done
 )
+
+
+def event_of_call(event: Retrying | Noticed) -> ShownEvent:
+    """What subscribers see of a model call before its answer."""
+    if isinstance(event, Noticed):
+        return Diagnostic(event.text, source="provider")
+    return RetryWait(event.attempt, event.attempts, event.wait_s, event.reason)
+
 
 # --- recorded
 

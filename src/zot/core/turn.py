@@ -130,9 +130,9 @@ class Turn:
                 self._spend(usage)
             case stream.Started():
                 self._start()
-            case stream.Retrying(attempt, attempts, wait_s, reason):
+            case stream.Retrying() | stream.Noticed():
                 self._end_thought()
-                self._run.emit(events.RetryWait(attempt, attempts, wait_s, reason))
+                self._run.emit(events.event_of_call(event))
             case stream.Finished():
                 raise AssertionError("the end of a stream is not forwarded")
 

@@ -182,7 +182,13 @@ def _stream_kind(text: str, code: str) -> tuple[type[ProviderError], bool]:
     return (BadRequest if code in _BAD else ProviderError), False
 
 
-RescueCategory = Literal["", "too_large", "network", "authentication", "permission", "rate_limit", "server"]
+RescueCategory = Literal["", "too_large", "network", "authentication", "permission", "model", "rate_limit", "server"]
+
+_NO_SUCH_MODEL = re.compile(
+    r"\bmodels?\b.{0,200}?\b(?:not found|not exist|no longer|unknown|not supported for|not available|retired)"
+    r"|(?:no such|unknown|invalid|unsupported) model|not a valid model|not_found_error.{0,80}\bmodel:",
+    re.IGNORECASE | re.DOTALL,
+)
 
 _RESCUE_WORDS: tuple[tuple[RescueCategory, tuple[str, ...]], ...] = (
     ("too_large", ("http 413", " 413", "payload too large", "request entity too large")),
@@ -243,7 +249,7 @@ def recovery_kind(error: BaseException) -> RescueCategory:
         case Overloaded():
             return "server"
         case BadRequest():
-            return ""
+            return "model" if _is_unknown_model(error) else ""
         case _:
             text = str(error).lower()
             if text.startswith("413 "):
@@ -254,10 +260,18 @@ def recovery_kind(error: BaseException) -> RescueCategory:
             return ""
 
 
+def _is_unknown_model(error: BadRequest) -> bool:
+    """True if the provider does not have the model, or not any more."""
+    if error.code == "model_not_found":
+        return True
+    return error.status in (400, 404, 410) and _NO_SUCH_MODEL.search(error.body) is not None
+
+
 _ADVICE: dict[RescueCategory, str] = {
     "network": "check the connection, or try again later",
     "authentication": "check the key: --api-key, its variable, or log in with /login",
     "permission": "this key has no access to that model: choose another one with --model, or another key",
+    "model": "list models with zot --list-models, and choose one with --model",
     "rate_limit": "try again later, or set a fallback with --fallback-model",
     "server": "try again later, or set a fallback with --fallback-model",
 }

@@ -7,14 +7,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from typing import Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
 
 from zot.errors import AuthFailed, BadRequest, ProviderError, TransportFailed
 from zot.provider.dialects import dialect_for
 from zot.provider.dialects.dialect import Decoder, Dialect, Endpoint, Frames
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.pool import HttpPool, HttpResponse
-from zot.provider.model_call import Finished, Request, Retrying, Started, StreamEvent
+from zot.provider.model_call import Finished, Noticed, Request, Retrying, Started, StreamEvent
+
+if TYPE_CHECKING:
+    from zot.provider.rejected_options import RejectedOptions
 
 _EMPTY = 2  # bytes of an empty event: `{}`
 _KEEP_ALIVES = 12  # factor of the timeout while a server sends only keep-alives
@@ -33,10 +39,16 @@ class CredentialRefresher(Protocol):
 
 
 def connect(
-    endpoint: Endpoint, api: str, pool: HttpPool | None = None, *, renewal: CredentialRefresher | None = None
+    endpoint: Endpoint,
+    api: str,
+    pool: HttpPool | None = None,
+    *,
+    renewal: CredentialRefresher | None = None,
+    home: Path | None = None,
 ) -> HttpClient:
-    """A client for an endpoint with this dialect; only that dialect is imported."""
-    return HttpClient(endpoint.provider, dialect_for(api), endpoint, pool, renewal=renewal)
+    """A client for an endpoint with this dialect; only that dialect is imported. ``home`` has the options that models
+    rejected."""
+    return HttpClient(endpoint.provider, dialect_for(api), endpoint, pool, renewal=renewal, home=home)
 
 
 class HttpClient:
@@ -51,6 +63,7 @@ class HttpClient:
         *,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         renewal: CredentialRefresher | None = None,
+        home: Path | None = None,
     ) -> None:
         self._name = name
         self._dialect = dialect
@@ -59,6 +72,9 @@ class HttpClient:
         self._pool = pool or HttpPool()
         self._sleep = sleep
         self._renewal = renewal
+        self._home = home
+        self._rejected: RejectedOptions | None = None
+        self._notices: list[str] = []
 
     @property
     def name(self) -> str:
@@ -87,6 +103,8 @@ class HttpClient:
                         if self._is_here and _refused(error):
                             error.args = (f"{error}; start the server, or set its address with --base-url",)
                         raise final_error(error)
+                    while self._notices:
+                        yield Noticed(self._notices.pop(0))
                     if not started:
                         started = True
                         yield Started(request.model.id, self._endpoint.provider)
@@ -175,7 +193,7 @@ class HttpClient:
         if self._renewal is not None:
             self._endpoint = await self._renewal.before_request(self._endpoint)
         try:
-            return await self._open(self._dialect.request(request, self._endpoint))
+            return await self._open_accepted(request)
         except AuthFailed as refusal:
             # the key may have expired; Amazon answers with a 403
             if self._renewal is None or not (refusal.status == 401 or refusal.code.startswith("ExpiredToken")):
@@ -184,7 +202,34 @@ class HttpClient:
             if again is None:
                 raise
         self._endpoint = again
-        return await self._open(self._dialect.request(request, again))
+        return await self._open_accepted(request)
+
+    async def _open_accepted(self, request: Request) -> HttpResponse:
+        """As ``_open``. Optional fields that the model rejects are omitted, once each."""
+        while True:
+            outgoing = self._dialect.request(request, self._endpoint_of(request))
+            try:
+                return await self._open(outgoing)
+            except BadRequest as error:
+                from zot.provider.rejected_options import RejectedOptions, rejected_option
+
+                option = rejected_option(error, outgoing)
+                if not option or self._home is None:
+                    raise
+                self._rejected = self._rejected or RejectedOptions(self._home)
+                self._rejected.learn(request.model, option)
+                self._notices.append(f"{request.model.id} rejected the option {option}; sent without it from now on")
+
+    def _endpoint_of(self, request: Request) -> Endpoint:
+        """The endpoint without the options that this model rejected; nearly all homes have none."""
+        if self._rejected is None:
+            if self._home is None or not (self._home / "rejected-options.json").exists():
+                return self._endpoint
+            from zot.provider.rejected_options import RejectedOptions
+
+            self._rejected = RejectedOptions(self._home)
+        omitted = self._rejected.omitted(request.model)
+        return msgspec.structs.replace(self._endpoint, omitted=omitted) if omitted else self._endpoint
 
     async def _open(self, outgoing: HttpRequest) -> HttpResponse:
         """A response with an event stream; all others are raised."""

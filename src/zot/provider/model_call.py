@@ -1,7 +1,7 @@
-"""A model call: a Request goes in, StreamEvents come out. Order: ``Retrying``*, ``Started``, any ``TextDelta``,
-``ThinkingDelta``, ``ToolStarted``/``ToolArgs``/``ToolEnded``, one ``UsageReported``, one ``Finished``. Thoughts may
-be followed by ``Retrying`` and ``Started`` again; a failure before the status is raised, a later one is in
-``Finished``."""
+"""A model call: a Request goes in, StreamEvents come out. Order: ``Retrying``*, ``Noticed``*, ``Started``, any
+``TextDelta``, ``ThinkingDelta``, ``ToolStarted``/``ToolArgs``/``ToolEnded``, one ``UsageReported``, one ``Finished``.
+Thoughts may be followed by ``Retrying`` and ``Started`` again; a failure before the status is raised, a later one is
+in ``Finished``."""
 
 from __future__ import annotations
 
@@ -46,6 +46,12 @@ class Retrying(msgspec.Struct, frozen=True):
     reason: str
 
 
+class Noticed(msgspec.Struct, frozen=True):
+    """One line for the user about this request; before ``Started``."""
+
+    text: str
+
+
 class Started(msgspec.Struct, frozen=True):
     model: str
     provider: str
@@ -88,7 +94,16 @@ class Finished(msgspec.Struct, frozen=True):
 
 
 StreamEvent = (
-    Retrying | Started | TextDelta | ThinkingDelta | ToolStarted | ToolArgs | ToolEnded | UsageReported | Finished
+    Retrying
+    | Noticed
+    | Started
+    | TextDelta
+    | ThinkingDelta
+    | ToolStarted
+    | ToolArgs
+    | ToolEnded
+    | UsageReported
+    | Finished
 )
 
 

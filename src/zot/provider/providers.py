@@ -35,6 +35,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     name: str
     api: Api
+    own_api: Api = ""  # used at the provider's own address; servers that imitate it speak ``api``
     base_url: str = ""  # ``{A|B|=c}`` stands for the first variable that is set, else for c
     base_url_env: str = ""  # a variable that overrides base_url
     env: tuple[str, ...] = ()  # the key variables; the first that is set applies

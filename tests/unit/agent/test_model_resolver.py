@@ -442,8 +442,11 @@ def test_a_login_with_openai_speaks_responses_at_its_own_address(home: Home) -> 
     assert found.base_url == "https://chatgpt.com/backend-api/codex/responses"
 
 
-def test_openai_key_uses_chat_and_responses_is_own_provider(home: Home) -> None:
-    assert home.resolve(OPENAI, provider="openai").api == "openai"
+def test_openai_key_uses_responses_only_at_openai(home: Home) -> None:
+    """issue 30.4: servers that imitate OpenAI speak chat completions."""
+    assert home.resolve(OPENAI, provider="openai").api == "openai-responses"
+    assert home.resolve(OPENAI, provider="openai", base_url="https://gateway.example/v1").api == "openai"
+    assert home.resolve({**OPENAI, "OPENAI_BASE_URL": "https://g.example"}, provider="openai").api == "openai"
     resolved = home.resolve(OPENAI, provider="openai-responses", model="gpt-5")
     assert (resolved.api, resolved.model.provider) == ("openai-responses", "openai-responses")
     assert endpoint(resolved).base_url == "https://api.openai.com/v1"

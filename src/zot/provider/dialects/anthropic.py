@@ -12,6 +12,7 @@ import msgspec
 
 from zot.provider.dialects.dialect import Decoder, Endpoint, ImageLimit, ListedModel
 from zot.provider.dialects.request_parts import (
+    NOT_THINKING,
     THINKING_BUDGETS,
     WireMessageCache,
     address,
@@ -21,6 +22,7 @@ from zot.provider.dialects.request_parts import (
     joined,
     key_in,
     post,
+    temperature_field,
     thinking_fields,
 )
 from zot.provider.dialects.response_builder import (
@@ -53,7 +55,9 @@ from zot.system.safe_open import open_to_append
 _VERSION = "2023-06-01"
 _VERTEX_VERSION = "vertex-2023-10-16"
 _OAUTH_BETA = "oauth-2025-04-20"
-_MARKER = {"cache_control": {"type": "ephemeral"}}
+_INTERLEAVED_BETA = "interleaved-thinking-2025-05-14"  # thoughts between tool calls; adaptive models have them anyway
+_MARKER = {"cache_control": {"type": "ephemeral"}}  # five minutes
+_HOUR_MARKER = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
 _UNKNOWN_OUTPUT = 8192  # the API requires a limit
 _HOUR_FACTOR = 2.0  # an hour of caching costs twice the plain input; the default five minutes have their own price
 
@@ -69,11 +73,13 @@ class AnthropicDialect:
         self._sent = WireMessageCache()
 
     def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
-        url, body = address(endpoint.base_url, "messages"), _body(request, endpoint.provider, self._sent)
+        url, body = address(endpoint.base_url, "messages"), _body(request, endpoint, self._sent)
         if "/publishers/anthropic" in endpoint.base_url:  # Vertex AI has the model in its address
             url = f"{endpoint.base_url}/models/{body.pop('model')}:streamRawPredict"
             body["anthropic_version"] = _VERTEX_VERSION
-        made = post(url, endpoint, _auth(endpoint), body)
+        thinks = body.get("thinking", NOT_THINKING)["type"] == "enabled"
+        interleaved = thinks and request.model.reasoning_style == "budget" and "tools" in body
+        made = post(url, endpoint, _auth(endpoint, [_INTERLEAVED_BETA] if interleaved else []), body)
         _copy_for_debugging(made.body)
         return made
 
@@ -98,36 +104,42 @@ class AnthropicDialect:
 # -- the request ------------------------------------------------------------------------------------------------
 
 
-def _auth(endpoint: Endpoint) -> list[tuple[str, str]]:
-    beta = [("anthropic-beta", _OAUTH_BETA)] if endpoint.oauth else []
-    return [("anthropic-version", _VERSION), *key_in(endpoint, "x-api-key"), *beta]
+def _auth(endpoint: Endpoint, betas: Sequence[str] = ()) -> list[tuple[str, str]]:
+    betas = [*([_OAUTH_BETA] if endpoint.oauth else []), *betas]
+    header = [("anthropic-beta", ",".join(betas))] if betas else []
+    return [("anthropic-version", _VERSION), *key_in(endpoint, "x-api-key"), *header]
 
 
-def _body(request: Request, provider: str, sent: WireMessageCache) -> dict[str, Any]:
+def _body(request: Request, endpoint: Endpoint, sent: WireMessageCache) -> dict[str, Any]:
+    marker = _HOUR_MARKER if endpoint.long_cache else _MARKER
     body: dict[str, Any] = {
         "model": request.model.id,
         "max_tokens": request.max_tokens or request.model.max_output or _UNKNOWN_OUTPUT,
     }
     if request.system:
-        body["system"] = [{"type": "text", "text": request.system, **_MARKER}]
-    body["messages"] = _messages(request, provider, sent)
+        body["system"] = [{"type": "text", "text": request.system, **marker}]
+    body["messages"] = _messages(request, endpoint.provider, sent, marker)
     if request.tools:
         wire = [
             {"name": tool.name, **({"description": tool.description} if tool.description else {})}
             | {"input_schema": tool.schema or {"type": "object", "properties": {}}}
             for tool in sorted(request.tools, key=lambda tool: tool.name)
         ]
-        wire[-1] |= _MARKER
+        wire[-1] |= marker
         body["tools"] = wire
     fields, body["max_tokens"] = thinking_fields(request, body["max_tokens"])
     body |= fields
-    if request.temperature is not None and "thinking" not in body:  # thinking requires the default temperature
-        body["temperature"] = request.temperature
+    if body.get("thinking", NOT_THINKING) == NOT_THINKING:  # thinking requires the default temperature
+        body |= temperature_field(request)
+    if endpoint.service_tier:
+        body["service_tier"] = endpoint.service_tier
     body["stream"] = True
     return body
 
 
-def _messages(request: Request, provider: str, sent: WireMessageCache) -> list[dict[str, Any] | msgspec.Raw]:
+def _messages(
+    request: Request, provider: str, sent: WireMessageCache, marker: dict[str, Any]
+) -> list[dict[str, Any] | msgspec.Raw]:
     messages = sent.repaired(request.messages)
     model = request.model
 
@@ -136,22 +148,22 @@ def _messages(request: Request, provider: str, sent: WireMessageCache) -> list[d
         role = "assistant" if message.role == "assistant" else "user"
         return [{"role": role, "content": content}] if content else []  # an empty content array is rejected
 
-    newest, last = _marked(messages, len(messages), wire)
+    newest, last = _marked(messages, len(messages), wire, marker)
     if not last:
         return [item for message in messages for item in wire(message)]
     known = sent.by_message(messages[:newest], (provider, model), wire)
-    earlier, again = _marked(messages, _last_answer(messages, newest), wire)
+    earlier, again = _marked(messages, _last_answer(messages, newest), wire, marker)
     before = [item for place, items in enumerate(known) for item in (again if place == earlier else items)]
     return [*before, *last, *(item for message in messages[newest + 1 :] for item in wire(message))]
 
 
 def _marked(
-    messages: Sequence[Message], end: int, wire: Callable[[Message], list[dict[str, Any]]]
+    messages: Sequence[Message], end: int, wire: Callable[[Message], list[dict[str, Any]]], marker: dict[str, Any]
 ) -> tuple[int, list[dict[str, Any]]]:
     """The last message before ``end`` that is not the model's, with a marker at its end."""
     for place in reversed(range(end)):
         if messages[place].role != "assistant" and (items := wire(messages[place])):
-            items[0]["content"][-1] |= _MARKER
+            items[0]["content"][-1] |= marker
             return place, items
     return -1, []
 
@@ -234,12 +246,17 @@ class _Written(msgspec.Struct, gc=False):
     ephemeral_1h_input_tokens: Count = None
 
 
+class _OutputDetails(msgspec.Struct, gc=False):
+    thinking_tokens: Count = None
+
+
 class _AnthropicUsage(msgspec.Struct, gc=False):
     input_tokens: Count = None
     output_tokens: Count = None
     cache_read_input_tokens: Count = None
     cache_creation_input_tokens: Count = None
     cache_creation: _Written | None = None
+    output_tokens_details: _OutputDetails | None = None
 
 
 class _Details(msgspec.Struct, gc=False):
@@ -393,7 +410,11 @@ class AnthropicDecoder(ResponseBuilder):
             int(new.output_tokens or old.output_tokens),
             int(new.cache_read_input_tokens or old.cache_read_tokens),
             int(new.cache_creation_input_tokens or old.cache_write_tokens),
+            reasoning_tokens=old.reasoning_tokens,
         )
+        if new.output_tokens_details is not None and new.output_tokens_details.thinking_tokens is not None:
+            thought = int(new.output_tokens_details.thinking_tokens)
+            self.usage = msgspec.structs.replace(self.usage, reasoning_tokens=thought)
         if new.cache_creation is not None and new.cache_creation.ephemeral_1h_input_tokens:
             self._kept_an_hour = int(new.cache_creation.ephemeral_1h_input_tokens)
 

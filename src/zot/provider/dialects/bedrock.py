@@ -14,6 +14,7 @@ import msgspec
 from zot.provider.auth.aws import access_key, signed
 from zot.provider.dialects.dialect import Decoder, Endpoint, ImageLimit, ListedModel
 from zot.provider.dialects.request_parts import (
+    NOT_THINKING,
     THINKING_BUDGETS,
     WireMessageCache,
     arguments_text,
@@ -23,6 +24,7 @@ from zot.provider.dialects.request_parts import (
     joined,
     post,
     reasoning_setting,
+    temperature_field,
     thinking_fields,
 )
 from zot.provider.dialects.response_builder import (
@@ -53,7 +55,8 @@ from zot.provider.model import Model
 from zot.provider.model_call import Request, StreamEvent, TextDelta, ToolArgs, ToolSpec, ToolStarted
 
 _ACCEPT = "application/vnd.amazon.eventstream"
-_CACHE_POINT = {"cachePoint": {"type": "default"}}
+_CACHE_POINT = {"cachePoint": {"type": "default"}}  # five minutes
+_HOUR_POINT = {"cachePoint": {"type": "default", "ttl": "1h"}}
 _LAST = 3  # last messages: the newest question, the answer before it, and its question
 _REGION = re.compile(r"[a-z]{2,3}(?:-[a-z]+){1,3}-\d{1,2}")
 _NO_ID = re.compile(r"[^a-zA-Z0-9_-]")
@@ -78,16 +81,19 @@ class BedrockDialect:
 
     def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
         url = f"{endpoint.base_url.rstrip('/')}/model/{quote(request.model.id, safe='')}/converse-stream"
-        marks = [_CACHE_POINT] if _caches(request.model.id) else []
+        mark = _HOUR_POINT if endpoint.long_cache and _is_claude(request.model.id) else _CACHE_POINT
+        marks = [mark] if _caches(request.model.id) else []
         body: dict[str, Any] = {}
         if request.system.strip():
             body["system"] = [{"text": request.system}, *marks]
-        body["messages"] = _messages(request, endpoint.provider, self._sent)
+        body["messages"] = _messages(request, endpoint.provider, self._sent, mark)
         if tools := _tools(request):
             body["toolConfig"] = {"tools": [*tools, *(marks if _is_claude(request.model.id) else [])]}
         body["inferenceConfig"], fields = _limits(request)
         if fields:
             body["additionalModelRequestFields"] = fields
+        if endpoint.service_tier:
+            body["serviceTier"] = {"type": endpoint.service_tier}
         return _proven(post(url, endpoint, _bearer(endpoint), body, _ACCEPT), endpoint)
 
     def decoder(self, request: Request, endpoint: Endpoint) -> Decoder:
@@ -146,8 +152,8 @@ def _limits(request: Request) -> tuple[dict[str, Any], dict[str, Any]]:
         nova = {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": effort}}
         fields = nova if "amazon.nova" in model.id else {"reasoning_effort": effort}
     config: dict[str, Any] = {"maxTokens": limit} if limit else {}
-    if request.temperature is not None and "thinking" not in fields:  # thinking requires the default temperature
-        config["temperature"] = request.temperature
+    if fields.get("thinking", NOT_THINKING) == NOT_THINKING:  # thinking requires the default temperature
+        config |= temperature_field(request)
     return config, fields
 
 
@@ -168,7 +174,9 @@ def _tools(request: Request) -> list[dict[str, Any]]:
     ]
 
 
-def _messages(request: Request, provider: str, sent: WireMessageCache) -> list[dict[str, Any] | msgspec.Raw]:
+def _messages(
+    request: Request, provider: str, sent: WireMessageCache, mark: dict[str, Any]
+) -> list[dict[str, Any] | msgspec.Raw]:
     """The newest user content gets a cache mark, and the one before it keeps the mark of the previous request."""
     model = request.model
     messages = _turns(sent.repaired(request.messages), model, provider)
@@ -187,7 +195,7 @@ def _messages(request: Request, provider: str, sent: WireMessageCache) -> list[d
     before, last = messages[:-_LAST], [item for message in messages[-_LAST:] for item in wire(message)]
     for item in last:
         if item["role"] == "user":
-            item["content"].append(_CACHE_POINT)
+            item["content"].append(mark)
     return [*sent.items(before, (provider, model), wire), *last]
 
 

@@ -29,6 +29,9 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     silence_s: float = 300.0
     insecure: bool = False
     retries: int = 9  # retries of a failed call
+    omitted: tuple[str, ...] = ()  # optional fields that the model rejected, as paths: "output_config.effort"
+    service_tier: str = ""  # the vendor's word for how the request is served and priced
+    long_cache: bool = False  # keep cached prompts for the vendor's longer time
     retry_wait_s: float = 0.5  # seconds before the first retry; each later wait is twice as long
 
     def __repr__(self) -> str:

@@ -22,6 +22,7 @@ from zot.provider.dialects.request_parts import (
     post,
     reasoning_setting,
     result_text,
+    temperature_field,
     tool_images_as_user_content,
 )
 from zot.provider.dialects.response_builder import BAD_JSON, Count, ReasoningPart, ResponseBuilder, TextPart, ToolPart
@@ -67,7 +68,7 @@ class GeminiDialect:
     def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
         model = quote(request.model.id.removeprefix("models/"), safe="")
         url = _address(endpoint.base_url, f"models/{model}:streamGenerateContent?alt=sse")
-        return post(url, endpoint, _auth(endpoint), _body(request, endpoint.provider, self._sent))
+        return post(url, endpoint, _auth(endpoint), _body(request, endpoint, self._sent))
 
     def decoder(self, request: Request, endpoint: Endpoint) -> Decoder:
         return GeminiDecoder(request, endpoint)
@@ -99,11 +100,11 @@ def _address(base: str, path: str) -> str:
     return f"{base}/{path}" if versioned else f"{base}/v1beta/{path}"
 
 
-def _body(request: Request, provider: str, sent: WireMessageCache) -> dict[str, Any]:
-    body: dict[str, Any] = {}
+def _body(request: Request, endpoint: Endpoint, sent: WireMessageCache) -> dict[str, Any]:
+    body: dict[str, Any] = {"serviceTier": endpoint.service_tier} if endpoint.service_tier else {}
     if request.system:
         body["systemInstruction"] = {"parts": [{"text": request.system}]}
-    body["contents"] = _contents(request, provider, sent)
+    body["contents"] = _contents(request, endpoint.provider, sent)
     if request.tools:
         from zot.provider.dialects.gemini_schema import accepted
 
@@ -116,9 +117,8 @@ def _body(request: Request, provider: str, sent: WireMessageCache) -> dict[str, 
     config: dict[str, Any] = {}
     if limit := request.max_tokens or request.model.max_output:
         config["maxOutputTokens"] = limit
-    if request.temperature is not None:
-        config["temperature"] = request.temperature
-    if value := reasoning_setting(request, LEVELS):
+    config |= temperature_field(request)
+    if value := reasoning_setting(request, LEVELS) or _budget_off(request):
         config["thinkingConfig"] = _thinking(value, request.model)
     if config:
         body["generationConfig"] = config
@@ -132,6 +132,13 @@ def _thinking(value: str, model: Model) -> dict[str, Any]:
     if value.removeprefix("-").isdigit():
         return {"thinkingBudget": int(value), "includeThoughts": value != "0"}
     return {"thinkingLevel": value, "includeThoughts": True}
+
+
+def _budget_off(request: Request) -> str:
+    """A budget of 0 disables thinking, which is on by default."""
+    model = request.model
+    off = request.reasoning == "off" and model.reasoning_style == "budget" and model.can_skip_reasoning
+    return "0" if off else ""
 
 
 def _is_earlier(model: Model) -> bool:

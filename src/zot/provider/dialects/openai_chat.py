@@ -22,6 +22,8 @@ from zot.provider.dialects.request_parts import (
     post,
     reasoning_setting,
     result_text,
+    serving_fields,
+    temperature_field,
     tool_images_as_user_content,
 )
 from zot.provider.dialects.response_builder import BAD_JSON, Count, ReasoningPart, ResponseBuilder, TextPart, ToolPart
@@ -56,7 +58,7 @@ class OpenAIChatDialect:
 
     def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
         url = address(endpoint.base_url, "chat/completions")
-        return post(url, endpoint, bearer(endpoint), _body(request, endpoint.provider, self._sent))
+        return post(url, endpoint, bearer(endpoint), _body(request, endpoint, self._sent))
 
     def decoder(self, request: Request, endpoint: Endpoint) -> Decoder:
         return OpenAIChatDecoder(request, endpoint)
@@ -76,7 +78,8 @@ class OpenAIChatDialect:
 # -- the request ------------------------------------------------------------------------------------------------
 
 
-def _body(request: Request, provider: str, sent: WireMessageCache) -> dict[str, Any]:
+def _body(request: Request, endpoint: Endpoint, sent: WireMessageCache) -> dict[str, Any]:
+    provider = endpoint.provider
     system = [{"role": "system", "content": request.system}] if request.system else []
     items = sent.items(
         sent.repaired(request.messages),
@@ -99,14 +102,23 @@ def _body(request: Request, provider: str, sent: WireMessageCache) -> dict[str, 
         body["tool_choice"] = "auto"
     body["stream"] = True
     body["stream_options"] = {"include_usage": True}
-    if request.temperature is not None:
-        body["temperature"] = request.temperature
+    body |= temperature_field(request)
     # A model of unknown size gets no limit; 0 would be rejected.
     if limit := request.max_tokens or request.model.max_output:
         body["max_completion_tokens" if request.model.reasoning else "max_tokens"] = limit
-    if effort := reasoning_setting(request, LEVELS):
-        body["reasoning_effort"] = effort
-    return body
+    return body | _reasoning_fields(request) | serving_fields(request, endpoint)
+
+
+def _reasoning_fields(request: Request) -> dict[str, Any]:
+    """``reasoning_effort``; some servers switch reasoning on and off with a field of their own."""
+    model, effort = request.model, reasoning_setting(request, LEVELS)
+    fields: dict[str, Any] = {"reasoning_effort": effort} if effort and model.reasoning_style != "switch" else {}
+    skips = request.reasoning == "off" and model.can_skip_reasoning is not False
+    if not model.reasoning or not request.reasoning or not model.reasoning_format:
+        return fields
+    if model.reasoning_format == "together":
+        return {"reasoning": {"enabled": not skips}, **fields}
+    return {"thinking": {"type": "disabled" if skips else "enabled"}, **({} if skips else fields)}
 
 
 def _message(message: Message, model: Model, provider: str) -> list[dict[str, Any]]:
@@ -192,6 +204,7 @@ _STOPS: dict[str, StopReason] = {
 
 class _ChatCached(msgspec.Struct, gc=False):
     cached_tokens: Count = None
+    cache_write_tokens: Count = None
 
 
 class _ChatReasoned(msgspec.Struct, gc=False):
@@ -202,6 +215,7 @@ class _ChatUsage(msgspec.Struct, gc=False):
     prompt_tokens: Count = None
     completion_tokens: Count = None
     cached_tokens: Count = None  # Moonshot's field
+    prompt_cache_hit_tokens: Count = None  # DeepSeek's field
     prompt_tokens_details: _ChatCached | None = None
     completion_tokens_details: _ChatReasoned | None = None
 
@@ -408,11 +422,13 @@ class OpenAIChatDecoder(ResponseBuilder):
 def _counted(usage: _ChatUsage) -> Usage:
     prompt = int(usage.prompt_tokens or 0)
     details = usage.prompt_tokens_details
-    cached = int((details.cached_tokens if details else None) or usage.cached_tokens or 0)
+    cached = int((details.cached_tokens if details else 0) or usage.cached_tokens or usage.prompt_cache_hit_tokens or 0)
+    written = int((details.cache_write_tokens if details else 0) or 0)
     reasoned = usage.completion_tokens_details.reasoning_tokens if usage.completion_tokens_details else None
     return Usage(
-        prompt - cached if cached <= prompt else prompt,
+        prompt - cached - written if cached + written <= prompt else prompt,
         int(usage.completion_tokens or 0),
         cached,
+        written,
         reasoning_tokens=None if reasoned is None else int(reasoned),
     )

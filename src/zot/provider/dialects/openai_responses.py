@@ -21,6 +21,8 @@ from zot.provider.dialects.request_parts import (
     reasoning_setting,
     repaired,
     result_text,
+    serving_fields,
+    temperature_field,
     tool_images_as_user_content,
 )
 from zot.provider.dialects.response_builder import (
@@ -83,8 +85,7 @@ class OpenAIResponsesDialect:
         if not endpoint.oauth:
             if limit := request.max_tokens or request.model.max_output:
                 body["max_output_tokens"] = limit
-            if request.temperature is not None:
-                body["temperature"] = request.temperature
+            body |= temperature_field(request) | serving_fields(request, endpoint)
         return post(url, endpoint, own, body)
 
     def decoder(self, request: Request, endpoint: Endpoint) -> Decoder:
@@ -184,6 +185,7 @@ def _call_id(id: str) -> str:
 
 class _ResponsesCached(msgspec.Struct, gc=False):
     cached_tokens: Count = None
+    cache_write_tokens: Count = None
 
 
 class _ResponsesReasoned(msgspec.Struct, gc=False):
@@ -365,11 +367,13 @@ def _counted(usage: _ResponsesUsage | None) -> Usage:
     if usage is None:
         return Usage()
     prompt = int(usage.input_tokens or 0)
-    cached = int((usage.input_tokens_details and usage.input_tokens_details.cached_tokens) or 0)
+    details = usage.input_tokens_details or _ResponsesCached()
+    cached, written = int(details.cached_tokens or 0), int(details.cache_write_tokens or 0)
     reasoned = usage.output_tokens_details and usage.output_tokens_details.reasoning_tokens
     return Usage(
-        prompt - cached if cached <= prompt else prompt,
+        prompt - cached - written if cached + written <= prompt else prompt,
         int(usage.output_tokens or 0),
         cached,
+        written,
         reasoning_tokens=None if reasoned is None else int(reasoned),
     )

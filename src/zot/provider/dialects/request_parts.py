@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from binascii import b2a_base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
@@ -21,6 +22,7 @@ _Headers = list[tuple[str, str]]
 
 # Claude's thinking budgets in tokens; "max" is whatever leaves _ROOM for the answer.
 THINKING_BUDGETS = {"minimum": "1024", "low": "2048", "medium": "8192", "high": "16384", "xhigh": "32768", "max": "max"}
+NOT_THINKING = {"type": "disabled"}
 _ROOM = 4096
 _LEAST_BUDGET = 1024
 _UNKNOWN_BUDGET = 32768
@@ -49,7 +51,19 @@ def post(
 ) -> HttpRequest:
     """A request answered by a stream of events; ``own`` are the dialect's headers."""
     lead = [("content-type", "application/json"), ("accept", accept)]
+    for option in endpoint.omitted:
+        body = _without(body, option.split("."))
     return HttpRequest("POST", url, _headers(endpoint, lead, own), encode_body(body))
+
+
+def _without(fields: dict[str, Any], path: list[str]) -> dict[str, Any]:
+    """The fields without the one at ``path``, and without objects that this leaves empty."""
+    name, *rest = path
+    inner = fields.get(name)
+    if rest and isinstance(inner, dict):
+        changed = _without(cast("dict[str, Any]", inner), rest)
+        return fields | {name: changed} if changed else _without(fields, [name])
+    return fields if rest else {key: value for key, value in fields.items() if key != name}
 
 
 def get(url: str, endpoint: Endpoint, own: _Headers) -> HttpRequest:
@@ -98,27 +112,41 @@ def _repaired(value: Any) -> Any:
 
 
 def reasoning_setting(request: Request, levels: Mapping[str, str]) -> str:
-    """The vendor's word for the reasoning level, or "". The model's own table replaces ``levels`` of the dialect."""
+    """The vendor's word for the reasoning level, or "". The model's own table replaces ``levels`` of the dialect.
+    For a model that always reasons, "off" is its lowest level."""
     model = request.model
     if not model.reasoning or not request.reasoning:
         return ""
     levels = model.reasoning_levels or levels
-    if request.reasoning == "off":
+    if request.reasoning == "off" and ("off" in levels or model.can_skip_reasoning is not False):
         return levels.get("off", "")
     level = nearest_level(request.reasoning, levels)
     return levels[level] if level else ""
 
 
 def thinking_fields(request: Request, max_tokens: int) -> tuple[dict[str, Any], int]:
-    """Thinking fields for Claude and the output limit. A number is a budget, a word an effort."""
-    value = reasoning_setting(request, THINKING_BUDGETS)
-    if value == "max" or value.isdigit():
-        tokens = thinking_budget(value, request.model)
-        if not tokens:
-            return {}, max_tokens
-        limit = max_tokens if max_tokens > tokens else tokens + _ROOM
-        return {"thinking": {"type": "enabled", "budget_tokens": tokens}}, limit
-    return ({"thinking": {"type": "adaptive"}, "output_config": {"effort": value}} if value else {}), max_tokens
+    """Thinking fields for Claude and the output limit. A model that decides itself how long to think gets an effort,
+    others a budget. The former thinks by default and omits its thoughts unless a summary is requested."""
+    model, value = request.model, reasoning_setting(request, THINKING_BUDGETS)
+    if model.reasoning_style == "adaptive" or (value and value != "max" and not value.isdigit()):
+        if request.reasoning == "off" and not value:
+            return {"thinking": NOT_THINKING}, max_tokens
+        fields: dict[str, Any] = {"thinking": {"type": "adaptive", "display": "summarized"}} if model.reasoning else {}
+        return (fields | {"output_config": {"effort": value}} if value else fields), max_tokens
+    if not value:
+        return {}, max_tokens
+    tokens = thinking_budget(value, model)
+    if not tokens:
+        return {}, max_tokens
+    limit = max_tokens if max_tokens > tokens else tokens + _ROOM
+    return {"thinking": {"type": "enabled", "budget_tokens": tokens}}, limit
+
+
+def temperature_field(request: Request) -> dict[str, float]:
+    """The temperature, unless the model rejects one."""
+    if request.temperature is None or request.model.temperature is False:
+        return {}
+    return {"temperature": request.temperature}
 
 
 def thinking_budget(value: str, model: Model) -> int:
@@ -127,6 +155,18 @@ def thinking_budget(value: str, model: Model) -> int:
     if cap < _LEAST_BUDGET:
         return 0
     return cap if value == "max" else min(int(value), cap)
+
+
+_LONG_CACHE_OPTIONS = r"gpt-(?:5\.[6-9]|[6-9]|[1-9]\d)"  # models with ``prompt_cache_options``
+
+
+def serving_fields(request: Request, endpoint: Endpoint) -> dict[str, Any]:
+    """OpenAI's fields for the service tier and the lifetime of cached prompts."""
+    fields: dict[str, Any] = {"service_tier": endpoint.service_tier} if endpoint.service_tier else {}
+    if endpoint.long_cache and endpoint.provider.startswith(("openai", "azure")):
+        newer = re.match(_LONG_CACHE_OPTIONS, request.model.id) is not None
+        fields |= {"prompt_cache_options": {"ttl": "30m"}} if newer else {"prompt_cache_retention": "24h"}
+    return fields
 
 
 def nearest_level(level: str, levels: Mapping[str, str]) -> str:

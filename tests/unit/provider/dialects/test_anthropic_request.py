@@ -273,7 +273,10 @@ def test_thinking_is_sent_only_to_reasoning_models() -> None:
 def test_model_with_named_levels_gets_no_budget() -> None:
     adaptive = msgspec.structs.replace(THINKER, reasoning_levels={"low": "low", "high": "high"})
     body = sent(model=adaptive, reasoning="max")
-    assert (body["thinking"], body["output_config"]) == ({"type": "adaptive"}, {"effort": "high"})
+    assert (body["thinking"], body["output_config"]) == (
+        {"type": "adaptive", "display": "summarized"},
+        {"effort": "high"},
+    )
 
 
 def test_temperature_is_sent_only_if_set_and_without_thinking() -> None:
