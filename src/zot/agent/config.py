@@ -68,6 +68,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     script: str | Mapping[str, Any] = ""  # answers of the scripted model: a file, or its content
     reasoning: str = ""
     temperature: float | None = None
+    output_schema: str = ""  # JSON Schema of the last answer: a file, or its content
     fallback_model: str = ""  # used if the first model fails
     retries: int | None = None  # retries of a failed model call; None is the setting
     max_steps: int = 0

@@ -142,6 +142,10 @@ class Feature:
         """Wait for background agents; returns the next prompt to submit, or empty."""
         return ""
 
+    def answer_problem(self) -> str:
+        """Why the last answer cannot be used; the run then fails. Empty accepts it."""
+        return ""
+
     async def before_close(self) -> None:
         """The conversation ends; its session is still open."""
 

@@ -181,6 +181,15 @@ def _wants_swarm(services: Services) -> bool:
     return enabled if named is None else "swarm" in named
 
 
+def _wants_web_search(services: Services) -> bool:
+    named = services.config.tools
+    return "web_search" in (services.settings.values.tools if named is None else named)
+
+
+def _wants_answer_schema(services: Services) -> bool:
+    return bool(services.config.output_schema)
+
+
 def _wants_model_refresh(services: Services) -> bool:
     """With ``--base-url`` or its variable the provider's model list is not requested."""
     resolved = services.resolved
@@ -213,6 +222,8 @@ FEATURES = (
     FeatureRow("skills", "zot.features.skills.feature:SkillsFeature", _wants_skills),
     FeatureRow("swarm", "zot.swarm.feature:SwarmFeature", _wants_swarm),
     FeatureRow("model_refresh", "zot.features.model_refresh:ModelRefreshFeature", _wants_model_refresh),
+    FeatureRow("web_search", "zot.features.web_search:WebSearchFeature", _wants_web_search),
+    FeatureRow("answer_schema", "zot.features.answer_schema:AnswerSchemaFeature", _wants_answer_schema, early=True),
     FeatureRow("fallback", "zot.features.fallback:FallbackFeature", _wants_fallback),
     FeatureRow(
         "state",
@@ -321,6 +332,10 @@ class FeatureSet:
 
     def before_compaction(self, focus: str) -> Coroutine[Any, Any, str] | None:
         return _first((each.before_compaction, focus) for each in self.implementing("before_compaction"))
+
+    def answer_problem(self) -> str:
+        """Why the last answer cannot be used, for front ends that end with it; empty if it can."""
+        return next((problem for each in self if (problem := each.answer_problem())), "")
 
     async def wait_for_results(self) -> str:
         """The next prompt that features submit, for front ends that end with the answer; empty if none."""

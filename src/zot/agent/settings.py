@@ -60,7 +60,9 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
         Literal["", "plan", "ask", "accept-edits", "everything"],
         Meta(description="Default permission mode: `plan`, `ask`, `accept-edits` or `everything` (if absent)."),
     ] = ""
-    tools: Annotated[tuple[str, ...], Meta(description="Tools enabled in addition to the default set: `swarm`.")] = ()
+    tools: Annotated[
+        tuple[str, ...], Meta(description="Tools enabled in addition to the default set: `swarm`, `web_search`.")
+    ] = ()
     model_can_start_agents: Annotated[
         bool,
         Meta(description="The model may start background agents (the tools of the group `swarm`)."),

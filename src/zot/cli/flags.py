@@ -51,6 +51,7 @@ class Flags:
     append_system_prompt: tuple[str, ...] = ()
     reasoning: str = ""
     temperature: float | None = None
+    output_schema: str = ""
     insecure: bool = False
     stats: str = ""
     no_context_files: bool = False
@@ -103,6 +104,7 @@ class Flags:
             "script": self.script,
             "reasoning": self.reasoning,
             "temperature": self.temperature,
+            "output_schema": self.output_schema,
             "fallback_model": self.fallback_model,
             "retries": self.retries,
             "max_steps": self.max_steps,
@@ -281,6 +283,15 @@ FLAGS: tuple[Flag, ...] = (
         kind=REASONING,
     ),
     Flag(("--temperature",), "temperature", MODEL, "sampling temperature, 0 to 2", "N", _number(0, 2)),
+    Flag(
+        ("--output-schema", "--json-schema"),
+        "output_schema",
+        MODEL,
+        "with -p, --json: answer in JSON that matches this JSON Schema",
+        "FILE",
+        _text,
+        kind="file",
+    ),
     Flag(
         ("--fallback-model",),
         "fallback_model",

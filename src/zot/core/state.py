@@ -170,6 +170,8 @@ class AgentState:
         self.fallback: Fallback | None = None
         self.guard: Guard | None = None
         self.goes_on = False
+        self.server_tools: tuple[str, ...] = ()  # run by the provider
+        self.output_schema: dict[str, Any] | None = None  # of answers
         self.gate = gate
         self.session_id = session_id
         self.compact_at = compact_at
@@ -325,5 +327,7 @@ class AgentState:
             tools=self.specs,
             temperature=self.temperature,
             reasoning=self.reasoning,
+            server_tools=self.server_tools,
+            output_schema=self.output_schema,
             session_id=self.session_id,
         )

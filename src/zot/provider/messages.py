@@ -85,13 +85,14 @@ class ToolResultBlock(msgspec.Struct, frozen=True, tag="tool_result"):
 
 
 class ReasoningBlock(msgspec.Struct, frozen=True, tag="reasoning"):
-    """Opaque reasoning, sent back only to the model that made it. ``kind``: ``reasoning``, ``thinking``
-    (``encrypted_content`` is the signature of ``summary``) or ``redacted_thinking``."""
+    """Opaque content, sent back only to the model that made it. ``kind``: ``reasoning``, ``thinking``
+    (``encrypted_content`` is the signature of ``summary``), ``redacted_thinking``, or ``server_tool``: a call that the
+    provider ran itself, or its result; ``encrypted_content`` is the JSON."""
 
     reasoning_id: str = ""
     summary: str = ""
     encrypted_content: str = ""
-    kind: Literal["reasoning", "thinking", "redacted_thinking"] = "reasoning"
+    kind: Literal["reasoning", "thinking", "redacted_thinking", "server_tool"] = "reasoning"
     provider: str = ""
     model: str = ""
 

@@ -34,6 +34,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int = 0
     temperature: float | None = None
     reasoning: Reasoning = ""
+    server_tools: tuple[str, ...] = ()  # tools that the provider runs itself: web_search, web_fetch
+    output_schema: dict[str, Any] | None = None  # JSON Schema of the answer
     session_id: str = ""  # a stable key for prompt caching; never shown to the model
 
 

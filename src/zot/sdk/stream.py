@@ -205,6 +205,7 @@ OPTIONS = {
     "--reasoning": "reasoning=",
     "--temperature": "temperature=",
     "--fallback-model": "fallback_model=",
+    "--output-schema": "returns=",
     "--retries": "retries=",
     "--max-cost": "max_cost_usd=",
     "--max-steps": "max_steps=",

@@ -117,6 +117,7 @@ def derive_worker_config(starter: RunConfig, request: SwarmStart) -> RunConfig:
         insecure=starter.insecure and same,
         script=os.path.abspath(script) if isinstance(script, str) and script else script,
         reasoning=request.reasoning or starter.reasoning,
+        output_schema="",  # of the starter's answer
         fallback_model="",
         retries=RETRIES if starter.retries is None else starter.retries,
         max_cost=_max_cost(starter, request),

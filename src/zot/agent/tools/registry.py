@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 ALL_TOOLS = ("read", "write", "edit", "bash", "glob", "grep")  # short descriptions: see the test of the first request
 SWARM = "swarm"  # name of this group in --tools and in the settings
+EXTRAS = (SWARM, "web_search")  # off unless named
 SWARM_NAMES = ("swarm_spawn", "agent_wait", "agent_send", "agent_stop", "agent_list")
 
 
@@ -104,13 +105,13 @@ def preload_on_call(agent: Agent) -> Callable[[AgentEvent], None]:
 
 def unknown_tools(names: Collection[str], others: Collection[str] = ()) -> list[str]:
     """Names that are neither built in nor among ``others`` (``skill``, extension tools), for a warning."""
-    return [name for name in names if name not in (*ALL_TOOLS, SWARM) and name not in others]
+    return [name for name in names if name not in (*ALL_TOOLS, *EXTRAS) and name not in others]
 
 
 def unknown_extras(settings: Settings) -> list[str]:
     """One line per unknown name in the setting ``tools``."""
     names = unknown_tools(settings.values.tools, ("skill",))
-    return [f"{settings.path}: tools: no tool named {name}; available: {SWARM}" for name in names]
+    return [f"{settings.path}: tools: no tool named {name}; available: {', '.join(EXTRAS)}" for name in names]
 
 
 class ToolDefinition(msgspec.Struct, frozen=True):

@@ -342,7 +342,7 @@ def block_of(disk: DiskBlock) -> Block:
         case "image":
             return ImageBlock(disk.mime_type, disk.data)
         case "reasoning":
-            kind = disk.kind if disk.kind in ("thinking", "redacted_thinking") else "reasoning"
+            kind = disk.kind if disk.kind in ("thinking", "redacted_thinking", "server_tool") else "reasoning"
             return ReasoningBlock(
                 disk.reasoning_id, disk.summary, disk.encrypted_content, kind, disk.provider, disk.model
             )

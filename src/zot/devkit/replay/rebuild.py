@@ -216,7 +216,18 @@ def apply_state(agent: Agent, state: dict[str, Any], people: RecordedApprovals) 
             agent.system.jail_text = str(value)
         elif name == "brief" and isinstance(agent.system, _ReplayedPrompt):
             agent.system.short_text = str(value)
-        elif name in ("reasoning", "temperature", "session_id", "compact_at", "max_cost_usd", "max_steps", "goes_on"):
+        elif name == "server_tools":
+            agent.server_tools = tuple(value)
+        elif name in (
+            "output_schema",
+            "reasoning",
+            "temperature",
+            "session_id",
+            "compact_at",
+            "max_cost_usd",
+            "max_steps",
+            "goes_on",
+        ):
             setattr(agent, name, value)
 
 

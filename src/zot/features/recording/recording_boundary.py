@@ -40,7 +40,10 @@ _RECORDED = (
     *(kind for kind in SHOWN if kind not in _NOT_RECORDED),
     *(PromptAccepted, ConfirmationRequested, PermissionDecided),
 )
-_OWN = ("model", "reasoning", "temperature", "session_id", "compact_at", "max_cost_usd", "max_steps", "goes_on")
+_OWN = (
+    *("model", "reasoning", "temperature", "session_id", "compact_at", "max_cost_usd", "max_steps", "goes_on"),
+    *("server_tools", "output_schema"),
+)
 _own = attrgetter(*_OWN)
 CHANGEABLE = (*_OWN, "mode", "asks", "jail", "brief")
 _WORK = ("prompt", "proceed", "go_on", "compact")

@@ -14,8 +14,8 @@ from zot.agent.build import build, working_directory
 from zot.agent.config import FrontEnd, RunConfig
 from zot.agent.conversation import Conversation
 from zot.core.agent import Outcome
-from zot.core.events import AgentEvent, AssistantMessage, Diagnostic, Notice, RetryWait, SessionFault
-from zot.errors import CostLimitReached, NotThere, StepLimitReached, UsageError
+from zot.core.events import AgentEvent, AssistantMessage, Diagnostic, Error, Notice, RetryWait, SessionFault
+from zot.errors import AnswerMismatch, CostLimitReached, NotThere, StepLimitReached, UsageError
 from zot.frontends.console import (
     REASONS,
     SignalInterrupt,
@@ -167,6 +167,9 @@ class _Run:
                 if not (results := await conversation.features.wait_for_results()):
                     break
                 outcome = await conversation.prompt(results)
+            if outcome.error is None and (problem := conversation.features.answer_problem()):
+                outcome = Outcome(outcome.stop, AnswerMismatch(problem))
+                self._mode.emit(Error(problem, "answer_mismatch"))
             elapsed_ms = int((time.monotonic() - started) * 1000)
             if self._stats and self._verdict(outcome)[1] == 0:
                 self._unwritten = not write_stats(self._stats, conversation, elapsed_ms)

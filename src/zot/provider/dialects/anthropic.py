@@ -18,6 +18,7 @@ from zot.provider.dialects.request_parts import (
     address,
     arguments_text,
     get,
+    hosted_item,
     image_or_placeholder,
     joined,
     key_in,
@@ -31,6 +32,7 @@ from zot.provider.dialects.response_builder import (
     Part,
     ReasoningPart,
     ResponseBuilder,
+    ServerToolPart,
     TextPart,
     ToolPart,
 )
@@ -49,12 +51,17 @@ from zot.provider.messages import (
     Usage,
 )
 from zot.provider.model import Model
-from zot.provider.model_call import Request, StreamEvent, TextDelta, ToolArgs, ToolStarted
+from zot.provider.model_call import Request, StreamEvent, TextDelta, ThinkingDelta, ToolArgs, ToolStarted
 from zot.system.safe_open import open_to_append
 
 _VERSION = "2023-06-01"
 _VERTEX_VERSION = "vertex-2023-10-16"
 _OAUTH_BETA = "oauth-2025-04-20"
+_MOST_USES = 8  # in one answer; each search costs a cent
+_SERVER_TOOLS: dict[str, dict[str, Any]] = {
+    "web_search": {"type": "web_search_20250305", "name": "web_search", "max_uses": _MOST_USES},
+    "web_fetch": {"type": "web_fetch_20250910", "name": "web_fetch", "max_uses": _MOST_USES},
+}
 _INTERLEAVED_BETA = "interleaved-thinking-2025-05-14"  # thoughts between tool calls; adaptive models have them anyway
 _MARKER = {"cache_control": {"type": "ephemeral"}}  # five minutes
 _HOUR_MARKER = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
@@ -119,6 +126,9 @@ def _body(request: Request, endpoint: Endpoint, sent: WireMessageCache) -> dict[
     if request.system:
         body["system"] = [{"type": "text", "text": request.system, **marker}]
     body["messages"] = _messages(request, endpoint.provider, sent, marker)
+    server_tools = [_SERVER_TOOLS[name] for name in request.server_tools if name in _SERVER_TOOLS]
+    if server_tools:
+        body["tools"] = server_tools
     if request.tools:
         wire = [
             {"name": tool.name, **({"description": tool.description} if tool.description else {})}
@@ -126,9 +136,12 @@ def _body(request: Request, endpoint: Endpoint, sent: WireMessageCache) -> dict[
             for tool in sorted(request.tools, key=lambda tool: tool.name)
         ]
         wire[-1] |= marker
-        body["tools"] = wire
+        body["tools"] = [*server_tools, *wire]
     fields, body["max_tokens"] = thinking_fields(request, body["max_tokens"])
     body |= fields
+    if request.output_schema:
+        form = {"type": "json_schema", "schema": request.output_schema}
+        body["output_config"] = body.get("output_config", {}) | {"format": form}
     if body.get("thinking", NOT_THINKING) == NOT_THINKING:  # thinking requires the default temperature
         body |= temperature_field(request)
     if endpoint.service_tier:
@@ -210,6 +223,8 @@ def _result(result: ToolResultBlock, model: Model) -> dict[str, Any]:
 
 def _thought(block: ReasoningBlock) -> dict[str, Any] | None:
     """Thinking is sent back verbatim, or not at all: without its signature it is rejected."""
+    if block.kind == "server_tool":
+        return hosted_item(block)
     if block.kind == "redacted_thinking":
         return {"type": "redacted_thinking", "data": block.encrypted_content}
     if block.kind != "thinking" or not block.encrypted_content:
@@ -250,6 +265,10 @@ class _OutputDetails(msgspec.Struct, gc=False):
     thinking_tokens: Count = None
 
 
+class _ServerToolUse(msgspec.Struct, gc=False):
+    web_search_requests: Count = None
+
+
 class _AnthropicUsage(msgspec.Struct, gc=False):
     input_tokens: Count = None
     output_tokens: Count = None
@@ -257,6 +276,7 @@ class _AnthropicUsage(msgspec.Struct, gc=False):
     cache_creation_input_tokens: Count = None
     cache_creation: _Written | None = None
     output_tokens_details: _OutputDetails | None = None
+    server_tool_use: _ServerToolUse | None = None
 
 
 class _Details(msgspec.Struct, gc=False):
@@ -306,12 +326,22 @@ class _AnthropicEvent(msgspec.Struct):
 _decode = msgspec.json.Decoder(_AnthropicEvent).decode
 
 
+class _BlockStart(msgspec.Struct):
+    content_block: msgspec.Raw
+
+
+class _SearchInput(msgspec.Struct):
+    query: str = ""
+    url: str = ""
+
+
 class AnthropicDecoder(ResponseBuilder):
     def __init__(self, request: Request, endpoint: Endpoint) -> None:
         super().__init__(request, endpoint)
         self._open: dict[int, Part] = {}
         self._stop: StopReason = "end"
         self._refusal = ""
+        self._hosted = bool(request.server_tools)
         self._kept_an_hour = 0  # tokens a gateway cached for longer than requested
 
     def feed(self, event: SseEvent) -> list[StreamEvent]:
@@ -330,32 +360,33 @@ class AnthropicDecoder(ResponseBuilder):
             if isinstance(part, ToolPart) and got.delta.partial_json:
                 part.pieces.append(got.delta.partial_json)
                 return [ToolArgs(part.id, got.delta.partial_json)]
+            if isinstance(part, ServerToolPart):
+                part.pieces.append(got.delta.partial_json)
+                return []
             if isinstance(part, ReasoningPart):
                 if got.delta.signature:
                     part.encrypted.append(got.delta.signature)
                 return self.think(part, got.delta.thinking) if got.delta.thinking else []
             return []
-        return self._rare(got)
+        return self._rare(got, event.data)
 
-    def _rare(self, got: _AnthropicEvent) -> list[StreamEvent]:
+    def _rare(self, got: _AnthropicEvent, data: bytes) -> list[StreamEvent]:
         if got.error is not None:
             code = got.error.type or "error"
             return self.fail(f"{self.provider} {code}: {got.error.message or 'no message'}", code)
         match got.type:
             case "content_block_start" if got.content_block is not None:
-                return self._start(got.index, got.content_block)
+                return self._start(got.index, got.content_block, data)
             case "content_block_stop":
-                part = self._open.get(got.index)
-                if not isinstance(part, ToolPart):
-                    return []
-                whole = not part.pieces and part.whole not in ("", "{}")
-                return ([ToolArgs(part.id, part.whole)] if whole else []) + self.end_tool(part)
+                return self._stop_block(self._open.get(got.index))
             case "message_start" if isinstance(got.message, _Message):
                 self._count(got.message.usage, Usage())
             case "message_delta":
                 self._count(got.usage, self.usage)
                 if got.delta is not None and got.delta.stop_reason is not None:
                     self._stop = _STOPS.get(got.delta.stop_reason, "end")
+                    if got.delta.stop_reason == "pause_turn" and any(isinstance(p, ServerToolPart) for p in self.parts):
+                        self._stop = "length"  # the provider's tools took too long; the answer is not complete
                     if got.delta.stop_reason == "refusal":
                         explanation = got.delta.stop_details.explanation if got.delta.stop_details else None
                         self._refusal = explanation or "the model declined to answer"
@@ -377,7 +408,15 @@ class AnthropicDecoder(ResponseBuilder):
         self.has_content = True
         return [TextDelta(text)]
 
-    def _start(self, index: int, block: _Block) -> list[StreamEvent]:
+    def _stop_block(self, part: Part | None) -> list[StreamEvent]:
+        if isinstance(part, ServerToolPart):
+            return self._end_server_tool(part)
+        if not isinstance(part, ToolPart):
+            return []
+        whole = not part.pieces and part.whole not in ("", "{}")
+        return ([ToolArgs(part.id, part.whole)] if whole else []) + self.end_tool(part)
+
+    def _start(self, index: int, block: _Block, data: bytes) -> list[StreamEvent]:
         match block.type:
             case "text":
                 return self._text(index, None, block.text)
@@ -392,9 +431,26 @@ class AnthropicDecoder(ResponseBuilder):
                 part.encrypted = [block.signature or block.data]
                 self._add(index, part)
                 return self.think(part, block.thinking)
+            case "server_tool_use" if self._hosted:
+                self._add(index, ServerToolPart(self, block.id, summary=block.name))
+            case "web_search_tool_result" | "web_fetch_tool_result" if self._hosted:
+                raw = bytes(msgspec.json.decode(data, type=_BlockStart).content_block)
+                return self.add_server_tool(ServerToolPart(self, json=raw.decode("utf-8", "replace")))
             case _:
                 self._open.pop(index, None)
         return []
+
+    def _end_server_tool(self, part: ServerToolPart) -> list[StreamEvent]:
+        """A call of a tool that the provider runs; its result is a block of its own. Both stay in the transcript."""
+        arguments, name = "".join(part.pieces) or "{}", part.summary
+        try:
+            typed = msgspec.json.decode(arguments, type=_SearchInput)
+        except (msgspec.MsgspecError, UnicodeError):
+            arguments, typed = "{}", _SearchInput()
+        wire = {"type": "server_tool_use", "id": part.id, "name": name, "input": msgspec.Raw(arguments.encode())}
+        part.json = msgspec.json.encode(wire).decode()
+        part.summary = f"{name}: {typed.query or typed.url}"
+        return [ThinkingDelta(f"{part.summary}\n")]
 
     def _add(self, index: int, part: Part) -> None:
         self._open[index] = part
@@ -415,6 +471,8 @@ class AnthropicDecoder(ResponseBuilder):
         if new.output_tokens_details is not None and new.output_tokens_details.thinking_tokens is not None:
             thought = int(new.output_tokens_details.thinking_tokens)
             self.usage = msgspec.structs.replace(self.usage, reasoning_tokens=thought)
+        if new.server_tool_use is not None:
+            self.searches = int(new.server_tool_use.web_search_requests or 0)
         if new.cache_creation is not None and new.cache_creation.ephemeral_1h_input_tokens:
             self._kept_an_hour = int(new.cache_creation.ephemeral_1h_input_tokens)
 

@@ -19,6 +19,7 @@ from zot.provider.dialects.request_parts import (
     WireMessageCache,
     arguments_text,
     bearer,
+    encode_body,
     get,
     image_or_placeholder,
     joined,
@@ -92,6 +93,9 @@ class BedrockDialect:
         body["inferenceConfig"], fields = _limits(request)
         if fields:
             body["additionalModelRequestFields"] = fields
+        if request.output_schema:
+            definition = {"name": "answer", "schema": encode_body(request.output_schema).decode()}
+            body["outputConfig"] = {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": definition}}}
         if endpoint.service_tier:
             body["serviceTier"] = {"type": endpoint.service_tier}
         return _proven(post(url, endpoint, _bearer(endpoint), body, _ACCEPT), endpoint)

@@ -15,6 +15,7 @@ from zot.provider.dialects.request_parts import (
     WireMessageCache,
     arguments_text,
     get,
+    hosted_item,
     image_or_placeholder,
     is_version,
     joined,
@@ -25,7 +26,15 @@ from zot.provider.dialects.request_parts import (
     temperature_field,
     tool_images_as_user_content,
 )
-from zot.provider.dialects.response_builder import BAD_JSON, Count, ReasoningPart, ResponseBuilder, TextPart, ToolPart
+from zot.provider.dialects.response_builder import (
+    BAD_JSON,
+    Count,
+    ReasoningPart,
+    ResponseBuilder,
+    ServerToolPart,
+    TextPart,
+    ToolPart,
+)
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.sse import SseEvent, SseParser
 from zot.provider.messages import (
@@ -53,6 +62,7 @@ IMAGE_LIMIT = ImageLimit(3072, 7 * 1024 * 1024)
 # Documented for calls of another model: Gemini 3 rejects a call of the current turn without signature.
 _NO_SIGNATURE = "skip_thought_signature_validator"
 
+_SERVER_TOOLS = {"web_search": "googleSearch", "web_fetch": "urlContext"}
 _OUR_ID = re.compile(r"call_\d+_\d+")
 _PLACE = re.compile(r"text:(\d{1,9})-(\d{1,9})")
 _EARLIER = re.compile(r"(?:.*/)?gemini-[12](?:\.|-)")
@@ -114,12 +124,18 @@ def _body(request: Request, endpoint: Endpoint, sent: WireMessageCache) -> dict[
             if schema := accepted(tool.schema):
                 declared[-1]["parameters"] = schema
         body["tools"] = [{"functionDeclarations": declared}]
+    if request.server_tools and not _is_earlier(request.model):  # earlier models take them or functions, not both
+        hosted = [_SERVER_TOOLS[name] for name in request.server_tools if name in _SERVER_TOOLS]
+        body.setdefault("tools", []).extend({name: dict[str, Any]()} for name in hosted)
+        body["toolConfig"] = {"includeServerSideToolInvocations": True}
     config: dict[str, Any] = {}
     if limit := request.max_tokens or request.model.max_output:
         config["maxOutputTokens"] = limit
     config |= temperature_field(request)
     if value := reasoning_setting(request, LEVELS) or _budget_off(request):
         config["thinkingConfig"] = _thinking(value, request.model)
+    if request.output_schema and not (request.tools and _is_earlier(request.model)):  # those have functions or a schema
+        config |= {"responseMimeType": "application/json", "responseJsonSchema": request.output_schema}
     if config:
         body["generationConfig"] = config
     return body
@@ -213,7 +229,11 @@ def _model_parts(content: Sequence[Block], model: Model, provider: str) -> list[
                 start = 0
             case ToolCallBlock():
                 parts.append(_call(block))
-            case ReasoningBlock() if (block.provider, block.model) == (provider, model.id):
+            case ReasoningBlock() if (block.provider, block.model) != (provider, model.id):
+                pass
+            case ReasoningBlock(kind="server_tool"):
+                parts += [part] if (part := hosted_item(block)) else []
+            case ReasoningBlock():
                 start = _sign(parts, block, start)
             case _:
                 pass
@@ -288,11 +308,26 @@ class _FunctionCall(msgspec.Struct):
     args: msgspec.Raw = msgspec.Raw(b"")
 
 
+class _HostedArguments(msgspec.Struct):
+    queries: list[str] | None = None
+    urls: list[str] | None = None
+
+
+class _HostedCall(msgspec.Struct, rename="camel"):
+    """A tool that Google runs, or its result."""
+
+    id: str | None = None
+    tool_type: str | None = None
+    args: _HostedArguments | None = None
+
+
 class _PartOfAnswer(msgspec.Struct, rename="camel"):
     text: str | None = None
     thought: bool | None = None
     thought_signature: str | None = None
     function_call: _FunctionCall | None = None
+    tool_call: _HostedCall | None = None
+    tool_response: _HostedCall | None = None
 
 
 class _Content(msgspec.Struct):
@@ -331,6 +366,18 @@ class _GeminiChunk(msgspec.Struct, rename="camel"):
     error: _GeminiError | None = None
 
 
+class _RawContent(msgspec.Struct):
+    parts: list[msgspec.Raw]
+
+
+class _RawCandidate(msgspec.Struct):
+    content: _RawContent
+
+
+class _RawChunk(msgspec.Struct):
+    candidates: list[_RawCandidate]
+
+
 _decode = msgspec.json.Decoder(_GeminiChunk).decode
 
 
@@ -360,14 +407,25 @@ class GeminiDecoder(ResponseBuilder):
             return self.fail(f"{self.provider} {status}: {message}", code)
         out: list[StreamEvent] = []
         for candidate in (chunk.candidates or ())[:1]:
-            for part in (candidate.content and candidate.content.parts) or ():
-                out += self._part(part)
+            for place, part in enumerate((candidate.content and candidate.content.parts) or ()):
+                hosted = part.tool_call or part.tool_response
+                out += self._part(part) if hosted is None else self._hosted(hosted, place, event.data)
             if candidate.finish_reason:
                 self._finish, self._why = candidate.finish_reason, candidate.finish_message or ""
         if chunk.prompt_feedback is not None and chunk.prompt_feedback.block_reason:
             self._finish = f"PROMPT_{chunk.prompt_feedback.block_reason}"
             self._why = chunk.prompt_feedback.block_reason_message or ""
         return out
+
+    def _hosted(self, call: _HostedCall, place: int, data: bytes) -> list[StreamEvent]:
+        """A tool that Google ran, or its result: the part goes back as it came."""
+        candidates = msgspec.json.decode(data, type=_RawChunk).candidates
+        raw = bytes(candidates[0].content.parts[place]).decode("utf-8", "replace")
+        asked = (call.args.queries or call.args.urls or []) if call.args is not None else []
+        self.searches += len((call.args and call.args.queries) or ())
+        self._text = self._thought = None
+        summary = f"{call.tool_type or 'tool'}: {', '.join(asked)}" if asked else ""
+        return self.add_server_tool(ServerToolPart(self, call.id or "", raw, summary))
 
     def _part(self, part: _PartOfAnswer) -> list[StreamEvent]:
         seal = part.thought_signature or ""

@@ -19,6 +19,7 @@ from zot.provider.dialects.request_parts import (
     get,
     image_or_placeholder,
     joined,
+    named_schema,
     post,
     reasoning_setting,
     result_text,
@@ -100,12 +101,16 @@ def _body(request: Request, endpoint: Endpoint, sent: WireMessageCache) -> dict[
             for tool in sorted(request.tools, key=lambda tool: tool.name)
         ]
         body["tool_choice"] = "auto"
+    if "web_search" in request.server_tools and provider == "openrouter":
+        body.setdefault("tools", []).append({"type": "openrouter:web_search"})
     body["stream"] = True
     body["stream_options"] = {"include_usage": True}
     body |= temperature_field(request)
     # A model of unknown size gets no limit; 0 would be rejected.
     if limit := request.max_tokens or request.model.max_output:
         body["max_completion_tokens" if request.model.reasoning else "max_tokens"] = limit
+    if request.output_schema:
+        body["response_format"] = {"type": "json_schema", "json_schema": named_schema(request.output_schema)}
     return body | _reasoning_fields(request) | serving_fields(request, endpoint)
 
 

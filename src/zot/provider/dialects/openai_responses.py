@@ -16,7 +16,9 @@ from zot.provider.dialects.request_parts import (
     bearer,
     data_url,
     get,
+    hosted_item,
     image_or_placeholder,
+    named_schema,
     post,
     reasoning_setting,
     repaired,
@@ -31,6 +33,7 @@ from zot.provider.dialects.response_builder import (
     Part,
     ReasoningPart,
     ResponseBuilder,
+    ServerToolPart,
     TextPart,
     ToolPart,
 )
@@ -62,17 +65,23 @@ class OpenAIResponsesDialect:
         if request.system:
             body["instructions"] = request.system
         body["input"] = list(_input(request, endpoint.provider))
+        server_tools = [{"type": "web_search"}] if "web_search" in request.server_tools else []
+        if server_tools:
+            body["tools"] = server_tools
         if request.tools:
             # ``strict`` is sent explicitly: by default the API makes every optional argument required
             body["tools"] = [
-                {
-                    "type": "function",
-                    "name": tool.name,
-                    "description": tool.description,
-                    "parameters": tool.schema or {"type": "object", "properties": {}},
-                    "strict": False,
-                }
-                for tool in sorted(request.tools, key=lambda tool: tool.name)
+                *server_tools,
+                *(
+                    {
+                        "type": "function",
+                        "name": tool.name,
+                        "description": tool.description,
+                        "parameters": tool.schema or {"type": "object", "properties": {}},
+                        "strict": False,
+                    }
+                    for tool in sorted(request.tools, key=lambda tool: tool.name)
+                ),
             ]
             body["tool_choice"] = "auto"
         body["parallel_tool_calls"] = True
@@ -80,6 +89,8 @@ class OpenAIResponsesDialect:
             body["include"] = ["reasoning.encrypted_content"]
         if effort := reasoning_setting(request, LEVELS):
             body["reasoning"] = {"effort": effort, "summary": "auto"}
+        if request.output_schema:
+            body["text"] = {"format": {"type": "json_schema", **named_schema(request.output_schema)}}
         if request.session_id:
             body["prompt_cache_key"] = request.session_id
         if not endpoint.oauth:
@@ -152,6 +163,9 @@ def _block_items(block: Block, ids: Iterator[str], maker: tuple[str, str]) -> It
             yield {"type": "function_call", "call_id": _call_id(id), "name": name, "arguments": arguments}
         case ReasoningBlock() if (block.provider, block.model) == maker and block.kind == "reasoning":
             yield from _reasoning(block)
+        case ReasoningBlock() if (block.provider, block.model) == maker and block.kind == "server_tool":
+            if item := hosted_item(block):
+                yield item
         case _:
             pass
 
@@ -204,6 +218,15 @@ class _Text(msgspec.Struct, gc=False):
     refusal: str | None = None
 
 
+class _Action(msgspec.Struct, gc=False):
+    query: str | None = None
+    url: str | None = None
+
+
+class _RawItem(msgspec.Struct):
+    item: msgspec.Raw
+
+
 class _Item(msgspec.Struct, gc=False):
     type: str = ""
     id: str | None = None
@@ -213,6 +236,7 @@ class _Item(msgspec.Struct, gc=False):
     encrypted_content: str | None = None
     summary: list[_Text] | None = None
     content: list[_Text] | None = None
+    action: _Action | None = None
 
 
 class _Incomplete(msgspec.Struct, gc=False):
@@ -264,6 +288,8 @@ class OpenAIResponsesDecoder(ResponseBuilder):
             return self._delta(got.type, self._open.get(got.output_index), got.delta)
         if got.item is not None:
             out = [] if got.output_index in self._open else self._added(got.output_index, got.item)
+            if got.type == "response.output_item.done" and got.item.type == "web_search_call":
+                return self._searched(got.item, event.data)
             if got.type == "response.output_item.done":
                 out += self._item_done(self._open.get(got.output_index), got.item)
             return out
@@ -318,6 +344,13 @@ class OpenAIResponsesDecoder(ResponseBuilder):
         self._open[index] = part
         self.parts.append(part)
         return out
+
+    def _searched(self, item: _Item, data: bytes) -> list[StreamEvent]:
+        """A search that the provider made; its item follows the reasoning that led to it."""
+        self.searches += 1
+        raw = bytes(msgspec.json.decode(data, type=_RawItem).item).decode("utf-8", "replace")
+        what = (item.action and (item.action.query or item.action.url)) or ""
+        return self.add_server_tool(ServerToolPart(self, item.id or "", raw, f"web_search: {what}"))
 
     def _item_done(self, part: Part | None, item: _Item) -> list[StreamEvent]:
         """The whole item, used only for parts its deltas did not have."""

@@ -14,7 +14,16 @@ from msgspec import Raw
 from zot import __version__
 from zot.provider.dialects.dialect import Endpoint, ImageLimit
 from zot.provider.http.message import HttpRequest
-from zot.provider.messages import Block, ImageBlock, Message, ResultBlock, TextBlock, ToolCallBlock, ToolResultBlock
+from zot.provider.messages import (
+    Block,
+    ImageBlock,
+    Message,
+    ReasoningBlock,
+    ResultBlock,
+    TextBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+)
 from zot.provider.model import REASONING_LEVELS, Model
 from zot.provider.model_call import Request
 
@@ -193,6 +202,33 @@ def image_or_placeholder(block: ImageBlock, model: Model, limit: ImageLimit) -> 
     from zot.provider.images import fitted  # most conversations have no image
 
     return fitted(block, limit)
+
+
+def named_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """OpenAI's form of an answer's schema; it is enforced if every object names all of its properties as required."""
+    return {"name": "answer", "schema": schema, "strict": _is_closed(schema)}
+
+
+def _is_closed(schema: object) -> bool:
+    if isinstance(schema, list):
+        return all(_is_closed(each) for each in cast("list[object]", schema))
+    if not isinstance(schema, dict):
+        return True
+    fields = cast("dict[str, Any]", schema)
+    properties = fields.get("properties")
+    if fields.get("type") == "object" or isinstance(properties, dict):
+        named = set(cast("dict[str, Any]", properties or {}))
+        if fields.get("additionalProperties") is not False or named != set(fields.get("required", ())):
+            return False
+    return all(_is_closed(each) for each in fields.values())
+
+
+def hosted_item(block: ReasoningBlock) -> dict[str, Any] | None:
+    """What the provider sent of a tool that it ran itself; None if a damaged session has no object."""
+    try:
+        return msgspec.json.decode(block.encrypted_content, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None
 
 
 def data_url(block: ImageBlock) -> str:

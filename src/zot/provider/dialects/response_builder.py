@@ -81,7 +81,28 @@ class ReasoningPart:
         return ReasoningBlock(self.id, summary, encrypted, self.kind, self.provider, self.model)
 
 
-Part = TextPart | ToolPart | ReasoningPart
+class ServerToolPart:
+    """A call that the provider ran, or its result: ``json`` is sent back unchanged. ``pieces`` are its arguments."""
+
+    __slots__ = ("id", "json", "model", "pieces", "provider", "summary")
+
+    def __init__(self, answer: ResponseBuilder, id: str = "", json: str = "", summary: str = "") -> None:
+        self.provider = answer.provider
+        self.model = answer.model.id
+        self.id = id
+        self.json = json
+        self.summary = summary
+        self.pieces: list[str] = []
+
+    def block(self) -> Block | None:
+        if not self.json:
+            return None  # cut off before its end
+        return ReasoningBlock(self.id, self.summary, self.json, "server_tool", self.provider, self.model)
+
+
+Part = TextPart | ToolPart | ReasoningPart | ServerToolPart
+
+_SEARCH_USD = 0.01  # of one web search, at every vendor that runs them
 
 
 class ResponseBuilder:
@@ -91,6 +112,7 @@ class ResponseBuilder:
         self.has_content = False
         self.parts: list[Part] = []
         self.usage = Usage()
+        self.searches = 0  # by the provider, billed beside the tokens
         self.finished = False
 
     @property
@@ -112,7 +134,9 @@ class ResponseBuilder:
         return [UsageReported(self.priced()), Finished(stop, self.partial(), error)]
 
     def priced(self) -> Usage:
-        return self.model.priced(self.usage)
+        usage = self.model.priced(self.usage)
+        more = self.searches * _SEARCH_USD
+        return msgspec.structs.replace(usage, cost_usd=usage.cost_usd + more) if more else usage
 
     def think(self, part: ReasoningPart, text: str) -> list[StreamEvent]:
         """Append to a thought; a later one begins a paragraph."""
@@ -120,6 +144,11 @@ class ResponseBuilder:
         apart = text and isinstance(before, ReasoningPart) and any(before.pieces) and not any(part.pieces)
         part.pieces.append(text)
         return [ThinkingDelta(f"\n\n{text}" if apart else text)]
+
+    def add_server_tool(self, part: ServerToolPart) -> list[StreamEvent]:
+        """Show what the provider searched or fetched, like a thought."""
+        self.parts.append(part)
+        return [ThinkingDelta(f"{part.summary}\n")] if part.summary else []
 
     def fail(self, text: str, code: str) -> list[StreamEvent]:
         """The end of an answer that the provider aborted; ``code`` is its word or number for the failure."""
