@@ -205,7 +205,6 @@ OPTIONS = {
     "--reasoning": "reasoning=",
     "--temperature": "temperature=",
     "--fallback-model": "fallback_model=",
-    "--output-schema": "returns=",
     "--retries": "retries=",
     "--max-cost": "max_cost_usd=",
     "--max-steps": "max_steps=",

@@ -22,6 +22,7 @@ OF_PEOPLE = {
     "--require-jail",  # a program that wants it full asks the machine: `zot jail --check`
     *("--print", "--json", "--stream", "--rpc", "--list-models", "--resume", "--no-session", "--ext-trace", "--stats"),
     *("--theme", "--record", "--help", "--help-all", "--version", "--trust-project", "--permission-limit"),
+    "--output-schema",  # `returns=` takes a type
     *("--api-key-fd", "--session-file", "--all-workers"),  # of the program that starts the process
 }
 
