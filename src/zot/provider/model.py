@@ -11,6 +11,10 @@ Reasoning = Literal["", "off", "minimum", "low", "medium", "high", "xhigh", "max
 REASONING_LEVELS = ("off", "minimum", "low", "medium", "high", "xhigh", "max")
 Source = Literal["catalog", "live", "cache", "user", "ollama", "script"]
 
+# How a model is told how much to reason. "effort": a word; "budget": a number of tokens; "adaptive": it decides, within
+# an effort; "switch": only on or off; "none": it does not reason; "": unknown.
+ReasoningStyle = Literal["", "none", "effort", "budget", "adaptive", "switch"]
+
 
 class LongPrompt(msgspec.Struct, frozen=True, kw_only=True):
     """Prices of a call whose prompt has more than ``above`` tokens: of all tokens, not only those above."""
@@ -20,10 +24,20 @@ class LongPrompt(msgspec.Struct, frozen=True, kw_only=True):
     price_output: float
     price_cache_read: float = 0.0
     price_cache_write: float = 0.0
+    longer: "LongPrompt | None" = None  # of a still longer prompt
+
+
+class BatchPrice(msgspec.Struct, frozen=True, kw_only=True):
+    """Prices of the vendor's batch interface, for comparison: zot makes no batch requests."""
+
+    price_input: float
+    price_output: float
+    price_cache_read: float = 0.0
+    price_cache_write: float = 0.0
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):
-    """A catalog row; prices in USD per million tokens, 0 if unknown."""
+    """A catalog row; prices in USD per million tokens, 0 if unknown. ``None`` and "" mean unknown."""
 
     id: str
     provider: str
@@ -36,6 +50,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     price_cache_read: float = 0.0
     price_cache_write: float = 0.0
     long_prompt: LongPrompt | None = None
+    batch: BatchPrice | None = None
     free: bool = False  # the user declared it free; without this, no price means unknown
     speculative: bool = False
     base_url: str = ""
@@ -45,6 +60,18 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     tool_calls: Literal["", "grammar"] = ""  # "grammar": constrained by a grammar, since it cannot call tools
     # zot level -> the model's word; an absent level becomes the nearest present one.
     reasoning_levels: dict[str, str] = {}
+    reasoning_style: ReasoningStyle = ""
+    can_skip_reasoning: bool | None = None  # False: it always reasons
+    reasoning_format: str = ""  # an OpenAI-compatible server's own field for it: "deepseek", "together", "zai"
+    structured_output: bool | None = None  # answers in a JSON schema
+    strict_tools: bool | None = None  # tool arguments constrained to their schema
+    parallel_calls: bool | None = None  # several tool calls in one answer
+    temperature: bool | None = None  # False: rejects the parameter
+    cache_ttls: tuple[int, ...] = ()  # lifetimes of the prompt cache in seconds, shortest first
+    cutoff: str = ""  # end of its knowledge, YYYY-MM
+    retires: str = ""  # date after which the vendor rejects it, YYYY-MM-DD
+    successor: str = ""  # id of the model that replaces it
+    guessed: str = ""  # id of the model of its family that its limits and reasoning come from
 
     @property
     def is_priced(self) -> bool:
@@ -64,4 +91,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
 
     def price_for(self, tokens: int) -> "Model | LongPrompt":
         """The prices for a prompt of this many tokens."""
-        return self.long_prompt if self.long_prompt is not None and tokens > self.long_prompt.above else self
+        price, longer = self, self.long_prompt
+        while longer is not None and tokens > longer.above:
+            price, longer = longer, longer.longer
+        return price
