@@ -17,6 +17,7 @@ FILES: dict[str, Callable[[], str]] = {
     "docs/reference/settings.md": user_pages.settings,
     "docs/reference/slash-commands.md": user_pages.slash_commands,
     "docs/reference/models.md": models.page,
+    "src/zot/provider/models/index.tsv": models.index,
     "docs/reference/rules.md": rules.page,
     "docs/concepts/jail.md": jail.page,
     "docs/concepts/safety.md": jail.safety,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from zot.provider.catalog import builtin_rows
 from zot.provider.model import Model
+from zot.provider.model_facts import price_text, reasoning_text, table_row
 from zot.provider.providers import builtin_providers
 
 _HEAD = """\
@@ -17,7 +18,7 @@ same offline, with your own models and those that your providers list.
 ```sh
 zot models opus                      # search
 zot models show claude-sonnet-5-5    # every fact of one model
-zot models price my-model 0.5 2      # set a price zot does not know
+zot models price gpt-7-sol 2 10      # set a price zot does not know
 ```
 
 A model that is not in the table works also: zot uses the limits and the reasoning of the newest model of its family
@@ -37,11 +38,47 @@ it in one line, and marks it "guessed". Its price is unknown until you set it.
 
 An empty cell means that the sources do not know.
 
+## Use a newer catalogue
+
+```sh
+zot models update --from models.json --sha256 9f86d081…
+```
+
+zot checks the whole file, shows its sha256 and what changes, and asks; with `--sha256` it accepts only that file. It is
+stored as `catalog.json` in zot's home, and its rows replace those of the same model. Without `catalog_url` in
+`config.json`, zot never downloads a catalogue unless you run this command.
+
+```json
+{{"format": 1, "models": [{{"id": "gpt-7-sol", "provider": "openai", "context_window": 2000000, "price_input": 2}}]}}
+```
+
+`zot models --json` prints this format. `id` and `provider` are required; a missing fact is unknown:
+
+| key | value |
+|---|---|
+| `id`, `provider`, `name` | texts |
+| `context_window`, `max_output` | tokens |
+| `price_input`, `price_output`, `price_cache_read`, `price_cache_write` | USD per million tokens |
+| `free` | true if it costs nothing |
+| `long_prompt` | prices of longer prompts: the four prices, `above` in tokens, and `longer` for a further tier |
+| `batch` | the four prices in the vendor's batch interface |
+| `input` | list of `text`, `image`, `pdf`, `audio` |
+| `reasoning` | true if it reasons |
+| `reasoning_style` | `none`, `effort`, `budget`, `adaptive` or `switch` |
+| `reasoning_levels` | zot's levels (`off` to `max`) to the vendor's words or numbers of tokens |
+| `reasoning_format` | an OpenAI-compatible server's own field for reasoning: `deepseek`, `together`, `zai`, … |
+| `can_skip_reasoning` | false if it always reasons |
+| `tools`, `parallel_calls`, `strict_tools`, `structured_output`, `temperature` | true or false |
+| `cache_ttls` | lifetimes of the prompt cache in seconds |
+| `cutoff`, `retires`, `successor` | `YYYY-MM`, `YYYY-MM-DD`, a model id |
+
+A file that is cut, larger than 8 MiB, of a newer format, or that has a model twice or a negative number is refused in
+one line. zot ignores unknown keys, and never takes an address from a catalogue.
+
 ## Sources
 
 `make models` reads the npm package `@earendil-works/pi-ai` and the Python packages `litellm` and `anthropic`, and
 merges `generate/models/overlay.json`. Their notices are in `src/zot/provider/models/NOTICE.txt`.
-`zot models update` adds a newer catalogue of your own (`zot docs models`).
 """
 
 _TABLE = """
@@ -75,10 +112,10 @@ def _line(row: Model) -> str:
         f"`{row.id}`",
         _tokens(row.context_window),
         _tokens(row.max_output),
-        reasoning(row),
-        *("free" if row.free and place < 2 else _price(price) for place, price in enumerate(prices)),
+        reasoning_text(row),
+        *("free" if row.free and place < 2 else price_text(price) for place, price in enumerate(prices)),
         _long(row),
-        f"{_price(row.batch.price_input)} / {_price(row.batch.price_output)}" if row.batch else "",
+        f"{price_text(row.batch.price_input)} / {price_text(row.batch.price_output)}" if row.batch else "",
         _notes(row),
     ]
     return f"| {' | '.join(cells)} |\n"
@@ -88,21 +125,11 @@ def _tokens(count: int) -> str:
     return f"{count:,}" if count else ""
 
 
-def _price(price: float) -> str:
-    return f"{price:g}" if price else ""
-
-
-def reasoning(row: Model) -> str:
-    levels = " ".join(row.reasoning_levels) if row.reasoning_style in ("effort", "adaptive") else ""
-    always = "always on" if row.can_skip_reasoning is False else ""
-    return ": ".join(part for part in (row.reasoning_style, ", ".join(filter(None, (levels, always)))) if part)
-
-
 def _long(row: Model) -> str:
     found: list[str] = []
     tier = row.long_prompt
     while tier is not None:
-        found.append(f"{tier.above:,}: {_price(tier.price_input)} / {_price(tier.price_output)}")
+        found.append(f"{tier.above:,}: {price_text(tier.price_input)} / {price_text(tier.price_output)}")
         tier = tier.longer
     return ", ".join(found)
 
@@ -115,3 +142,8 @@ def _notes(row: Model) -> str:
     if row.retires:
         notes.append(f"retires {row.retires}" + (f", then `{row.successor}`" if row.successor else ""))
     return "; ".join(notes)
+
+
+def index() -> str:
+    """The table of ``zot models``, so that it need not decode the rows."""
+    return "".join("\t".join(table_row(row)) + "\n" for row in builtin_rows())

@@ -6,20 +6,17 @@ from __future__ import annotations
 
 import functools
 import os
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from zot.errors import ConfigError, ProviderError
 from zot.provider.model import Model, Source
-from zot.provider.providers import Provider, builtin_providers, is_loopback
-from zot.system.files import cache_home, read_bytes, write_atomic
+from zot.provider.providers import Provider, builtin_providers
+from zot.system.files import cache_home
 from zot.system.safe_open import read_whole
 
 if TYPE_CHECKING:
-    from zot.provider.http.pool import HttpPool
     from zot.provider.models_file import ModelsFile
 
 CACHE_FILE = "models-cache.json"
@@ -101,8 +98,8 @@ class Catalog:
     def _merged(self, rows: list[Model], only: str = "") -> list[Model]:
         """The rows with those of the other sources; ``only`` leaves out other ids."""
         more = [row for row in self._catalog_file()[0] if only in ("", row.id)]
-        if more:
-            rows = merge_catalog(rows, more)
+        if more:  # rows of the same model in place, others at the end
+            rows = list({(row.provider, row.id): row for row in (*rows, *more)}.values())
         live, source = self._discovered()
         rows = merge_live(rows, [row for row in live if only in ("", row.id)], source)
         if os.path.isdir(weights := cache_home() / "models"):
@@ -119,8 +116,11 @@ class Catalog:
     def _catalog_file(self) -> tuple[list[Model], list[str]]:
         """Rows and problems of ``catalog.json``, which is rarely present."""
         if self._added is None:
-            path = self._home / CATALOG_FILE
-            self._added = read_catalog_file(path) if path.exists() else ([], [])
+            self._added = [], []
+            if (path := self._home / CATALOG_FILE).exists():
+                from zot.provider.catalog_file import read_catalog_file
+
+                self._added = read_catalog_file(path)
         return self._added
 
     def _discovered(self) -> tuple[list[CachedModel], Source]:
@@ -247,6 +247,7 @@ _OLD: tuple[tuple[str, int, int, bool], ...] = (
 def with_limits(model: Model, provider: Provider | None, *, own_server: bool = False) -> Model:
     """The same row with unknown facts filled in: of its family, else usual for its kind of provider. A server at an
     address of the user's (``own_server``) may run a family's model with other options, so only limits are taken."""
+    own_server = own_server or (provider is not None and provider.user_endpoint)
     if model.context_window > 0 and model.max_output > 0:
         return model
     if (old := _old(model.id)) is not None:
@@ -282,91 +283,3 @@ def _by_kind(provider: Provider | None) -> tuple[int, int]:
     if provider is not None and (provider.local or provider.discover):
         return 32_768, 4_096
     return 128_000, 16_384
-
-
-# ``catalog.json``: more rows, from a file or an address that is queried regularly.
-
-TTL_S = 6 * 3600
-_REQUEST_S = 15.0
-_LARGEST = 8 << 20
-_NAMED = 3
-
-
-def read_catalog_file(path: Path) -> tuple[list[Model], list[str]]:
-    """The valid rows, and one line about the others; none without a file."""
-    try:
-        data = read_bytes(path)
-    except ConfigError as error:
-        return [], [f"{error}; its models are ignored"]
-    if data is None:
-        return [], []
-    try:
-        return decode_rows(data, str(path))
-    except ConfigError as error:
-        return [], [f"{error}; its models are ignored"]
-
-
-def decode_rows(data: bytes, where: str) -> tuple[list[Model], list[str]]:
-    """ConfigError if it is not a catalog."""
-    try:
-        value = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise ConfigError(f"{where}: {error}") from error
-    if isinstance(value, dict):
-        value = cast("dict[str, Any]", value).get("models")
-    if not isinstance(value, list):
-        raise ConfigError(f'{where}: expected a list of models, or an object with "models"')
-    rows: list[Model] = []
-    wrong: list[str] = []
-    for number, entry in enumerate(cast("list[Any]", value)):
-        try:
-            # no base_url: a model list must not decide where keys are sent
-            row = msgspec.convert(entry, Model)
-            numbers = (value for value in msgspec.structs.astuple(row) if isinstance(value, (int, float)))
-            if not row.id or any(number < 0 for number in numbers):
-                raise msgspec.ValidationError("expected an id, and numbers of at least 0")
-            rows.append(msgspec.structs.replace(row, source="catalog", base_url=""))
-        except msgspec.ValidationError as error:
-            wrong.append(f"models[{number}]: {error}")
-    more = f" and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
-    return rows, [f"{where}: {'; '.join(wrong[:_NAMED])}{more}"] if wrong else []
-
-
-def merge_catalog(rows: list[Model], more: list[Model]) -> list[Model]:
-    """Rows of the same model in place, others at the end."""
-    merged = {(row.provider, row.id): row for row in rows}
-    merged.update({(row.provider, row.id): row for row in more})
-    return list(merged.values())
-
-
-async def fetch_catalog(pool: HttpPool, url: str, home: Path) -> bool:
-    """True if ``catalog.json`` was updated. Failures are silent, and a later run retries."""
-    path = home / CATALOG_FILE
-    # prices limit spending: require TLS against changes
-    if not (url.startswith("https://") or is_loopback(url)) or not _is_stale(path):
-        return False
-    import asyncio
-
-    from zot.provider.http.message import HttpRequest
-
-    try:
-        async with asyncio.timeout(_REQUEST_S):
-            response = await pool.dispatch(HttpRequest("GET", url, [("accept", "application/json")], b""))
-            try:
-                data = await response.read(_LARGEST) if response.status == 200 else b""
-            finally:
-                response.abort()
-        rows, _ = decode_rows(data, url)
-        if not rows:
-            return False
-        write_atomic(path, data)
-    except (ProviderError, ConfigError, TimeoutError, OSError):
-        return False
-    return True
-
-
-def _is_stale(path: Path) -> bool:
-    try:
-        return not 0 <= time.time() - os.stat(path).st_mtime < TTL_S
-    except OSError:
-        return True

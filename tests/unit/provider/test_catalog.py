@@ -13,7 +13,8 @@ import pytest
 
 from tests.fakes.http_server import FakeHttpServer
 from tests.fakes.plain_user import plain_user
-from zot.provider.catalog import CachedModel, Catalog, builtin_rows, fetch_catalog, read_cache, with_limits
+from zot.provider.catalog import CachedModel, Catalog, builtin_rows, read_cache, with_limits
+from zot.provider.catalog_file import fetch_catalog
 from zot.provider.http.pool import HttpPool
 from zot.provider.messages import Usage
 from zot.provider.model import Model
