@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 STAMP  := $(VENV)/.stamp
 
-.PHONY: help try eval quick test check bench peers pictures docs attack race torture swarm-sim swarm-ray soak fuzz fixtures generate clean
+.PHONY: help try eval quick test check bench models peers pictures docs attack race torture swarm-sim swarm-ray soak fuzz fixtures generate clean
 help:           ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -97,6 +97,11 @@ quick: $(STAMP)-dev ## lint, types, most unit tests and one end-to-end test per 
 	  [ $$found -eq 0 ] || cat $(VENV)/quick-types.txt; [ $$found -eq 0 ] && [ $$unit -eq 0 ] && [ $$ends -eq 0 ]
 
 generate: $(STAMP)-dev ## write the generated reference pages
+	@$(BIN)/python -m generate
+
+# Only this target downloads model facts; `make check` compares the page with the data that is here.
+models: $(STAMP)-dev ## write the model catalogue from public packages (npm, PyPI) and generate/models/overlay.json
+	@$(BIN)/python -m generate.models
 	@$(BIN)/python -m generate
 
 # The tests start real processes by the hundred, and wait for many: four at once keep two cores busy.

@@ -11,7 +11,7 @@ from attack.table import attack
 from tests.fakes.model_server import FakeModelServer, Say, SeenRequest, Stop, Turn
 
 TOKENS_IN = 100
-PRICE_IN, PRICE_OUT = 3 / 1_000_000, 15 / 1_000_000  # claude-sonnet-4-5
+PRICE_IN, PRICE_OUT = 2 / 1_000_000, 10 / 1_000_000  # claude-sonnet-5-5
 
 
 def _limit(request: SeenRequest) -> int:

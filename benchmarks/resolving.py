@@ -27,7 +27,7 @@ assert found.credential is not None
 print(time.perf_counter() - began)
 """
 FILES = {
-    "config.json": {"provider": "anthropic", "model": "claude-sonnet-4-5", "model_names": {"fast": "claude-haiku-4-5"}},
+    "config.json": {"provider": "anthropic", "model": "claude-sonnet-5-5", "model_names": {"fast": "claude-haiku-4-5"}},
     "auth.json": {"anthropic": {"api_key": "sk-bench"}, "openai": {"api_key": "sk-bench"}},
 }
 

@@ -160,7 +160,7 @@ async def waiting(swarm: SupervisorClient, home: Path, cwd: Path, server: FakeMo
 
 async def start(swarm: SupervisorClient, cwd: Path, task: str, name: str = "") -> str:
     command = SwarmStart(
-        task=task, cwd=str(cwd), mode="shared", provider="anthropic", model="claude-sonnet-4-5", once=True, swarm=name
+        task=task, cwd=str(cwd), mode="shared", provider="anthropic", model="claude-sonnet-5-5", once=True, swarm=name
     )
     return (await swarm.start(worker_spec(RunConfig(), command), WorkerKey(provider="anthropic", value="bench"))).id
 

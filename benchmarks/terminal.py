@@ -157,7 +157,7 @@ def _long_session(env: dict[str, str], cwd: Path, url: str) -> Path:
     from zot.core.session.store import SessionStore
     from zot.provider.messages import Message, TextBlock, user_message, utc_now
 
-    session = SessionStore(Path(env["ZOT_HOME"]), cwd, "0").create("anthropic", "claude-sonnet-4-5")
+    session = SessionStore(Path(env["ZOT_HOME"]), cwd, "0").create("anthropic", "claude-sonnet-5-5")
     for number in range(5_000):
         session.appended(user_message(f"question {number}"))
         text = f"Answer {number} with **some** text and `code`." if number < 4_999 else "the last answer"

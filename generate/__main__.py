@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from generate import api, extension, jail, man_page, rpc, rules, user_pages
+from generate.models import page as models
 from zot.cli.verbs import completions
 from zot.frontends.docs_index import check_index
 
@@ -15,6 +16,8 @@ FILES: dict[str, Callable[[], str]] = {
     "docs/reference/command-line.md": user_pages.command_line,
     "docs/reference/settings.md": user_pages.settings,
     "docs/reference/slash-commands.md": user_pages.slash_commands,
+    "docs/reference/models.md": models.page,
+    "src/zot/provider/models/index.tsv": models.index,
     "docs/reference/rules.md": rules.page,
     "docs/concepts/jail.md": jail.page,
     "docs/concepts/safety.md": jail.safety,

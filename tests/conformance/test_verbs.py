@@ -262,14 +262,14 @@ class Scenario(NamedTuple):
 
     run: Callable[[Any], None]
     turns: list[Turn]
-    told: str = "anthropic claude-sonnet-4-5 none its-own zot"
+    told: str = "anthropic claude-sonnet-5-5 none its-own zot"
     front_ends: tuple[type[FrontEnd], ...] = FRONT_ENDS
 
 
 SCENARIOS: dict[str, Scenario] = {
     "prompt": Scenario(say, [*look(1), *look(2)]),
     "set_model": Scenario(use_model, [*look(1), *look(2)], "anthropic claude-haiku-4-5 none its-own zot"),
-    "set_reasoning": Scenario(set_reasoning, [*look(1), *look(2)], "anthropic claude-sonnet-4-5 high its-own zot"),
+    "set_reasoning": Scenario(set_reasoning, [*look(1), *look(2)], "anthropic claude-sonnet-5-5 high its-own zot"),
     "set_permission_mode": Scenario(set_permission_mode, [*look(1), *look(2), *look(3)]),
     "clear": Scenario(clear, [*look(1), *look(2)]),
     "compact": Scenario(compact, [Say("answer 1"), Say("<summary>what was said</summary>"), *look(2)]),

@@ -253,7 +253,7 @@ def test_list_models_needs_neither_network_nor_credential(zot: Zot) -> None:
     """iface-026, engine-112: `--list-models` works with neither network nor credential."""
     ran = zot("--list-models")
     assert (ran.code, ran.err) == (0, "")
-    assert "claude-sonnet-4-5" in ran.out and "gpt-5" in ran.out
+    assert "claude-sonnet-5-5" in ran.out and "gpt-5" in ran.out
 
 
 def test_a_model_of_models_json_is_listed_as_the_users(zot: Zot) -> None:
@@ -329,7 +329,7 @@ def test_nothing_ever_prints_a_traceback(zot: Zot, tmp_path: Path) -> None:
         ["--session", str(tmp_path), "-p", "x", "--api-key", "k"],
         ["--provider", "script", "--script", str(binary), "-p", "x"],
         ["--base-url", "nonsense", "--api-key", "k", "-p", "x"],
-        ["--base-url", "http://127.0.0.1:1", "--api-key", "k", "-p", "x", "--model", "claude-sonnet-4-5"],
+        ["--base-url", "http://127.0.0.1:1", "--api-key", "k", "-p", "x", "--model", "claude-sonnet-5-5"],
         ["sessions", "frob"],
         ["docs", "no-such-topic"],
     ]

@@ -25,9 +25,9 @@ def test_fallback_model_answers_and_stderr_has_the_reason(zot: Zot, serve: Any, 
     ran = zot("-p", "--fallback-model", named, "hi")
     assert (ran.code, ran.out) == (0, "hello\n")
     [line] = ran.err.splitlines()
-    assert line.startswith("zot: model anthropic/claude-sonnet-4-5 failed: anthropic: http 401:")
+    assert line.startswith("zot: model anthropic/claude-sonnet-5-5 failed: anthropic: http 401:")
     assert line.endswith("; continuing with anthropic/claude-haiku-4-5")
-    assert models(server) == ["claude-sonnet-4-5", "claude-haiku-4-5", "claude-haiku-4-5"]
+    assert models(server) == ["claude-sonnet-5-5", "claude-haiku-4-5", "claude-haiku-4-5"]
     assert "claude-haiku-4-5" in str(server.requests[-1].json["messages"][-1])  # what bash was told
 
 
@@ -45,7 +45,7 @@ def test_rpc_client_is_notified_of_fallback(zot: Zot, serve: Any) -> None:
     argv = zot.argv(["rpc", "--fallback-model", "claude-haiku-4-5", *zot.endpoint(True)])
     client = FakeRpcClient(argv, zot.env(), zot.project)
     client.prompt("hi")
-    assert models(server) == ["claude-sonnet-4-5", "claude-haiku-4-5"]
+    assert models(server) == ["claude-sonnet-5-5", "claude-haiku-4-5"]
     client.wait_until_stderr_says("continuing with anthropic/claude-haiku-4-5")
     assert client.ask("get_state")["data"]["model"] == "claude-haiku-4-5"
     assert client.close() == 0
@@ -55,7 +55,7 @@ def test_session_records_the_answering_model(zot: Zot, serve: Any) -> None:
     server = serve([WRONG_KEY, Say("hello"), Say("again")])
     assert zot("-p", "--fallback-model", "claude-haiku-4-5", "hi").code == 0
     [path] = zot.sessions
-    assert [row["meta"]["model"] for row in rows(path, "meta")] == ["claude-sonnet-4-5", "claude-haiku-4-5"]
+    assert [row["meta"]["model"] for row in rows(path, "meta")] == ["claude-sonnet-5-5", "claude-haiku-4-5"]
     assert zot("-p", "-c", "--fallback-model", "claude-haiku-4-5", "hi").err == ""
     assert models(server)[-1] == "claude-haiku-4-5"
 
@@ -82,7 +82,7 @@ def test_fallback_starts_after_three_tries_with_its_own_retries(
     server = serve([*[OVERLOADED] * (tries + later), Say("hello")])
     ran = zot.patiently("--json", *flags, "--fallback-model", "claude-haiku-4-5", "hi")
     assert ran.code == 0 and "continuing with anthropic/claude-haiku-4-5" in ran.err
-    assert models(server) == [*["claude-sonnet-4-5"] * tries, *["claude-haiku-4-5"] * (later + 1)]
+    assert models(server) == [*["claude-sonnet-5-5"] * tries, *["claude-haiku-4-5"] * (later + 1)]
     waits = [(event["attempt"], event["attempts"]) for event in ran.events if event["type"] == "retry_wait"]
     assert waits[: tries - 1] == [(number, tries) for number in range(2, tries + 1)]
 
@@ -115,7 +115,7 @@ def test_request_error_does_not_trigger_fallback(zot: Zot, serve: Any, failure: 
     server = serve([failure], repeat=True)
     ran = zot("-p", "--fallback-model", "claude-haiku-4-5", "hi")
     assert ran.code == 1 and "going on" not in ran.err
-    assert set(models(server)) == {"claude-sonnet-4-5"}
+    assert set(models(server)) == {"claude-sonnet-5-5"}
 
 
 def test_unknown_fallback_model_is_an_error_at_start(zot: Zot, serve: Any) -> None:

@@ -17,7 +17,7 @@ from tests.fakes.extensions import write_extension
 from tests.fakes.model_server import CallTools, Refuse, Say, Silent, Slow
 
 DIALECTS = {
-    "anthropic": ["--provider", "anthropic", "--model", "claude-sonnet-4-5"],
+    "anthropic": ["--provider", "anthropic", "--model", "claude-sonnet-5-5"],
     "chat": ["--provider", "openai", "--model", "gpt-4.1"],
     "responses": ["--provider", "openai-responses", "--model", "gpt-5"],
     "gemini": ["--provider", "google", "--model", "gemini-2.5-pro"],
@@ -415,7 +415,7 @@ def test_stats_are_written_after_a_successful_print_run(zot: Zot, serve) -> None
     assert zot("-p", "x", "--stats", "stats.json").code == 0
     stats = json.loads((zot.project / "stats.json").read_text())
     assert (stats["prompt_tokens"], stats["generated_output_tokens"]) == (12, 5)
-    assert stats["model"] == "claude-sonnet-4-5" and stats["elapsed_ms"] >= 0
+    assert stats["model"] == "claude-sonnet-5-5" and stats["elapsed_ms"] >= 0
 
 
 def test_resumed_session_restores_last_model(zot: Zot, serve) -> None:

@@ -251,7 +251,7 @@ def test_hello_response_has_exactly_four_fields(rpc, serve) -> None:
     """rpc-027, iface-050: `hello` answers with protocol version, version, provider and model, and nothing else."""
     serve([])
     client = rpc()
-    four = {"protocol_version": 1, "version": __version__, "provider": "anthropic", "model": "claude-sonnet-4-5"}
+    four = {"protocol_version": 1, "version": __version__, "provider": "anthropic", "model": "claude-sonnet-5-5"}
     assert client.ask("hello")["data"] == four
     assert client.ask("hello", capabilities=[])["data"] == four
     assert client.ask("hello", capabilities=["panels", "x", "approvals"])["data"] == four | {
@@ -315,7 +315,7 @@ def test_an_unknown_model_is_refused_and_nothing_changes(rpc, serve) -> None:
     client = rpc()
     answer = client.ask("set_model", model="gpt-4.1")
     assert (answer["success"], answer["error"]) == (False, 'unknown model "gpt-4.1" (provider="anthropic")')
-    assert client.ask("get_state")["data"]["model"] == "claude-sonnet-4-5"
+    assert client.ask("get_state")["data"]["model"] == "claude-sonnet-5-5"
 
 
 def test_user_defined_model_name_is_accepted(rpc, serve, zot) -> None:
@@ -337,7 +337,7 @@ def test_another_model_is_shown_and_used_by_the_next_prompt(rpc, serve) -> None:
     assert (state["model"], state["message_count"], state["usage"]["input"]) == ("claude-opus-4-1", 2, 10)
     client.prompt("again")
     asked = [request.json for request in server.requests if request.method == "POST"]
-    assert [request["model"] for request in asked] == ["claude-sonnet-4-5", "claude-opus-4-1"]
+    assert [request["model"] for request in asked] == ["claude-sonnet-5-5", "claude-opus-4-1"]
     assert asked[0]["max_tokens"] != asked[1]["max_tokens"]
     assert len(asked[1]["messages"]) == 3
 

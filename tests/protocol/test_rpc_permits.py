@@ -11,7 +11,7 @@ from tests.fakes.model_server import CallTools, Refuse, Say, Slow
 from tests.fakes.rpc_client import FakeRpcClient
 
 Start = Callable[..., FakeRpcClient]
-DEAR = (100_000, 10_000)  # $0.45 with claude-sonnet-4-5
+DEAR = (100_000, 10_000)  # $0.45 with claude-sonnet-5-5
 BUSY = Refuse(429, {"error": {"message": "slow down"}}, {"retry-after": "1"})
 
 
@@ -31,7 +31,7 @@ def test_model_call_is_permitted_and_settled_with_its_cost(rpc: Start, serve: An
     server = serve([CallTools([("bash", {"command": "true"})], usage=DEAR), Say("done")])
     client = begun(rpc)
     first = asked(client)
-    assert (first["provider"], first["model"]) == ("anthropic", "claude-sonnet-4-5") and first["usd"] > 0
+    assert (first["provider"], first["model"]) == ("anthropic", "claude-sonnet-5-5") and first["usd"] > 0
     assert "unpriced" not in first
     assert client.is_silent() and not server.requests
     assert client.ask("permit", request_id=first["request_id"], decision="go")["success"]

@@ -112,7 +112,7 @@ def test_a_program_of_the_users_own_writes_a_row(serve: Any, open_zot: OpenZot, 
     terminal.submit("go")
     terminal.wait_for('mine "messages":2')
     given = json.loads((tmp_path / "given").read_text())
-    assert given["model"] == "claude-sonnet-4-5"
+    assert given["model"] == "claude-sonnet-5-5"
     assert given["cwd"] == str(zot.project)
     assert given["context"] == {"tokens": 2000, "window": 200_000, "percent": 1.0}
     assert given["usage"]["output_tokens"] == 7

@@ -106,7 +106,7 @@ def test_new_keeps_the_session_in_the_list_and_starts_at_zero(serve: Any, open_z
     terminal.submit("/new")
     terminal.wait_for("started a new session")
     assert "↑5.0k" not in terminal.screen
-    assert "claude-sonnet-4-5" in terminal.screen
+    assert "claude-sonnet-5-5" in terminal.screen
     terminal.submit("/sessions")
     terminal.wait_for("sessions of this directory")
     terminal.wait_for("keep me")

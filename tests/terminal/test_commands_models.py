@@ -22,15 +22,15 @@ def test_the_picker_filters_with_punctuation_ignored(serve: Any, open_zot: OpenZ
     two_providers(zot, serve([]).url)
     terminal = open_zot()
     terminal.submit("/model")
-    terminal.wait_for("● anthropic/claude-sonnet-4-5")
+    terminal.wait_for("● anthropic/claude-sonnet-5-5")
     terminal.type("opus46")
     terminal.wait_for("filter: opus46")
-    terminal.wait_gone("● anthropic/claude-sonnet-4-5")
+    terminal.wait_gone("● anthropic/claude-sonnet-5-5")
     listed = [line.split()[0] for line in terminal.screen.splitlines() if line.startswith("    ") and "/" in line]
     assert {"anthropic/claude-opus-4-6", "alpha/alpha-opus-4-6", "beta/beta-opus-4-6"} <= set(listed)
     assert all("opus-4-6" in line for line in listed)
     terminal.press(*["backspace"] * 6)
-    terminal.wait_for("● anthropic/claude-sonnet-4-5")
+    terminal.wait_for("● anthropic/claude-sonnet-5-5")
 
 
 def test_clearing_the_filter_selects_the_model_in_use_again(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
@@ -95,7 +95,7 @@ def test_alias_and_part_of_an_id_select_a_model(serve: Any, open_zot: OpenZot, z
     server = serve([Say("quick")])
     two_providers(zot, server.url)
     configure(zot, model_names={"fast": "beta/beta-one"})
-    terminal = open_zot("--model", "claude-sonnet-4-5", "--api-key", "k", "--base-url", server.url, model=False)
+    terminal = open_zot("--model", "claude-sonnet-5-5", "--api-key", "k", "--base-url", server.url, model=False)
     terminal.submit("/model opus41")
     terminal.wait_for("model: claude-opus-4-1 (anthropic)")
     terminal.submit("/model claude-sonet")
@@ -171,7 +171,7 @@ def test_reasoning_offers_model_levels_and_stores_choice(serve: Any, open_zot: O
     server = serve([Say("thought")])
     terminal = open_zot()
     terminal.submit("/reasoning")
-    terminal.wait_for("reasoning of claude-sonnet-4-5")
+    terminal.wait_for("reasoning of claude-sonnet-5-5")
     terminal.wait_for("xhigh")
     terminal.press("down", "down", "enter")
     terminal.wait_for("reasoning: low")

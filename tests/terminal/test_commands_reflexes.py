@@ -30,7 +30,7 @@ def test_status_shows_model_session_mode_and_jail(open_zot: OpenZot) -> None:
     terminal = open_zot()
     terminal.submit("/status")
     terminal.wait_for("── status")
-    terminal.wait_for("claude-sonnet-4-5 (anthropic)")
+    terminal.wait_for("claude-sonnet-5-5 (anthropic)")
     for text in ("zot 0.", "API key, from --api-key", ".jsonl", "everything runs", "none: commands", "window of 200k"):
         assert text in terminal.screen
 

@@ -44,7 +44,7 @@ def test_session_list_hides_empty_and_shows_newest_first(serve: Any, open_zot: O
     os.utime(next(path for path in zot.sessions if "apples" in path.read_text()), (1, 1))
     open_list(terminal)
     screen = terminal.screen
-    assert "2 msgs · $0.0001 · anthropic/claude-sonnet-4-5" in screen
+    assert "2 msgs · $0.0001 · anthropic/claude-sonnet-5-5" in screen
     listed = screen[screen.index("sessions of this directory") :]
     assert listed.index("about pears") < listed.index("about apples")
     assert "(no text)" not in screen
@@ -56,9 +56,9 @@ def test_session_row_shows_full_model_name_or_none(serve: Any, open_zot: OpenZot
     converse(terminal, "tell me all there is to know about apples, pears and quinces", "apples answer")
     open_list(terminal)
     (row,) = [line for line in terminal.screen.splitlines() if "just now" in line]
-    assert row.endswith("  2 msgs · claude-sonnet-4-5")
+    assert row.endswith("  2 msgs · claude-sonnet-5-5")
     assert "tell me all there is to know abou" in row
-    for columns, ending in ((130, "2 msgs · $0.0001 · anthropic/claude-sonnet-4-5"), (60, "  claude-sonnet-4-5")):
+    for columns, ending in ((130, "2 msgs · $0.0001 · anthropic/claude-sonnet-5-5"), (60, "  claude-sonnet-5-5")):
         terminal.resize(columns, 24)
         terminal.wait_until(
             lambda columns=columns, ending=ending: any(

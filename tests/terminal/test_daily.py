@@ -133,7 +133,7 @@ def test_ctrl_o_shows_all_messages(serve: Any, open_zot: OpenZot, zot: Zot) -> N
 
 def session_of(zot: Zot, messages: list[Message]) -> None:
     store = SessionStore(zot.home / "zot", zot.project, "0")
-    meta = store.new_meta("anthropic", "claude-sonnet-4-5")
+    meta = store.new_meta("anthropic", "claude-sonnet-5-5")
     path = store.path_for(meta)
     path.parent.mkdir(parents=True)
     path.write_bytes(encode_row(MetaRow(meta)) + b"".join(encode_row(message_row(message)) for message in messages))

@@ -149,7 +149,7 @@ def test_key_is_tested_and_used_at_base_url_flag(serve: Any, open_zot: OpenZot, 
     terminal.submit("hello")
     terminal.wait_for("first")
     log_in(terminal, "anthropic", "sk-secret-0123456789")
-    terminal.wait_for("logged in to Anthropic: claude-sonnet-4-5")
+    terminal.wait_for("logged in to Anthropic: claude-sonnet-5-5")
     tried = server.requests[-1]
     assert (tried.method, tried.headers["x-api-key"]) == ("GET", "sk-secret-0123456789")
     terminal.submit("and now?")

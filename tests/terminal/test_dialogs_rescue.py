@@ -165,7 +165,7 @@ def test_status_401_offers_login_first_and_prompt_continues(serve: Any, open_zot
     terminal.wait_for("log in to anthropic")
     rows_shown = terminal.screen.splitlines()
     assert next(row for row in rows_shown if "log in to" in row) < next(row for row in rows_shown if "again" in row)
-    assert "claude" not in terminal.screen[terminal.screen.index("log in to") :].replace("claude-sonnet-4-5", "")
+    assert "claude" not in terminal.screen[terminal.screen.index("log in to") :].replace("claude-sonnet-5-5", "")
     terminal.press("enter")
     terminal.wait_for("Paste the key")
     server.add(Say("now it works"))

@@ -63,7 +63,7 @@ def test_streaming_answer_is_painted_at_most_30_times_a_second(serve: Any, open_
 def huge_session(zot: Zot) -> Path:
     """Eighty megabytes of a conversation about code, as the newest session of the project."""
     store = SessionStore(zot.home / "zot", zot.project, "0")
-    meta = store.new_meta("anthropic", "claude-sonnet-4-5")
+    meta = store.new_meta("anthropic", "claude-sonnet-5-5")
     call = ToolCallBlock("t1", "read", '{"path": "a.py"}')
     result = ToolResultBlock("t1", (TextBlock("    for value in values:  # a line of code\n" * 100),))
     exchange = (user_message("look"), Message("assistant", (call,)), Message("tool", (result,)))

@@ -81,7 +81,7 @@ def test_a_narrow_terminal_gets_separate_lines(serve: Any, open_zot: OpenZot) ->
     terminal = open_zot(columns=40, rows=20)
     terminal.submit("go")
     terminal.wait_for("↑1.2k")
-    assert terminal.row_of("claude-sonnet-4-5") != terminal.row_of("↑1.2k")
+    assert terminal.row_of("claude-sonnet-5-5") != terminal.row_of("↑1.2k")
 
 
 def test_a_bell_rings_after_a_long_turn_and_can_be_switched_off(zot: Zot, serve: Any, open_zot: OpenZot) -> None:

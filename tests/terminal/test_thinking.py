@@ -19,7 +19,7 @@ THOUGHT = "First I look at the file.\nThen I count the brackets, and then I coun
 
 def until_the_answer(say: Say) -> Silent:
     """The thought arrives, the answer does not."""
-    wire = events("anthropic", say, "claude-sonnet-4-5")
+    wire = events("anthropic", say, "claude-sonnet-5-5")
     before = next(n for n, event in enumerate(wire) if b"signature_delta" in event)
     return Silent(say, sum(map(len, wire[:before])))
 

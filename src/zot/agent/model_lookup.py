@@ -59,13 +59,14 @@ def resolve_alias(target: str, catalog: Catalog, preferred: str = "") -> ModelMa
 
 
 def _exact(typed: str, catalog: Catalog, provider: str) -> ModelMatch:
-    """Ids may contain slashes, so they are matched first."""
-    if catalog.find(typed, provider) is not None or "/" not in typed:
+    """Ids may contain slashes: a vendor's own model is meant before a gateway's, and a gateway's before any id."""
+    if "/" not in typed:
         return ModelMatch(typed)
     name, _, model = typed.partition("/")
     providers = catalog.providers()
     named = providers.get(canonical_id(name, providers))
-    if named is None or not (catalog.find(model, named.id) or named.any_model):
+    owned = named is not None and catalog.find(model, named.id) is not None
+    if named is None or not (owned or (named.any_model and catalog.find(typed, provider) is None)):
         return ModelMatch(typed)
     if provider and (requested := providers.get(provider)) and requested.id != named.id:
         return ModelMatch(typed)  # a gateway's id
@@ -82,7 +83,7 @@ def _by_part(typed: str, catalog: Catalog, provider: str, usable: Callable[[str]
     if row is not None and row.any_model:
         return None  # it may have a model of this name
     owner = row.rows_of or row.id if row is not None else ""
-    rows = [model for model in catalog.rows() if owner in ("", model.provider) and part in _bare(model.id)]
+    rows = [model for model in catalog.rows() if owner in ("", model.provider) and _contains(model.id, part)]
     is_usable = {name: usable(name) for name in {model.provider for model in rows}}
     rows = [model for model in rows if is_usable[model.provider]] or rows
     if not rows:
@@ -108,7 +109,7 @@ def version_key(id: str) -> tuple[int, int, str]:
 def newest_match(typed: str, models: Iterable[Model]) -> Model | None:
     """The newest of the models that contain ``typed``; None if they differ in more than the version."""
     part = _bare(typed)
-    found = [model for model in models if part in _bare(model.id)] if len(part) >= _SHORTEST_PART else []
+    found = [model for model in models if _contains(model.id, part)] if len(part) >= _SHORTEST_PART else []
     families = {(model.provider, frozenset(re.findall(r"[a-z]{2,}", model.id.lower()))) for model in found}
     return max(found, key=lambda model: version_key(model.id)) if len(families) == 1 else None
 
@@ -122,6 +123,27 @@ def suggestion_text(typed: str, rows: Iterable[Model]) -> str:
 def _listed(ids: list[str]) -> str:
     shown = [*ids[:_NAMED], *(["…"] if len(ids) > _NAMED else [])]
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}".replace(" or …", ", …")
+
+
+def _contains(model_id: str, part: str) -> bool:
+    """True if ``part`` is in the letters and digits of the id, from the beginning of a word of it."""
+    bare = _bare(model_id)
+    at = bare.find(part)
+    while at >= 0:
+        if at in _word_starts(model_id):
+            return True
+        at = bare.find(part, at + 1)
+    return False
+
+
+def _word_starts(model_id: str) -> set[int]:
+    """Where words and numbers of an id begin, counted in its letters and digits."""
+    starts: set[int] = set()
+    place = 0
+    for word in re.findall(r"[a-z]+|\d+|[^\W\da-z_]+", model_id.lower()):
+        starts.add(place)
+        place += len(word)
+    return starts
 
 
 def _bare(text: str) -> str:

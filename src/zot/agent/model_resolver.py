@@ -15,7 +15,7 @@ from zot.agent.settings import Settings
 from zot.errors import ConfigError, NotLoggedIn, UsageError
 from zot.provider.auth.auth_store import AuthStore
 from zot.provider.auth.credential_lookup import Credential, find_credential, has_credential
-from zot.provider.catalog import Catalog, with_limits
+from zot.provider.catalog import Catalog, builtin_rows, with_limits
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.model import Model
 from zot.provider.providers import Api, Provider, canonical_id, host_of, is_loopback, is_url
@@ -137,6 +137,12 @@ def resolve(
     return _Resolver(query, settings, catalog, store, environ).run()
 
 
+def guess_notice(model: Model) -> str:
+    """The line about a model that the catalog does not have."""
+    price = "" if model.is_priced else f"; set its price with `zot models price {model.id} INPUT OUTPUT`"
+    return f"{model.id} is not in the catalog; guessed its limits from {model.guessed}{price}"
+
+
 def require_credential(resolved: ResolvedModel) -> None:
     """For modes that cannot ask: NotLoggedIn if a login is missing, with the notices."""
     if resolved.missing:
@@ -202,7 +208,9 @@ class _Resolver:
             preferred = usable[0].id
         names = self.settings.values.model_names
         if query.model not in names:
-            if self.catalog.find(query.model, requested) is not None or self._other_address(preferred):
+            owner = requested or (preferred if "/" in query.model else "")
+            gateway = "/" in query.model and not owner  # its ids begin with the name of a vendor
+            if (not gateway and self.catalog.find(query.model, owner) is not None) or self._other_address(preferred):
                 return  # the usual case; a custom address may serve any model
             if not requested and (row := self.providers.get(preferred)) is not None and row.any_model:
                 return
@@ -281,7 +289,12 @@ class _Resolver:
         """The provider of a model named without one: the preferred one if it has it, else one with a credential."""
         if self.catalog.find(model_id, preferred.id):
             return preferred
-        owners = [self.providers[row.provider] for row in self.catalog.rows() if row.id == model_id]
+        owners = [self.providers[row.provider] for row in self.catalog.named(model_id)]
+        if not owners and not preferred.any_model:
+            from zot.provider.families import home_of, unlisted_model  # a model newer than the catalog
+
+            home = self.providers.get(home_of(model_id)[0])
+            owners = [home] if home is not None and unlisted_model(model_id, home, builtin_rows) else []
         return next((p for p in owners if self._has_credential(p)), owners[0] if owners else preferred)
 
     # -- credential ---------------------------------------------------------------------------------------------
@@ -387,14 +400,19 @@ class _Resolver:
         raise UsageError(f"{provider.id} has no default model; pass --model ID")
 
     def _known(self, provider: Provider, model_id: str) -> Model | None:
-        """The catalog row; providers that accept any id get a generic one."""
+        """The catalog row; a newer model of a known family and one of a provider that accepts any id get a row."""
         if model := self.catalog.find(model_id, provider.id):
             return model
-        return self._ad_hoc(provider, model_id) if provider.any_model else None
+        if provider.any_model:
+            return self._ad_hoc(provider, model_id)
+        from zot.provider.families import unlisted_model
+
+        return None if self._other_address(provider.id) else unlisted_model(model_id, provider, builtin_rows)
 
     def _ad_hoc(self, provider: Provider, model_id: str) -> Model:
         source = "ollama" if provider.id == "ollama" else "user"
-        return with_limits(Model(id=model_id, provider=provider.id, name=model_id, source=source), provider)
+        row = Model(id=model_id, provider=provider.id, name=model_id, source=source)
+        return with_limits(row, provider, own_server=self._other_address(provider.id) or provider.user_endpoint)
 
     # -- result --------------------------------------------------------------------------------------------------
 
@@ -411,6 +429,8 @@ class _Resolver:
             self.notices.append(self.repair_notice)
         self.notices += self.store.notices
         self.store.notices.clear()
+        if model.guessed:
+            self.notices.append(guess_notice(model))
         base_url = endpoint.base_url if endpoint is not None else ""
         if (api := dialect_for(provider, model, credential, base_url)) == "grammar":
             model = msgspec.structs.replace(model, tool_calls="grammar")

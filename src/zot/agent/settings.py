@@ -216,12 +216,12 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
         dict[str, str],
         Meta(
             description="Your own names for models, for every place that takes a model (`--model`, `/model`): "
-            '`{"fast": "claude-haiku-4-5", "smart": "openai/gpt-5"}`.'
+            '`{"fast": "claude-haiku-5-5", "smart": "openai/gpt-6.1-sol"}`.'
         ),
     ] = {}
     quick_model_shortcuts: Annotated[
         dict[str, str],
-        Meta(description='Models on ctrl+1 to ctrl+9, by digit: `{"1": "anthropic/claude-sonnet-4-5"}`.'),
+        Meta(description='Models on ctrl+1 to ctrl+9, by digit: `{"1": "anthropic/claude-sonnet-5-5"}`.'),
     ] = {}
     keymap: Annotated[
         dict[str, str],

@@ -23,6 +23,7 @@ VERBS = {
     "jail": "zot.cli.verbs.jail",
     "local": "zot.local_model.cli.main",
     "mcp": "zot.cli.verbs.mcp",
+    "models": "zot.cli.verbs.models",
     "hooks": "zot.cli.verbs.hooks",
     "plugin": "zot.cli.verbs.plugin",
     "replay": "zot.devkit.cli.replay",

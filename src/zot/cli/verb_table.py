@@ -313,6 +313,71 @@ VERBS: tuple[Verb, ...] = (
         examples=(("zot auth use openai work", "use the account named work"),),
     ),
     Verb(
+        "models",
+        "[WORDS]",
+        "list and search models, set prices, update the catalogue",
+        (Switch("--usable", "only models of providers with a credential"), _JSON),
+        (TEXT,),
+        "A model matches if its provider, id or name contains all WORDS. Prices are USD per million tokens; an empty "
+        "field is unknown. zot downloads no catalogue unless you ask. Exit status: 1 if no model matches. See `zot "
+        "docs models`.",
+        intro="List the models zot knows with their windows and prices, look one up, or set a price.",
+        examples=(
+            ("zot models opus", "search"),
+            ("zot models show claude-opus-5-5", "every fact of one model"),
+            ("zot models price gpt-7-sol 2 10", "set a price zot does not know"),
+        ),
+    ),
+    Verb(
+        "models show",
+        "MODEL",
+        "show every known fact of one model",
+        (_JSON,),
+        (MODEL,),
+        "MODEL: an id, PROVIDER/ID, or a part of one id. A fact that no source has is unknown.",
+        examples=(
+            ("zot models show sonnet-5-5", "a part of an id is enough"),
+            ("zot models show openrouter/z-ai/glm-5.3", "at one provider"),
+            ("zot models show --json gpt-6.1-sol", "for a program"),
+        ),
+    ),
+    Verb(
+        "models price",
+        "MODEL INPUT OUTPUT",
+        "set the price of a model, in USD per million tokens",
+        (
+            Switch("--cached", "price of input read from the prompt cache", "USD"),
+            Switch("--written", "price of input written to the prompt cache", "USD"),
+            Switch("--provider", "provider of the model, if zot does not know it", "ID", PROVIDER),
+        ),
+        (MODEL, TEXT),
+        "It is stored in models.json of your zot home. 0 0 means free.",
+        intro="Set the price of a model that zot does not know, so that spending limits can count it.",
+        examples=(
+            ("zot models price gpt-7-sol 2 10", "two dollars in, ten out"),
+            ("zot models price --cached 0.2 gpt-7-sol 2 10", "with a price for cached input"),
+            ("zot models price --provider my-company coder 0 0", "free, at your own server"),
+        ),
+    ),
+    Verb(
+        "models update",
+        "",
+        "use a newer catalogue from a file or an https address",
+        (
+            Switch("--from", "where it is (default: catalog_url in config.json)", "URL|FILE", FILE),
+            Switch("--sha256", "accept only a catalogue with this hash", "HASH"),
+            Switch("--yes", "skip the confirmation"),
+        ),
+        more="zot checks the whole catalogue, shows its hash and what changes, and asks. It is stored as catalog.json "
+        "in your zot home; delete that file to return to the built-in catalogue.",
+        intro="Use a newer catalogue of models and prices; its rows replace those of the built-in one.",
+        examples=(
+            ("zot models update --from models.json", "from a file"),
+            ("zot models update --from https://models.example/zot.json", "from an address"),
+            ("zot models update --from models.json --sha256 9f86d081…", "pinned, without a question"),
+        ),
+    ),
+    Verb(
         "mcp",
         "[COMMAND]",
         "manage MCP servers: add, test, trust and remove them",

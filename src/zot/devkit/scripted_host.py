@@ -205,7 +205,7 @@ class ScriptedHost:
                 capabilities=capabilities,
                 zot_version=__version__,
                 provider="anthropic",
-                model="claude-sonnet-4-5",
+                model="claude-sonnet-5-5",
                 cwd=str(self.place.cwd),
                 extension_dir=str(self.manifest.directory),
                 data_dir=str(self.place.data),

@@ -34,7 +34,7 @@ class ModelRefreshFeature(Feature):
             services.catalog.learn(models)
             self._update_model()
         if url := services.settings.values.catalog_url:
-            from zot.provider.catalog import fetch_catalog
+            from zot.provider.catalog_file import fetch_catalog
 
             if await fetch_catalog(services.pool, url, services.home):
                 services.catalog.reload()

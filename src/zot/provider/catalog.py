@@ -1,28 +1,28 @@
 """Catalog of models and providers: built-in rows, ``catalog.json``, discovered models, then ``models.json``.
-Read on first use. A model without numbers gets those of its family or kind of provider."""
+Read on first use; one model is found without reading the rows of others. A model without numbers gets those of its
+family or kind of provider."""
 
 from __future__ import annotations
 
+import functools
 import os
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from zot.errors import ConfigError, ProviderError
 from zot.provider.model import Model, Source
-from zot.provider.providers import Provider, builtin_providers, is_loopback
-from zot.system.files import cache_home, read_bytes, write_atomic
+from zot.provider.providers import Provider, builtin_providers
+from zot.system.files import cache_home
 from zot.system.safe_open import read_whole
 
 if TYPE_CHECKING:
-    from zot.provider.http.pool import HttpPool
     from zot.provider.models_file import ModelsFile
 
 CACHE_FILE = "models-cache.json"
 MODELS_FILE = "models.json"
 CATALOG_FILE = "catalog.json"
+BUILTIN_ROWS = Path(__file__).with_name("models")  # one file per provider, one row per line; from ``make models``
 
 # The reference writes Go's field names into its cache.
 _FIELDS = {
@@ -62,13 +62,13 @@ class Catalog:
         self._file: ModelsFile | None = None
         self._looked = False
         self._rows: list[Model] | None = None
-        self._more_problems: list[str] = []
+        self._added: tuple[list[Model], list[str]] | None = None
+        self._cached: list[CachedModel] | None = None
 
     @property
     def problems(self) -> list[str]:
         user = self._user()
-        self.rows()
-        return [*self._more_problems, *(user.problems if user else [])]
+        return [*self._catalog_file()[1], *(user.problems if user else [])]
 
     def providers(self) -> dict[str, Provider]:
         """All providers by id: the table, changed and extended by ``models.json``."""
@@ -77,34 +77,58 @@ class Catalog:
 
     def rows(self) -> list[Model]:
         if self._rows is None:
-            rows, self._more_problems = builtin_rows(), []
-            if (self._home / CATALOG_FILE).exists():  # rarely present
-                more, self._more_problems = read_catalog_file(self._home / CATALOG_FILE)
-                rows = merge_catalog(rows, more)
-            if self._live is not None:
-                rows = merge_live(rows, self._live, "live")
-            else:
-                rows = merge_live(rows, read_cache(self._home).models, "cache")
-            if os.path.isdir(weights := cache_home() / "models"):
-                from zot.provider.installed_models import installed_models  # rarely present
-
-                rows += installed_models(weights)
-            providers = self.providers()
-            if user := self._user():
-                from zot.provider.models_file import apply_user_models
-
-                rows = apply_user_models(rows, user.models)
-            self._rows = [with_limits(row, providers.get(row.provider)) for row in rows if row.provider in providers]
+            self._rows = self._merged(builtin_rows())
         return list(self._rows)
 
     def find(self, model_id: str, provider: str = "") -> Model | None:
         """The row with that id; without a provider the first one in catalog order."""
         table = self.providers().get(provider)
         owner = table.rows_of if table is not None and table.rows_of else provider
-        for row in self.rows():
-            if row.id == model_id and owner in ("", row.provider):
+        for row in self.named(model_id, owner):
+            if owner in ("", row.provider):
                 return row if owner == provider else msgspec.structs.replace(row, provider=provider)
         return None
+
+    def named(self, model_id: str, owner: str = "") -> list[Model]:
+        """The rows with that id, of one provider or all, in catalog order; reads only these."""
+        if self._rows is not None:
+            return [row for row in self._rows if row.id == model_id]
+        return [row for row in self._merged(builtin_named(model_id, owner), model_id) if row.id == model_id]
+
+    def _merged(self, rows: list[Model], only: str = "") -> list[Model]:
+        """The rows with those of the other sources; ``only`` leaves out other ids."""
+        more = [row for row in self._catalog_file()[0] if only in ("", row.id)]
+        if more:  # rows of the same model in place, others at the end
+            rows = list({(row.provider, row.id): row for row in (*rows, *more)}.values())
+        live, source = self._discovered()
+        rows = merge_live(rows, [row for row in live if only in ("", row.id)], source)
+        if os.path.isdir(weights := cache_home() / "models"):
+            from zot.provider.installed_models import installed_models  # rarely present
+
+            rows += installed_models(weights)
+        providers = self.providers()
+        if user := self._user():
+            from zot.provider.models_file import apply_user_models
+
+            rows = apply_user_models(rows, [pair for pair in user.models if only in ("", pair[1].id)])
+        return [with_limits(row, providers.get(row.provider)) for row in rows if row.provider in providers]
+
+    def _catalog_file(self) -> tuple[list[Model], list[str]]:
+        """Rows and problems of ``catalog.json``, which is rarely present."""
+        if self._added is None:
+            self._added = [], []
+            if (path := self._home / CATALOG_FILE).exists():
+                from zot.provider.catalog_file import read_catalog_file
+
+                self._added = read_catalog_file(path)
+        return self._added
+
+    def _discovered(self) -> tuple[list[CachedModel], Source]:
+        if self._live is not None:
+            return self._live, "live"
+        if self._cached is None:
+            self._cached = read_cache(self._home).models
+        return self._cached, "cache"
 
     def learn(self, found: list[CachedModel]) -> None:
         """Add the result of a refresh (rows of all providers); user rows override it."""
@@ -112,7 +136,7 @@ class Catalog:
         self._rows = None
 
     def reload(self) -> None:
-        self._file = self._rows = None
+        self._file = self._rows = self._added = self._cached = None
         self._looked = False
 
     def _user(self) -> ModelsFile | None:
@@ -125,8 +149,43 @@ class Catalog:
         return self._file
 
 
-def builtin_rows() -> list[Model]:
-    return msgspec.json.decode(Path(__file__).with_name("models.json").read_bytes(), type=list[Model])
+def builtin_rows(provider: str = "") -> list[Model]:
+    """The rows of one provider, or of all."""
+    return [row for name in _owners(provider) if (data := _lines(name)) for row in _ROWS.decode(data)]
+
+
+def builtin_named(model_id: str, provider: str = "") -> list[Model]:
+    """The rows with that id, of one provider or all; decodes no other row."""
+    start = b'\n{"id":' + msgspec.json.encode(model_id) + b","
+    found: list[Model] = []
+    for name in _owners(provider):
+        data = _lines(name)
+        if (at := data.find(start)) >= 0:
+            found.append(_ROW.decode(data[at + 1 : data.index(b"\n", at + 1)].removesuffix(b",")))
+    return found
+
+
+def _owners(provider: str) -> list[str]:
+    """The provider, or all; a gateway comes after the vendors whose models it has."""
+    return [provider] if provider else sorted(builtin_providers(), key=lambda name: name in _GATEWAYS)
+
+
+_GATEWAYS = ("openrouter",)
+
+
+@functools.cache
+def _lines(provider: str) -> bytes:
+    """A provider's file; empty without one."""
+    if provider not in builtin_providers():  # a name of the user's is not part of a path
+        return b""
+    try:
+        return (BUILTIN_ROWS / f"{provider}.json").read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+_ROWS = msgspec.json.Decoder(list[Model])
+_ROW = msgspec.json.Decoder(Model)
 
 
 def merge_live(rows: list[Model], found: list[CachedModel], source: Source) -> list[Model]:
@@ -172,37 +231,37 @@ def read_cache(home: Path) -> Cache:
         return Cache()
 
 
+# Models older than the oldest row of their family, and open weights on local servers:
 # prefix, context window, output limit, reasoning; the first match applies.
-_FAMILIES: tuple[tuple[str, int, int, bool], ...] = (
+_OLD: tuple[tuple[str, int, int, bool], ...] = (
     ("claude-3-7", 200_000, 64_000, True),
     ("claude-3-5", 200_000, 8_192, False),
     ("claude-3", 200_000, 4_096, False),
-    ("claude-", 200_000, 32_000, True),
-    ("gpt-5", 272_000, 128_000, True),
-    ("gpt-4.1", 1_047_576, 32_768, False),
-    ("gpt-4o", 128_000, 16_384, False),
-    ("chatgpt-4o", 128_000, 16_384, False),
-    ("gpt-4-turbo", 128_000, 4_096, False),
-    ("gpt-4", 8_192, 4_096, False),
     ("gpt-3.5", 16_385, 4_096, False),
     ("gpt-oss", 131_072, 32_768, True),
-    ("o1", 200_000, 100_000, True),
-    ("o3", 200_000, 100_000, True),
-    ("o4", 200_000, 100_000, True),
-    ("o5", 200_000, 100_000, True),
-    ("gpt-", 128_000, 16_384, False),
-    ("kimi-", 262_144, 32_000, True),
     ("gemini-1", 1_048_576, 8_192, False),
     ("gemini-2.0", 1_048_576, 8_192, False),
-    ("gemini-", 1_048_576, 65_536, True),
 )
 
 
-def with_limits(model: Model, provider: Provider | None) -> Model:
-    """The same row with unknown window and output limit filled in."""
+def with_limits(model: Model, provider: Provider | None, *, own_server: bool = False) -> Model:
+    """The same row with unknown facts filled in: of its family, else usual for its kind of provider. A server at an
+    address of the user's (``own_server``) may run a family's model with other options, so only limits are taken."""
+    own_server = own_server or (provider is not None and provider.user_endpoint)
     if model.context_window > 0 and model.max_output > 0:
         return model
-    window, output, reasoning = _family(model.id) or (*_by_kind(provider), model.reasoning)
+    if (old := _old(model.id)) is not None:
+        return _filled(model, *old)
+    if provider is None or not (provider.local or provider.discover):
+        from zot.provider.families import has_open_weights, relative_of, with_family_facts  # unknown models only
+
+        relative = relative_of(model.id, builtin_rows)
+        if relative is not None and not (own_server and has_open_weights(relative)):
+            return with_family_facts(model, relative, provider, limits_only=own_server)
+    return _filled(model, *_by_kind(provider), model.reasoning)
+
+
+def _filled(model: Model, window: int, output: int, reasoning: bool) -> Model:
     window = model.context_window or window
     return msgspec.structs.replace(
         model,
@@ -212,10 +271,10 @@ def with_limits(model: Model, provider: Provider | None) -> Model:
     )
 
 
-def _family(model_id: str) -> tuple[int, int, bool] | None:
+def _old(model_id: str) -> tuple[int, int, bool] | None:
     name = model_id.rsplit("/", 1)[-1].lower()  # gateways add a vendor prefix
     name = name.rpartition("anthropic.")[2].rpartition("openai.")[2]  # Bedrock adds a region before it
-    return next(((row[1], row[2], row[3]) for row in _FAMILIES if name.startswith(row[0])), None)
+    return next(((row[1], row[2], row[3]) for row in _OLD if name.startswith(row[0])), None)
 
 
 def _by_kind(provider: Provider | None) -> tuple[int, int]:
@@ -224,91 +283,3 @@ def _by_kind(provider: Provider | None) -> tuple[int, int]:
     if provider is not None and (provider.local or provider.discover):
         return 32_768, 4_096
     return 128_000, 16_384
-
-
-# ``catalog.json``: more rows, from a file or an address that is queried regularly.
-
-TTL_S = 6 * 3600
-_REQUEST_S = 15.0
-_LARGEST = 8 << 20
-_NAMED = 3
-
-
-def read_catalog_file(path: Path) -> tuple[list[Model], list[str]]:
-    """The valid rows, and one line about the others; none without a file."""
-    try:
-        data = read_bytes(path)
-    except ConfigError as error:
-        return [], [f"{error}; its models are ignored"]
-    if data is None:
-        return [], []
-    try:
-        return decode_rows(data, str(path))
-    except ConfigError as error:
-        return [], [f"{error}; its models are ignored"]
-
-
-def decode_rows(data: bytes, where: str) -> tuple[list[Model], list[str]]:
-    """ConfigError if it is not a catalog."""
-    try:
-        value = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise ConfigError(f"{where}: {error}") from error
-    if isinstance(value, dict):
-        value = cast("dict[str, Any]", value).get("models")
-    if not isinstance(value, list):
-        raise ConfigError(f'{where}: expected a list of models, or an object with "models"')
-    rows: list[Model] = []
-    wrong: list[str] = []
-    for number, entry in enumerate(cast("list[Any]", value)):
-        try:
-            # no base_url: a model list must not decide where keys are sent
-            row = msgspec.convert(entry, Model)
-            numbers = (value for value in msgspec.structs.astuple(row) if isinstance(value, (int, float)))
-            if not row.id or any(number < 0 for number in numbers):
-                raise msgspec.ValidationError("expected an id, and numbers of at least 0")
-            rows.append(msgspec.structs.replace(row, source="catalog", base_url=""))
-        except msgspec.ValidationError as error:
-            wrong.append(f"models[{number}]: {error}")
-    more = f" and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
-    return rows, [f"{where}: {'; '.join(wrong[:_NAMED])}{more}"] if wrong else []
-
-
-def merge_catalog(rows: list[Model], more: list[Model]) -> list[Model]:
-    """Rows of the same model in place, others at the end."""
-    merged = {(row.provider, row.id): row for row in rows}
-    merged.update({(row.provider, row.id): row for row in more})
-    return list(merged.values())
-
-
-async def fetch_catalog(pool: HttpPool, url: str, home: Path) -> bool:
-    """True if ``catalog.json`` was updated. Failures are silent, and a later run retries."""
-    path = home / CATALOG_FILE
-    # prices limit spending: require TLS against changes
-    if not (url.startswith("https://") or is_loopback(url)) or not _is_stale(path):
-        return False
-    import asyncio
-
-    from zot.provider.http.message import HttpRequest
-
-    try:
-        async with asyncio.timeout(_REQUEST_S):
-            response = await pool.dispatch(HttpRequest("GET", url, [("accept", "application/json")], b""))
-            try:
-                data = await response.read(_LARGEST) if response.status == 200 else b""
-            finally:
-                response.abort()
-        rows, _ = decode_rows(data, url)
-        if not rows:
-            return False
-        write_atomic(path, data)
-    except (ProviderError, ConfigError, TimeoutError, OSError):
-        return False
-    return True
-
-
-def _is_stale(path: Path) -> bool:
-    try:
-        return not 0 <= time.time() - os.stat(path).st_mtime < TTL_S
-    except OSError:
-        return True

@@ -62,9 +62,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     reasoning_levels: dict[str, str] = {}
     reasoning_style: ReasoningStyle = ""
     can_skip_reasoning: bool | None = None  # False: it always reasons
-    reasoning_format: str = (
-        ""  # field of an OpenAI-compatible server that is not ``reasoning_effort``: "deepseek", "zai"
-    )
+    reasoning_format: str = ""  # an OpenAI-compatible server's own field for it: "deepseek", "together", "zai"
     structured_output: bool | None = None  # answers in a JSON schema
     strict_tools: bool | None = None  # tool arguments constrained to their schema
     parallel_calls: bool | None = None  # several tool calls in one answer

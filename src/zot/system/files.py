@@ -14,9 +14,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
-import msgspec
-
 from zot.errors import ConfigError
+from zot.system import home
 from zot.system.safe_open import not_regular, open_to_append, open_to_overwrite, read_whole
 
 _IN_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV)
@@ -25,53 +24,34 @@ _IN_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV)
 def zot_home() -> Path:
     """zot's home: an accessible directory, or a path that does not exist yet (writers create it, 0700). Anything else
     is a ConfigError, since settings, keys and guards would be ignored."""
-    home = zot_home_path()
+    place = zot_home_path()
     try:
-        os.stat(f"{home}/.")
+        os.stat(f"{place}/.")
     except FileNotFoundError:
-        return home
+        return place
     except NotADirectoryError as error:
-        file = next((place for place in (home, *home.parents) if os.path.lexists(place) and not place.is_dir()), home)
-        at = "" if file == home else f" because of {file}"
-        raise ConfigError(f"zot's home {home} is not a directory{at}; move it away, or set ZOT_HOME") from error
+        file = next((part for part in (place, *place.parents) if os.path.lexists(part) and not part.is_dir()), place)
+        at = "" if file == place else f" because of {file}"
+        raise ConfigError(f"zot's home {place} is not a directory{at}; move it away, or set ZOT_HOME") from error
     except OSError as error:
         reason = error.strerror or error
-        raise ConfigError(f"cannot enter zot's home {home}: {reason}; change its owner, or set ZOT_HOME") from error
-    return home
+        raise ConfigError(f"cannot enter zot's home {place}: {reason}; change its owner, or set ZOT_HOME") from error
+    return place
 
 
 def zot_home_path() -> Path:
-    """``ZOT_HOME``, ``$XDG_STATE_HOME/zot`` or the platform's path, absolute. ConfigError if there is none: settings
-    must never come from the working directory."""
-    if explicit := os.environ.get("ZOT_HOME"):
-        if (expanded := os.path.expanduser(explicit)).startswith("~"):
-            raise ConfigError(f'ZOT_HOME is "{explicit}", which has no such home directory; set it to an absolute path')
-        return Path(os.path.abspath(expanded))
-    if os.path.isabs(state := os.environ.get("XDG_STATE_HOME", "")):  # relative paths are ignored
-        return Path(state) / "zot"
-    home = _home_directory()
-    if not home:
-        raise ConfigError("no home directory for zot's files; set HOME or ZOT_HOME to an absolute path")
-    if sys.platform == "darwin":
-        return Path(home) / "Library" / "Application Support" / "zot"
-    return Path(home) / ".local" / "state" / "zot"
+    """As ``home.zot_home_path``."""
+    return Path(home.zot_home_path())
 
 
 def user_home() -> Path:
     """The user's home directory; without one ``/``, where only root can write."""
-    return Path(_home_directory() or "/")
+    return Path(home.user_home())
 
 
 def cache_home() -> Path:
     """Directory of downloads: ``$XDG_CACHE_HOME/zot``, else ``~/.cache/zot``; not created here."""
-    place = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(place) if os.path.isabs(place) else user_home() / ".cache") / "zot"
-
-
-def _home_directory() -> str:
-    """Absolute, or empty: a relative one would depend on the working directory."""
-    home = os.path.expanduser("~")
-    return home if os.path.isabs(home) else ""
+    return Path(home.cache_home())
 
 
 def find_program(name: str) -> str | None:
@@ -184,6 +164,8 @@ def decode_object(path: Path, data: bytes) -> dict[str, Any]:
     """The JSON object in ``data``; a blank file counts as empty."""
     if not data.strip():
         return {}
+    import msgspec  # listing models and finding the home do without it
+
     try:
         value = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
@@ -205,6 +187,8 @@ def _place(data: bytes, text: str) -> str:
 
 
 def encode_pretty(value: dict[str, Any]) -> bytes:
+    import msgspec
+
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 

@@ -18,7 +18,8 @@ from zot.agent.conversation import Conversation
 from zot.core.events import Diagnostic
 from zot.errors import CompactionFailed, CostLimitReached
 
-DEAR = (100_000, 10_000)  # $0.45 with claude-sonnet-4-5
+MODEL = "claude-sonnet-4-6"  # $3 and $15 for a million tokens
+DEAR = (100_000, 10_000)  # $0.45
 Open = Callable[..., AbstractAsyncContextManager[tuple[Conversation, FakeModelServer]]]
 
 
@@ -27,7 +28,7 @@ def talk(tmp_path: Path) -> Open:
     @asynccontextmanager
     async def start(*turns: Any, **options: Any) -> AsyncIterator[tuple[Conversation, FakeModelServer]]:
         with FakeModelServer(turns) as server:
-            base = {"provider": "anthropic", "api_key": "k", "base_url": server.url, "retries": 0}
+            base = {"provider": "anthropic", "model": MODEL, "api_key": "k", "base_url": server.url, "retries": 0}
             config = RunConfig(**{**base, "home": tmp_path / "home", "cwd": str(tmp_path), **options})
             async with build(config) as conversation:
                 yield conversation, server

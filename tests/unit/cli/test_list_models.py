@@ -80,9 +80,9 @@ def test_columns_have_widths_and_source_marks_guesses() -> None:
 
 def test_table_has_prices_and_availability(tmp_path: Path) -> None:
     (tmp_path / "auth.json").write_text('{"openai": {"api_key": "k"}}')
-    rows = {line.split()[1]: line.split() for line in listed(tmp_path).stdout.splitlines()}
+    rows = {line.split()[1]: line.split() for line in reversed(listed(tmp_path).stdout.splitlines())}
     assert rows["gpt-5"][6:8] == ["1.25/10", "✓"]
-    assert "✓" not in rows["claude-sonnet-4-5"][6:] and rows["claude-sonnet-4-5"][6] == "3/15"
+    assert "✓" not in rows["claude-sonnet-5-5"][6:] and rows["claude-sonnet-5-5"][6] == "2/10"
 
 
 def test_long_ids_are_cut_on_a_terminal_and_whole_in_a_pipe() -> None:

@@ -355,7 +355,7 @@ async def test_a_fallback_model_takes_over_and_is_a_notice(serve: Serve, embed: 
         kinds = [type(event).__name__ async for event in zot.prompt("hi")]
         assert kinds.count("Done") == 1 and kinds[-1] == "Done" and "Error" not in kinds
         assert zot.model == "claude-haiku-4-5" and len(zot.notices) == 1
-        assert "claude-sonnet-4-5 failed" in zot.notices[0]
+        assert "claude-sonnet-5-5 failed" in zot.notices[0]
         assert await zot.ask("more") == "again"
 
 

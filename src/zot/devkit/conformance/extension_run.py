@@ -216,7 +216,7 @@ def intercept(event: str, text: str = "a plain message", args: Any = None) -> Ev
                 agent_run_id="r1",
                 cwd="/",
                 provider="anthropic",
-                model="claude-sonnet-4-5",
+                model="claude-sonnet-5-5",
                 system_prompt=text,
             )
         case _:

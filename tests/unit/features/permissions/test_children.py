@@ -20,7 +20,7 @@ def touch(name: str) -> list[Any]:
 
 def config(tmp_path: Path, url: str, **more: Any) -> RunConfig:
     (tmp_path / "project").mkdir()
-    given = {"provider": "anthropic", "model": "claude-sonnet-4-5", "api_key": "test-key", "base_url": url}
+    given = {"provider": "anthropic", "model": "claude-sonnet-5-5", "api_key": "test-key", "base_url": url}
     return RunConfig(**given, cwd=tmp_path / "project", home=tmp_path / "home", **more)
 
 

@@ -144,7 +144,7 @@ async def _refresh(context: CommandContext, picker: ModelPicker) -> None:
         asked = [target for target in asked if target.provider.id != launch.provider]
     url, fetched = conversation.settings.values.catalog_url, False
     if url:
-        from zot.provider.catalog import fetch_catalog
+        from zot.provider.catalog_file import fetch_catalog
 
         if fetched := await fetch_catalog(conversation.pool, url, conversation.home):
             conversation.catalog.reload()
