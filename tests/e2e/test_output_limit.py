@@ -16,6 +16,7 @@ from tests.terminal.scripts import configure
 
 INPUT, OUTPUT = 3 / 1_000_000, 15 / 1_000_000  # claude-sonnet-5-5, and the model of SwarmHome
 
+MODEL = ("--model", "claude-sonnet-4-5")
 TOKENS_IN = 100  # below zot's estimate of its prompt: this is about the output
 
 
@@ -36,7 +37,7 @@ def billed(server: FakeModelServer) -> float:
 
 def test_long_answer_is_cut_at_the_limit_and_reported(zot: Zot, serve: Any) -> None:
     server = serve([endless])
-    ran = zot("--json", "--no-tools", "--max-cost", "0.05", "write a book")
+    ran = zot("--json", *MODEL, "--no-tools", "--max-cost", "0.05", "write a book")
     assert limit_of(server.requests[0]) < 3_400 and billed(server) <= 0.05
     (notice,) = [e["message"] for e in ran.events if e["type"] == "diagnostic" and "answer cut" in e["message"]]
     assert "cost limit of $0.05" in notice and "--max-cost" in notice
@@ -44,17 +45,17 @@ def test_long_answer_is_cut_at_the_limit_and_reported(zot: Zot, serve: Any) -> N
 
 def test_too_little_for_a_short_answer_is_refused(zot: Zot, serve: Any) -> None:
     server = serve([endless])
-    ran = zot("-p", "--no-tools", "--max-cost", "0.003", "hi")
+    ran = zot("-p", *MODEL, "--no-tools", "--max-cost", "0.003", "hi")
     assert ran.code == 1 and not server.requests and "the next request costs at least" in ran.err
 
 
 def test_answer_below_1024_tokens_is_refused_with_figures(zot: Zot, serve: Any) -> None:
     """issue 30.7: the output is never limited below 1,024 tokens; the refusal names limit, spent and least cost."""
     server = serve([endless], repeat=True)
-    refused = zot("-p", "--no-tools", "--max-cost", str(1_000 * OUTPUT), "hi")
+    refused = zot("-p", *MODEL, "--no-tools", "--max-cost", str(1_000 * OUTPUT), "hi")
     assert refused.code == 1 and not server.requests
     assert "cost limit of $0.015: $0.0000 spent, and the next request costs at least $0.01" in refused.err
-    assert zot("--json", "--no-tools", "--max-cost", "0.03", "hi").events
+    assert zot("--json", *MODEL, "--no-tools", "--max-cost", "0.03", "hi").events
     assert 1_024 <= limit_of(server.requests[0]) < 2_000
 
 
@@ -69,8 +70,8 @@ def test_dearest_claude_works_with_a_quarter_dollar(zot: Zot, serve: Any) -> Non
 
 def test_request_without_a_limit_is_unchanged(zot: Zot, serve: Any) -> None:
     server = serve([Say("fine")], repeat=True)
-    zot("-p", "--no-session", "hi")
-    zot("-p", "--no-session", "--max-cost", "50", "hi")
+    zot("-p", *MODEL, "--no-session", "hi")
+    zot("-p", *MODEL, "--no-session", "--max-cost", "50", "hi")
     one, other = (json.loads(request.body) for request in server.requests if request.method == "POST")
     assert one["max_tokens"] == other["max_tokens"] == 64_000
     assert {**one, "metadata": 0} == {**other, "metadata": 0}
@@ -78,7 +79,7 @@ def test_request_without_a_limit_is_unchanged(zot: Zot, serve: Any) -> None:
 
 def test_thinking_fits_into_the_limited_output(zot: Zot, serve: Any) -> None:
     server = serve([endless])
-    zot("-p", "--no-tools", "--reasoning", "high", "--max-cost", "0.2", "hi")
+    zot("-p", *MODEL, "--no-tools", "--reasoning", "high", "--max-cost", "0.2", "hi")
     body = server.requests[0].json
     assert body["max_tokens"] * OUTPUT <= 0.2
     assert body.get("thinking", {}).get("budget_tokens", 0) < body["max_tokens"]
@@ -88,7 +89,7 @@ def test_daily_limit_limits_the_output(zot: Zot, serve: Any) -> None:
     server = serve([endless], repeat=True)
     configure(zot, max_cost_day=0.1)
     for _ in range(6):
-        zot("-p", "--no-tools", "hi")
+        zot("-p", *MODEL, "--no-tools", "hi")
     assert 0.05 < billed(server) <= 0.1
 
 

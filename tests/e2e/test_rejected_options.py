@@ -12,6 +12,9 @@ from tests.fakes.model_server import FakeModelServer, Refuse, Say
 from tests.fakes.rpc_client import FakeRpcClient
 
 
+WARM = ("--model", "claude-sonnet-4-5", "--temperature", "0.5")
+
+
 def refusal(message: str, status: int = 400, **more: str) -> Refuse:
     return Refuse(status, {"type": "error", "error": {"type": "invalid_request_error", "message": message, **more}})
 
@@ -26,18 +29,18 @@ NO_TEMPERATURE = refusal("`temperature` is deprecated for this model.")
 def test_rejected_option_is_omitted_and_remembered(zot: Zot, serve: Any) -> None:
     """The next process does not send it either; another model gets it."""
     server = serve([NO_TEMPERATURE, Say("one"), Say("two"), Say("three")])
-    first = zot("-p", "--temperature", "0.5", "hi")
+    first = zot("-p", *WARM, "hi")
     assert (first.code, first.out) == (0, "one\n")
     assert first.err == "zot: claude-sonnet-4-5 rejected the option temperature; sent without it from now on\n"
-    second = zot("-p", "--temperature", "0.5", "hi")
+    second = zot("-p", *WARM, "hi")
     assert (second.out, second.err) == ("two\n", "")
-    zot("-p", "--temperature", "0.5", "--model", "claude-haiku-4-5", "hi")
+    zot("-p", "--model", "claude-haiku-4-5", "--temperature", "0.5", "hi")
     assert ["temperature" in body for body in bodies(server)] == [True, False, False, True]
 
 
 def test_programs_get_the_notice_as_a_diagnostic(zot: Zot, serve: Any) -> None:
     serve([NO_TEMPERATURE, Say("one")])
-    ran = zot("--json", "--temperature", "0.5", "hi")
+    ran = zot("--json", *WARM, "hi")
     [notice] = [event for event in ran.events if event["type"] == "diagnostic"]
     assert notice["source"] == "provider" and "temperature" in notice["message"]
     assert ran.events[-1] == {"type": "done", "reason": "end_turn", "exit_code": 0}
@@ -83,13 +86,13 @@ def test_each_dialect_omits_the_named_option(
 def test_other_refusals_are_not_retried(zot: Zot, serve: Any, message: str) -> None:
     """A wrong value is the user's to fix, and a required field is never omitted."""
     server = serve([refusal(message), Say("never")])
-    ran = zot("-p", "--temperature", "0.5", "hi")
+    ran = zot("-p", *WARM, "hi")
     assert ran.code == 1 and message in ran.err and len(bodies(server)) == 1
 
 
 def test_option_rejected_again_is_an_error(zot: Zot, serve: Any) -> None:
     server = serve([NO_TEMPERATURE, NO_TEMPERATURE, Say("never")])
-    ran = zot("-p", "--temperature", "0.5", "hi")
+    ran = zot("-p", *WARM, "hi")
     assert ran.code == 1 and "deprecated" in ran.err and len(bodies(server)) == 2
 
 
@@ -98,7 +101,7 @@ def test_damaged_file_of_rejected_options_is_replaced(zot: Zot, serve: Any) -> N
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("{not json")
     serve([NO_TEMPERATURE, Say("one")])
-    assert zot("-p", "--temperature", "0.5", "hi").out == "one\n"
+    assert zot("-p", *WARM, "hi").out == "one\n"
 
 
 NO_MODEL = Refuse(404, {"type": "error", "error": {"type": "not_found_error", "message": "model: claude-sonnet-4-5"}})
@@ -106,7 +109,7 @@ NO_MODEL = Refuse(404, {"type": "error", "error": {"type": "not_found_error", "m
 
 def test_unknown_model_goes_to_the_fallback_model(zot: Zot, serve: Any) -> None:
     server = serve([NO_MODEL, Say("hello")])
-    ran = zot("-p", "--fallback-model", "claude-haiku-4-5", "hi")
+    ran = zot("-p", "--model", "claude-sonnet-4-5", "--fallback-model", "claude-haiku-4-5", "hi")
     assert (ran.code, ran.out) == (0, "hello\n") and "continuing with anthropic/claude-haiku-4-5" in ran.err
     assert [body["model"] for body in bodies(server)] == ["claude-sonnet-4-5", "claude-haiku-4-5"]
 
@@ -119,7 +122,7 @@ def test_unknown_model_without_fallback_names_the_list(zot: Zot, serve: Any) -> 
 
 def test_rpc_client_hears_of_a_rejected_option(zot: Zot, serve: Any) -> None:
     serve([NO_TEMPERATURE, Say("one")])
-    client = FakeRpcClient(zot.argv(["rpc", "--temperature", "0.5", *zot.endpoint(True)]), zot.env(), zot.project)
+    client = FakeRpcClient(zot.argv(["rpc", *WARM, *zot.endpoint(True)]), zot.env(), zot.project)
     events = client.prompt("hi")
     assert any(event["type"] == "diagnostic" and "temperature" in event["message"] for event in events)
     assert client.close() == 0
