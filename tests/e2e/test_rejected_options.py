@@ -11,7 +11,6 @@ from tests.e2e.conftest import Zot
 from tests.fakes.model_server import FakeModelServer, Refuse, Say
 from tests.fakes.rpc_client import FakeRpcClient
 
-
 WARM = ("--model", "claude-sonnet-4-5", "--temperature", "0.5")
 
 
