@@ -81,3 +81,30 @@ def test_web_search_is_off_in_a_jail_without_network(zot: Zot, serve: Any) -> No
     assert "the jail has no network" in ran.err
     assert [tool["name"] for tool in server.requests[0].json["tools"]] == ["read"]
     assert "web_search" not in zot("-p", "--jail=net", "--tools", "read,web_search", "hi").err
+
+
+@pytest.mark.parametrize("mode", [["rpc"], []])
+def test_schema_in_another_mode_is_a_usage_error(zot: Zot, mode: list[str]) -> None:
+    ran = zot(*mode, "--output-schema", "{}")
+    assert ran.code == 1 and ran.err
+
+
+def test_unknown_provider_of_a_tier_is_reported(zot: Zot, serve: Any) -> None:
+    serve([Say("one")], repeat=True)
+    configure(zot, service_tier={"opnai": "flex"}, cache_lifetime="long")
+    ran = zot("-p", "hi")
+    assert 'service_tier: unknown provider "opnai"' in ran.err and ran.out == "one\n"
+
+
+def test_tier_and_cache_lifetime_reach_the_request(zot: Zot, serve: Any) -> None:
+    server = serve([Say("one", usage=(1_000_000, 0))], repeat=True)
+    configure(zot, service_tier={"anthropic": "standard_only", "openai": "flex"}, cache_lifetime="long")
+    zot("-p", "hi")
+    body = server.requests[0].json
+    assert body["service_tier"] == "standard_only"
+    assert body["system"][0]["cache_control"] == {"type": "ephemeral", "ttl": "1h"}
+    ran = zot("--json", "--provider", "openai", "--model", "gpt-6.1-sol", "hi")
+    body = server.requests[-1].json
+    assert body["service_tier"] == "flex" and body["prompt_cache_options"] == {"ttl": "30m"}
+    (usage,) = [event for event in ran.events if event["type"] == "usage"]
+    assert usage["cost_usd"] == pytest.approx(4 * 0.5)  # a long prompt costs twice as much, flex half

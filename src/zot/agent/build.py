@@ -41,6 +41,7 @@ async def build(config: RunConfig, front_end: FrontEnd = NO_FRONT_END) -> AsyncG
     services = create_services(config, front_end)
     session, services.resolved = await _session_and_model(services)
     problems = [*services.settings.problems, *services.catalog.problems, *services.auth.notices]
+    problems += services.settings.unknown_providers(services.catalog.providers())
     problems += [*_model_notices(services), *(session.repairs if session is not None else [])]
     async with AsyncExitStack() as closing:
         conversation = _converse(services, session, problems)

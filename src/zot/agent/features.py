@@ -15,6 +15,7 @@ from zot.agent.feature import Feature, PromptDraft
 from zot.agent.services import Services, ToolChoice
 from zot.agent.tools.registry import (
     ALL_TOOLS,
+    EXTRAS,
     SWARM,
     SWARM_NAMES,
     bash_limits,
@@ -404,7 +405,7 @@ class ToolSet:
     def check_names(self, named: Sequence[str], offered: Iterable[Tool]) -> str:
         """Warn about an unknown name in ``--tools`` while features are starting; NotThere afterwards."""
         others = (name for feature in self._features for name in feature.tool_names())
-        known = sorted({*ALL_TOOLS, "skill", *(tool.name for tool in offered), *others})
+        known = sorted({*ALL_TOOLS, *EXTRAS, "skill", *(tool.name for tool in offered), *others})
         for name in unknown_tools(named, known):
             text = f"no tool named {name}; available: {', '.join(known)}"
             if not any(feature.is_starting for feature in self._features):

@@ -4,6 +4,7 @@ file to ``config.json.bad``."""
 
 from __future__ import annotations
 
+from collections.abc import Container
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -310,6 +311,14 @@ class Settings:
             for key in [key for key, value in raw.items() if value is None or key in replaced]:
                 del raw[key]
         self.values = _values(self.path, raw, [])
+
+    def unknown_providers(self, known: Container[str]) -> list[str]:
+        """One line per provider id that does not exist."""
+        return [
+            f'{self.path}: service_tier: unknown provider "{name}"; list them with zot auth'
+            for name in self.values.service_tier
+            if name not in known
+        ]
 
     def near_misses(self) -> list[str]:
         """Keys that look like a mistyped setting. Unknown ones are kept, so only ``zot doctor`` reports them."""

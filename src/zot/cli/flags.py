@@ -24,6 +24,7 @@ JAIL_LEVELS = ("full", "reduced")
 APPROVALS = ("outside",)
 REASONING = ("off", "minimum", "low", "medium", "high", "xhigh", "max")
 PERMISSION_MODES = ("plan", "ask", "accept-edits", "everything")
+NO_SCHEMA = "--output-schema works with -p, --json and --stream"
 ASK_EACH = "ask each"  # `--no-yolo` without a user to ask: reading requires approval also
 
 
@@ -529,4 +530,6 @@ def parse(argv: Sequence[str]) -> Flags:
                 typed[flag.dest] = (*typed.get(flag.dest, ()), parsed) if flag.repeat else parsed
     if typed.get("stats") and typed.get("mode") != "print":
         raise UsageError("--stats works with -p only")
+    if typed.get("output_schema") and typed.get("mode") == "rpc":
+        raise UsageError(NO_SCHEMA)
     return Flags({**typed, "words": tuple(words)})

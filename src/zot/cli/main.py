@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from zot.cli.flags import Flags, parse
+from zot.cli.flags import NO_SCHEMA, Flags, parse
 from zot.errors import NotThere, OutputFailed, UsageError, ZotError, describe_error
 from zot.system.process_setup import harden_process, open_missing_streams, pause_gc
 
@@ -133,6 +133,8 @@ def _mode(flags: Flags) -> int:
 
         config = flags.config(patient_with_ext=True)
         leave(run_headless(config, mode, flags.prompt, stats=flags.stats, resume=flags.resume))
+    if flags.output_schema:
+        raise UsageError(NO_SCHEMA)
     _check_verb(flags.prompt)
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         raise ZotError('the interactive mode requires a terminal; for pipes and files use zot -p "PROMPT"')

@@ -119,6 +119,7 @@ def _problems(home: Path, cwd: Path) -> Iterator[str]:
     yield from Settings(home).problems
     yield from Settings(home).near_misses()
     yield from unknown_extras(Settings(home))
+    yield from Settings(home).unknown_providers(Catalog(home).providers())
     yield from Catalog(home).problems
     store = AuthStore(home)
     try:
