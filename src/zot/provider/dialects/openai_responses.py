@@ -274,6 +274,7 @@ class OpenAIResponsesDecoder(ResponseBuilder):
     def __init__(self, request: Request, endpoint: Endpoint) -> None:
         super().__init__(request, endpoint)
         self._open: dict[int, Part] = {}
+        self._hosted = bool(request.server_tools)
         self._overheard = 0  # characters of thoughts that are not kept
         self._who = "codex" if endpoint.oauth else endpoint.provider
 
@@ -288,7 +289,7 @@ class OpenAIResponsesDecoder(ResponseBuilder):
             return self._delta(got.type, self._open.get(got.output_index), got.delta)
         if got.item is not None:
             out = [] if got.output_index in self._open else self._added(got.output_index, got.item)
-            if got.type == "response.output_item.done" and got.item.type == "web_search_call":
+            if got.type == "response.output_item.done" and got.item.type == "web_search_call" and self._hosted:
                 return self._searched(got.item, event.data)
             if got.type == "response.output_item.done":
                 out += self._item_done(self._open.get(got.output_index), got.item)

@@ -122,7 +122,7 @@ def test_openai_search_is_shown_priced_and_sent_back() -> None:
         "action": {"type": "search", "query": "zot"},
     }
     events = fed(
-        decoder_of(OpenAIResponsesDialect(), MODEL),
+        OpenAIResponsesDialect().decoder(Request(model=MODEL, messages=(user("hi"),), server_tools=BOTH), ENDPOINT),
         {"type": "response.output_item.added", "output_index": 0, "item": item | {"status": "in_progress"}},
         {"type": "response.output_item.done", "output_index": 0, "item": item},
         {"type": "response.output_item.added", "output_index": 1, "item": {"type": "message"}},
