@@ -63,7 +63,7 @@ $(STAMP)-docs: $(STAMP)-core requirements/docs.txt
 
 fixtures: $(STAMP)-fixtures ## download recordings and the test model
 
-try: $(STAMP)-core ## zot mends a failing test with a small model on this machine; no key needed (or PROVIDER=… MODEL=…)
+try: $(STAMP)-core ## zot fixes a failing test with a small model on this machine; no key needed (or PROVIDER=… MODEL=…)
 	@$(BIN)/python examples/try/run.py $(if $(PROVIDER),--provider $(PROVIDER)) $(if $(MODEL),--model $(MODEL))
 
 check: $(STAMP)-dev ## lint, types, layers, generated files

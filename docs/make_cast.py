@@ -26,7 +26,7 @@ from tests.fakes.terminal import FakeTerminal  # noqa: E402
 COLUMNS, ROWS = 90, 30
 KEY_S, EVENT_S, LOOK_S = 0.045, 0.06, 1.5
 LONGEST_S = 25.0
-# Questions to the terminal and modes of its keyboard: whoever plays the film must neither answer nor keep them.
+# Terminal queries and keyboard modes: a player must neither answer nor keep them.
 _NOT_SHOWN = re.compile(r"\x1b\]11;\?(?:\x1b\\|\x07)|\x1b\[\?2004[hl]|\x1b\[[<>=][0-9;]*[a-zA-Z]")
 
 

@@ -61,7 +61,7 @@ def film(seen: list[Look], columns: int) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" '
         f'font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="14">',
-        "<title>zot mends a function, tests it, and says what it cost</title>",
+        "<title>zot fixes a function, tests it, and prints the cost</title>",
         "<defs>",
         *(f'<g id="{name}">{text}</g>' for text, name in names.items()),
         "</defs>",

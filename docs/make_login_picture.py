@@ -21,7 +21,7 @@ WIDTH, HEIGHT = 560, 640
 
 async def main() -> None:
     async def accept(key: str) -> None:
-        """Nobody sends one."""
+        """Never called: the picture needs no key."""
 
     place = "in ~/.local/state/zot/auth.json, which only you can read"
     keys = "https://console.anthropic.com/settings/keys"

@@ -1,8 +1,8 @@
-"""``make try``: a scratch project with a failing test, and zot asked to mend it with a model that runs right here.
+"""``make try``: zot fixes a failing test in a scratch project, with a model on this machine.
 
-The first run fetches the runtime and the small model; later ones begin at once. ``PROVIDER=… MODEL=…`` takes another
-model. Where none can be fetched the recorded demonstration is played, and labelled as such. Whether the test was mended
-is found out by running it. Nothing is changed but the scratch directory, which is left for you to look at.
+The first run downloads the runtime and the small model; later ones start at once. ``PROVIDER=… MODEL=…`` selects
+another model. If no model can be downloaded, it plays the recorded demonstration, labelled as such. It runs the test
+to check the fix. It changes only the scratch directory, which it keeps for the user.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ def main() -> int:
     asked = arguments()
     if asked.provider:
         flags = ["--provider", asked.provider, *(["--model", asked.model] if asked.model else [])]
-        return until_mended(f"{asked.model or 'the default model'} of {asked.provider}", flags)
+        return until_fixed(f"{asked.model or 'the default model'} of {asked.provider}", flags)
     if missing := without_model():
         return play_recording(missing)
-    return until_mended("a small model that runs on this machine (no key, no network)", SMALL)
+    return until_fixed("a small model that runs on this machine (no key, no network)", SMALL)
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="make try", description="zot mends a failing test in a scratch project.")
+    parser = argparse.ArgumentParser(prog="make try", description="zot fixes a failing test in a scratch project.")
     parser.add_argument("--provider", default="", help="a provider as zot knows it, in place of the local model")
     parser.add_argument("--model", default="", help="its model")
     return parser.parse_args()
@@ -64,7 +64,7 @@ def without_model() -> str:
     return "" if done.returncode == 0 else "the model could not be fetched"
 
 
-def until_mended(who: str, flags: list[str]) -> int:
+def until_fixed(who: str, flags: list[str]) -> int:
     while not attempt(who, flags):
         if not (TERMINAL and sys.stdin.isatty()):
             tell("Small models do not always manage. Try again: make try")
@@ -92,7 +92,7 @@ def attempt(who: str, flags: list[str]) -> bool:
     """Whether the test passes afterwards."""
     jailed = subprocess.run([*ZOT, "jail", "--check"], capture_output=True).returncode == 0
     scratch = new_project(jailed)
-    say(f"zot is asked to mend it. Answering: {who}{', in the jail' if jailed else ''}")
+    say(f"zot is asked to fix it. Answering: {who}{', in the jail' if jailed else ''}")
     flags = [*flags, *(["--jail"] if jailed else [])]
     command(f"zot {' '.join(flags)} {shlex.quote(PROMPT)}")
     print()
@@ -136,7 +136,7 @@ def new_project(jailed: bool) -> Path:
 
 
 def run_tests(scratch: Path, jailed: bool) -> subprocess.CompletedProcess[str]:
-    """With the tests as they were, for who changes them has mended nothing; in the jail, for a model wrote the rest."""
+    """Run the original tests, since changing them fixes nothing, and in the jail, since a model wrote the rest."""
     shutil.copy(PROJECT / "test_prices.py", scratch)
     argv = [*([*ZOT, "jail", "--"] if jailed else []), "python3", "-B", "-m", "unittest"]
     return subprocess.run(argv, cwd=scratch, capture_output=True, text=True, errors="replace")
@@ -149,12 +149,12 @@ def verdict(scratch: Path, jailed: bool, watching: Watching, seconds: float) -> 
         say("what was changed")
         quote(changed_lines(diff))
     tests = run_tests(scratch, jailed)
-    mended = tests.returncode == 0
-    say(green("mended: the tests pass now") if mended else red("not mended: the tests still fail"))
+    fixed = tests.returncode == 0
+    say(green("fixed: the tests pass now") if fixed else red("not fixed: the tests still fail"))
     quote(dim(line) for line in tests.stderr.strip().splitlines()[-3:] if line)
     read, written = watching.tokens
     tell(f"{watching.turns} turns, {seconds:.0f} s, {read:,} tokens read, {written:,} written; kept in {scratch}")
-    return mended
+    return fixed
 
 
 if __name__ == "__main__":

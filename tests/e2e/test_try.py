@@ -60,7 +60,7 @@ def test_try_without_network_plays_recording_and_reports_it(environment: dict[st
     said = " ".join(ran.stdout.split())
     assert "could not be fetched: is there no network?" in said
     assert "What follows is RECORDED" in said and "no model was asked" in said
-    assert "+ return price - price * percent / 100" in said and "mended: the tests pass now" in said
+    assert "+ return price - price * percent / 100" in said and "fixed: the tests pass now" in said
 
 
 def test_try_succeeds_if_tests_pass(tmp_path: Path, environment: dict[str, str]) -> None:
@@ -68,7 +68,7 @@ def test_try_succeeds_if_tests_pass(tmp_path: Path, environment: dict[str, str])
     with FakeModelServer(turns) as server:
         ran = run(environment, *serve(tmp_path, server))
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "mended: the tests pass now" in ran.stdout and "3 turns" in ran.stdout and "RECORDED" not in ran.stdout
+    assert "fixed: the tests pass now" in ran.stdout and "3 turns" in ran.stdout and "RECORDED" not in ran.stdout
     assert max(len(line) for line in ran.stdout.splitlines()) <= 80
 
 
@@ -76,7 +76,7 @@ def test_try_fails_if_model_only_claims_success(tmp_path: Path, environment: dic
     with FakeModelServer([CallTools([("write", CHEAT)]), Say("All tests pass now!")]) as server:
         ran = run(environment, *serve(tmp_path, server))
     assert ran.returncode == 1
-    assert "not mended: the tests still fail" in ran.stdout and "Try again: make try" in ran.stdout
+    assert "not fixed: the tests still fail" in ran.stdout and "Try again: make try" in ran.stdout
 
 
 def test_terminal_offers_another_try(tmp_path: Path, environment: dict[str, str]) -> None:
@@ -86,9 +86,9 @@ def test_terminal_offers_another_try(tmp_path: Path, environment: dict[str, str]
         with subprocess.Popen(line, env=environment, stdin=theirs, stdout=theirs, stderr=theirs) as child:
             os.close(theirs)
             seen = read_until(ours, "Try again? [Y/n]")
-            assert "not mended" in seen
+            assert "not fixed" in seen
             os.write(ours, b"y\n")
-            assert "mended: the tests pass now" in read_until(ours, "zot auth login")
+            assert "fixed: the tests pass now" in read_until(ours, "zot auth login")
             assert child.wait(60) == 0
         os.close(ours)
 

@@ -1,7 +1,7 @@
 """Refuses shell commands that destroy things, and writes down what happened.
 
 The manifest says ``"guard": true``: if this process is slow, dead or missing, zot refuses tool calls instead of letting
-them through. Patterns are a seat belt, not a jail: they catch accidents, not somebody who wants to get around them.
+them through. Patterns are a seat belt, not a jail: they catch accidents, not deliberate evasion.
 """
 
 from __future__ import annotations

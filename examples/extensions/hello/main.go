@@ -27,7 +27,7 @@ func summon(name string) ext.Response {
 func main() {
 	e := ext.New("hello", "1.0.0")
 	e.Command("hello", "say hello, without the model", hello)
-	e.Command("summon", "let the model answer as somebody", summon)
+	e.Command("summon", "let the model answer as another person", summon)
 	if err := e.Run(); err != nil {
 		e.Logf("%v", err)
 	}

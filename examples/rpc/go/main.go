@@ -76,7 +76,7 @@ func run(prompt string, flags []string) int {
 	send(object{"id": "1", "type": "prompt", "message": prompt}) // no need to wait for the answer to hello
 
 	code := show(bufio.NewReader(stdout), send)
-	_ = stdin.Close() // zot ends when nobody talks to it any more
+	_ = stdin.Close() // zot exits when its input ends
 	_ = zot.Wait()
 	return code
 }

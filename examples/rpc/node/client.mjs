@@ -77,6 +77,6 @@ let finished = false;
 createInterface({ input: zot.stdout }).on("line", (line) => {
   if (finished || !show(JSON.parse(line))) return;
   finished = true;
-  zot.stdin.end(); // zot ends when nobody talks to it any more
+  zot.stdin.end(); // zot exits when its input ends
 });
 zot.on("exit", () => process.exit(finished && !failed ? 0 : 1));

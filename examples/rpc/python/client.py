@@ -27,7 +27,7 @@ class Zot:
         self.process.stdin.flush()
 
     def close(self) -> None:
-        self.process.stdin.close()  # zot ends when nobody talks to it any more
+        self.process.stdin.close()  # zot exits when its input ends
         self.process.wait(timeout=5)
 
 

@@ -43,7 +43,7 @@ while true; do
     '{"type":"done"'*) echo; echo "[$usage]" >&2; code=$failed; break ;;
   esac
 done
-exec 4>&- 3<&- # zot ends when nobody talks to it any more
+exec 4>&- 3<&- # zot exits when its input ends
 eval "exec ${zot[1]-}>&- ${zot[0]-}<&-" 2>/dev/null
 wait "$pid" 2>/dev/null
 exit "$code"

@@ -42,7 +42,7 @@ test("lone surrogates become U+FFFD, pairs and escaped backslashes stay", () => 
   );
 });
 
-test("null means absent, an unknown type is nobody's, and what is not a frame throws", () => {
+test("null means absent, an unknown type is undefined, and invalid input throws", () => {
   assert.deepEqual(decode('{"type":"command_invoked","id":"1","name":"x","args":null}'), {
     type: "command_invoked",
     id: "1",

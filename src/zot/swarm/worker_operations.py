@@ -163,7 +163,7 @@ def repair_prompt(files: tuple[str, ...]) -> str:
     """The prompt for the worker."""
     return (
         "Your changes conflict with what is in the repository by now. Both are merged into your working tree; these "
-        f"files have conflict markers (<<<<<<<, =======, >>>>>>>): {', '.join(files)}. Mend each so that both "
+        f"files have conflict markers (<<<<<<<, =======, >>>>>>>): {', '.join(files)}. Fix each so that both "
         "intentions hold, remove the markers, run what tests there are, and say in a few words what you decided."
     )
 

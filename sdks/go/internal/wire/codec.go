@@ -20,7 +20,7 @@ func Encode(frame Frame) ([]byte, error) {
 	return rawUnicode(withType(line.Bytes(), frame.FrameType())), nil
 }
 
-// withType fills in a type left empty, so that nobody has to write it twice.
+// withType fills in a type left empty, so that callers do not have to write it twice.
 func withType(line []byte, name string) []byte {
 	rest, empty := bytes.CutPrefix(line, []byte(`{"type":""`))
 	if !empty {
@@ -54,7 +54,7 @@ func rawUnicode(line []byte) []byte {
 	return made
 }
 
-// Decode reads one line from the host; a nil frame without error is one of a type nobody knows here.
+// Decode reads one line from the host; a nil frame without error has an unknown type.
 func Decode(line []byte) (Frame, error) {
 	var head struct {
 		Type string `json:"type"`

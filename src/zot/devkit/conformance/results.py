@@ -122,7 +122,7 @@ class CheckResults:
 
 
 def _add(found: dict[str, CheckResult], result: CheckResult) -> None:
-    """The finding of a check that began first is told, the others are counted."""
+    """Keep the finding of the check that began first, and count the others."""
     before = found.setdefault(result.id, result)
     if before is not result:
         first = min(before, result, key=lambda each: each.began)

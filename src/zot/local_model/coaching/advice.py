@@ -1,4 +1,4 @@
-"""What a weak model is told and allowed at each turn, as a pure function of the request.
+"""Instructions and allowed actions of a weak model at each turn, as a pure function of the request.
 
 A failed command leads to reading, a change and the same command; repeated calls are reported and withheld. The note
 behind a result never depends on later messages, so the server's prompt cache stays valid.

@@ -168,7 +168,7 @@ class _Lead:
         tried = self._history.runs_of(check)
         if tried and not runs:
             return False  # it has no meaning
-        before = self._task.mends and not tried
+        before = self._task.fixes and not tried
         changed = [path for path in self._history.tries if self._history.is_changed(path)]
         return before or bool(changed and (not tried or tried[-1].changes < self._history.changes))
 
@@ -203,7 +203,7 @@ class _Lead:
         if failing is not None and failing.failed:
             known |= _outputs([failing])
         thinks = tries % 2 == 1 and path in known
-        opening = ("The mistake is that " if self._task.mends else "What is wrong is ") if thinks else ""
+        opening = ("The mistake is that " if self._task.fixes else "What is wrong is ") if thinks else ""
         return for_file(self._task.text, path, known, opening=opening, warmth=WARMTH[min(tries, len(WARMTH) - 1)])
 
     def _is_left(self, path: str) -> bool:
@@ -212,7 +212,7 @@ class _Lead:
 
     def _has_names(self, path: str, text: str) -> bool:
         """Quoted names must be in the file, unless the task fixes, removes or has several targets."""
-        if self._task.mends or self._task.removes or len(self._targets()) > 1:
+        if self._task.fixes or self._task.removes or len(self._targets()) > 1:
             return True
         names = [word for word in self._task.literal_words if word not in path]
         return all(name in text for name in names)
@@ -230,14 +230,14 @@ class _Lead:
         if named:
             return named
         code = [path for path in self._listed if path.rpartition(".")[2] in _CODE and not is_test(path)]
-        if self._task.mends and code and self._complete:
+        if self._task.fixes and code and self._complete:
             output = "".join(run.output for run in self._history.runs)
             return sorted(code, key=lambda path: -output.count(path))[:2]
         return self._listed if len(self._listed) == 1 and self._complete else []
 
     def _tests(self, targets: Sequence[str]) -> list[str]:
         """The file among these that needs the fix."""
-        tests = [path for path in self._listed if is_test(path)] if self._task.mends else []
+        tests = [path for path in self._listed if is_test(path)] if self._task.fixes else []
         stems = [path.rpartition("/")[2].partition(".")[0] for path in targets]
         return [path for path in tests if any(stem in path for stem in stems)] or tests[:1]
 
@@ -248,7 +248,7 @@ class _Lead:
             if "test" in command or any(path in words for path in targets):
                 return command
         tests = [path for path in targets if is_test(path)] or self._tests(targets)
-        if tests and (self._task.mends or self._task.checks):
+        if tests and (self._task.fixes or self._task.checks):
             for name, command in _TEST_COMMANDS:
                 if name in self._listed:
                     return command

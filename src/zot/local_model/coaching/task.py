@@ -18,7 +18,7 @@ _CHANGES = re.compile(
     r"\b(fix|change|set|add|create|write|make|edit|rename|replace|remove|delete|update|correct|implement|mend|repair|"
     r"append|insert|increase|decrease|raise|lower|refactor|move|convert|save|put|turn|translate|bump|give)\b"
 )
-_MENDS = re.compile(r"\b(fix|mend|repair|correct|fails?|failing|crash(es)?|broken|bug|mistake|make .{1,40} pass)\b")
+_FIXES = re.compile(r"\b(fix|mend|repair|correct|fails?|failing|crash(es)?|broken|bug|mistake|make .{1,40} pass)\b")
 _CREATES = re.compile(r"\b(create|write|make|add|new|generate)\b")
 _CHECKS = re.compile(r"\b(tests?|checks?|verify|pass|passes|run|works)\b")
 _SEVERAL = re.compile(r"\b(everywhere|wherever|all|each|every|both|rename|occurrences?)\b")
@@ -55,13 +55,13 @@ _FILE_NAME = re.compile(
 
 
 class CoachingTask(msgspec.Struct, frozen=True):
-    """``asks``: a question; ``mends``: a fix; ``several``: several places to change; ``counts``: a command must find
+    """``asks``: a question; ``fixes``: a fix; ``several``: several places to change; ``counts``: a command must find
     the answer; ``handles``: a command moves, renames or fills files."""
 
     text: str
     asks: bool = False
     changes: bool = False
-    mends: bool = False
+    fixes: bool = False
     creates: bool = False
     checks: bool = False
     runs: bool = False
@@ -126,7 +126,7 @@ def read_task(text: str) -> CoachingTask:
         text[:_READ_AT_MOST],
         asks=bool(questions) or bool(_TELLS.search(words)),
         changes=bool(_CHANGES.search(orders)),
-        mends=bool(_MENDS.search(words)),
+        fixes=bool(_FIXES.search(words)),
         creates=bool(_CREATES.search(orders)),
         checks=bool(_CHECKS.search(words)),
         runs=bool(_RUNS.search(words)),
