@@ -125,3 +125,10 @@ def test_rpc_client_hears_of_a_rejected_option(zot: Zot, serve: Any) -> None:
     events = client.prompt("hi")
     assert any(event["type"] == "diagnostic" and "temperature" in event["message"] for event in events)
     assert client.close() == 0
+
+
+def test_temperature_of_a_model_without_one_is_reported(zot: Zot, serve: Any) -> None:
+    server = serve([Say("one")])
+    ran = zot("-p", "--model", "claude-opus-5-5", "--temperature", "0.5", "hi")
+    assert ran.err == "zot: --temperature is ignored: claude-opus-5-5 does not accept one\n"
+    assert "temperature" not in bodies(server)[0]

@@ -63,7 +63,9 @@ def _model_notices(services: Services) -> list[str]:
     if resolved.provider.needs_key and resolved.endpoint is not None and services.config.keep_session:
         remember_provider(services.home, resolved.provider.id)
     choice = "" if services.front_end.may_log_in else resolved.choice_notice  # the terminal asks
-    return [*resolved.notices, *filter(None, (choice, resolved.address_notice))]
+    ignored = services.config.temperature is not None and resolved.model.temperature is False
+    temperature = f"--temperature is ignored: {resolved.model.id} does not accept one" if ignored else ""
+    return [*resolved.notices, *filter(None, (choice, resolved.address_notice, temperature))]
 
 
 def create_services(config: RunConfig, front_end: FrontEnd) -> Services:
