@@ -274,6 +274,7 @@ VERBS: tuple[Verb, ...] = (
         "PROVIDER",
         "store an API key or log in to a subscription",
         (
+            Switch("--key", "paste an API key"),
             Switch("--key-stdin", "read an API key from stdin"),
             Switch("--browser", "log in with the browser"),
             Switch("--device", "log in with a code on another device"),
@@ -282,10 +283,12 @@ VERBS: tuple[Verb, ...] = (
         ),
         (PROVIDER,),
         "Without a flag: OAuth if models.json has a client id for the provider, else an API key, pasted here or on the "
-        "page zot opens. zot tests a key before it stores it. The last login becomes the active account.\n"
+        "page zot opens; for openai zot asks: ChatGPT plan or key. zot tests a key before it stores it. The last login "
+        "becomes the active account.\n"
         "PROVIDER: a name from `zot --list-models` or your models.json.",
         examples=(
             ("zot auth login anthropic", "paste a key, here or in the browser"),
+            ("zot auth login openai --browser", "use your ChatGPT plan"),
             ("zot auth login openai --key-stdin < key.txt", "read the key from a file"),
             ("zot auth login openai --account work", "add a second account"),
         ),

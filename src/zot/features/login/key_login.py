@@ -26,7 +26,11 @@ class KeyRefused(ZotError):
 
 def providers_with_logins(catalog: Catalog) -> dict[str, Provider]:
     """Providers with a login, the best known first."""
-    table = {name: p for name, p in catalog.providers().items() if p.needs_key and not p.rows_of}
+    table = {
+        name: p
+        for name, p in catalog.providers().items()
+        if p.needs_key and not p.rows_of and (p.key_login or p.has_subscription_login)
+    }
     ordered = [name for name in _FIRST if name in table] + [name for name in table if name not in _FIRST]
     return {name: table[name] for name in ordered}
 
