@@ -423,3 +423,19 @@ def test_anthropic_login_says_why_and_takes_a_key(zot: Zot, vendors: FakeVendors
         os.write(ours, b"\x04")
         code, _ = it.ended()
     assert code == 1
+
+
+# --- what is left
+
+
+def test_usage_event_has_the_quota_of_the_plan(zot: Zot, copilot: FakeVendors) -> None:
+    log_in_to_copilot(zot)
+    copilot.model_headers = {"x-quota-snapshot-premium_interactions": "ent=300&rem=62.5&rst=2099-01-01T00%3A00%3A00Z"}
+    ran = zot("--json", "hi", "--provider", "copilot", "--model", "claude-sonnet-4.5", model=False)
+    usage = next(event for event in ran.events if event["type"] == "usage")
+    assert usage["quota"] == [
+        {"name": "premium requests", "remaining_percent": 62.5, "resets_at": "2099-01-01T00:00:00Z", "plan": True}
+    ]
+    copilot.model_headers = {}
+    ran = zot("--json", "hi", "--provider", "copilot", "--model", "claude-sonnet-4.5", model=False)
+    assert "quota" not in next(event for event in ran.events if event["type"] == "usage")
