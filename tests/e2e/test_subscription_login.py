@@ -11,11 +11,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.conftest import Zot
+from tests.fakes import file_keyring
 from tests.fakes.oauth_server import fetch
 from tests.fakes.vendors import CallTools, FakeVendors, Say
 
@@ -439,3 +441,29 @@ def test_usage_event_has_the_quota_of_the_plan(zot: Zot, copilot: FakeVendors) -
     copilot.model_headers = {}
     ran = zot("--json", "hi", "--provider", "copilot", "--model", "claude-sonnet-4.5", model=False)
     assert "quota" not in next(event for event in ran.events if event["type"] == "usage")
+
+
+# --- the keyring
+
+
+def test_login_with_a_locked_keyring_is_one_line(zot: Zot, vendors: FakeVendors, tmp_path: Path) -> None:
+    ring = tmp_path / "ring.json"
+    zot.environment.update(file_keyring.environment(ring))
+    (zot.home / "zot").mkdir()
+    (zot.home / "zot" / "config.json").write_text('{"credential_store": "keyring"}')
+    chatgpt(zot, vendors)
+    tokens = json.loads(next(iter(file_keyring.items(ring).values())))
+    assert tokens["refresh_token"].startswith("refresh-secret")
+    assert "secret" not in json.dumps(auth(zot))
+    ran = zot("-p", "hi", "--provider", "openai", "--model", "gpt-5", model=False)
+    assert (ran.code, ran.out) == (0, "hello from the plan\n"), ran.err
+    ring.with_name("locked").touch()
+    ran = zot("-p", "hi", "--provider", "openai", "--model", "gpt-5", model=False)
+    assert ran.code == 1
+    assert "the system's keyring is locked; unlock it and try again" in ran.err
+    it = Login(zot, "openai", "--browser")
+    fetch(vendors.agree(it.line_with("authorize?")))
+    code, said = it.ended()
+    assert code == 1
+    assert "the system's keyring is locked" in said
+    assert "Traceback" not in said

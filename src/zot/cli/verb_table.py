@@ -270,6 +270,27 @@ VERBS: tuple[Verb, ...] = (
         more="● marks the credential a run would use. This contacts no provider, keyring or helper command.",
     ),
     Verb(
+        "auth import",
+        "[NAME…]",
+        "copy API keys of other programs on this machine",
+        (
+            Switch("--all", "copy every key that is listed"),
+            Switch("--dry-run", "list what would be copied"),
+            Switch("--no-test", "do not test the keys with their providers"),
+            _JSON,
+        ),
+        (TEXT,),
+        "Programs: Codex, pi, opencode, llm, aider, and environment files. Without a name, zot lists what it found, "
+        "and asks on a terminal. Keys are never shown; the last four characters tell them apart. Logins are not "
+        "copied: their refresh tokens change at each use, so that a copy would log the other program out. A key for a "
+        "provider that has a credential is stored as another account, named after the program.\n"
+        "NAME: a name from the list, such as llm/openai. Keys in files of this directory are copied only by name.",
+        examples=(
+            ("zot auth import", "list and choose"),
+            ("zot auth import llm/openai codex/openai", "copy two keys"),
+        ),
+    ),
+    Verb(
         "auth login",
         "PROVIDER",
         "store an API key or log in to a subscription",
