@@ -281,7 +281,7 @@ VERBS: tuple[Verb, ...] = (
         ),
         (TEXT,),
         "Programs: Codex, pi, opencode, llm, aider, and environment files. Without a name, zot lists what it found, "
-        "and asks on a terminal. Keys are never shown; the last four characters tell them apart. Logins are not "
+        "and asks on a terminal. Keys are never shown; the last four characters identify them. Logins are not "
         "copied: their refresh tokens change at each use, so that a copy would log the other program out. A key for a "
         "provider that has a credential is stored as another account, named after the program.\n"
         "NAME: a name from the list, such as llm/openai. Keys in files of this directory are copied only by name.",
