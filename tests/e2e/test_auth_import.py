@@ -214,3 +214,8 @@ def test_import_skips_a_file_of_another_user(zot: Zot) -> None:
     ran = zot("auth", "import", "--all", "--no-test", model=False)
     assert "belongs to another user; skipped" in ran.err
     assert stored(zot) == {}
+
+
+def test_import_of_a_program_copies_all_its_keys(others: Zot) -> None:
+    ran = others("auth", "import", "aider", "--no-test", model=False)
+    assert ran.out.splitlines() == ["aider/openai: stored as openai", "aider/groq: stored as groq"]

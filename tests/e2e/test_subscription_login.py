@@ -214,7 +214,7 @@ def test_openai_login_asks_for_plan_or_key(zot: Zot, vendors: FakeVendors) -> No
 def test_chatgpt_has_no_device_login(zot: Zot, vendors: FakeVendors) -> None:
     ran = zot("auth", "login", "openai", "--device", model=False)
     assert ran.code == 1
-    assert "no device-code login; use --browser and paste the address of the last page" in ran.err
+    assert "this plan has no device-code login; use --browser and paste the address of the last page" in ran.err
 
 
 def test_chatgpt_usage_limit_says_where_to_look(zot: Zot, vendors: FakeVendors) -> None:
@@ -263,6 +263,22 @@ def test_a_revoked_login_asks_to_log_in_again(zot: Zot, vendors: FakeVendors) ->
     assert "the login for OpenAI has ended" in ran.err
     assert "log in again with /login or zot auth login" in ran.err
     assert auth(zot)["openai"]["oauth"]["refresh_token"], "only the user deletes a login"
+
+
+def test_a_copied_login_cannot_reuse_its_refresh_token(zot: Zot, vendors: FakeVendors) -> None:
+    chatgpt(zot, vendors)
+    expire(zot, "openai")
+    copied = zot.home / "copied"
+    copied.mkdir()
+    (copied / "auth.json").write_bytes((zot.home / "zot" / "auth.json").read_bytes())
+    run = ("-p", "hi", "--provider", "openai", "--model", "gpt-5")
+    assert zot(*run, model=False).code == 0
+    vendors.refuse[RESPONSES] = (401, {"error": {"code": "invalid_token", "message": "the token has expired"}})
+    zot.environment["ZOT_HOME"] = str(copied)
+    ran = zot(*run, model=False)
+    assert (ran.code, vendors.refreshes, vendors.reused) == (1, 1, 1)
+    assert "this refresh token was already used" in ran.err
+    assert "log in again with /login or zot auth login" in ran.err
 
 
 def test_a_region_refusal_keeps_the_login(zot: Zot, vendors: FakeVendors) -> None:
@@ -337,6 +353,23 @@ def test_codex_device_login_with_an_own_client(zot: Zot, vendors: FakeVendors) -
 
 
 # --- GitHub Copilot
+
+
+@pytest.mark.parametrize("words", [("copilot",), ("github", "--device"), ("GitHub Copilot", "--key-stdin")])
+def test_copilot_without_a_client_explains_setup(zot: Zot, words: tuple[str, ...]) -> None:
+    ran = zot("auth", "login", *words, model=False)
+    assert ran.code == 1
+    assert 'requires an OAuth client id of your own: add {"providers": {"copilot"' in ran.err
+    assert "copilot" not in zot("auth", "list", model=False).out
+    run = zot("-p", "hi", "--provider", "copilot", "--model", "m", model=False)
+    assert "not logged in to copilot: run `zot auth login copilot`" in run.err
+
+
+@pytest.mark.parametrize(("typed", "provider"), [("ChatGPT", "openai"), ("claude", "anthropic"), ("grok", "xai")])
+def test_login_by_the_name_of_a_plan_finds_it(zot: Zot, vendors: FakeVendors, typed: str, provider: str) -> None:
+    ran = zot("auth", "login", typed, "--key-stdin", model=False, stdin="sk-no-such-key-123\n")
+    assert f'unknown provider "{typed}"' not in ran.err
+    assert provider in (ran.out + ran.err).lower()
 
 
 @pytest.fixture

@@ -284,7 +284,8 @@ VERBS: tuple[Verb, ...] = (
         "and asks on a terminal. Keys are never shown; the last four characters identify them. Logins are not "
         "copied: their refresh tokens change at each use, so that a copy would log the other program out. A key for a "
         "provider that has a credential is stored as another account, named after the program.\n"
-        "NAME: a name from the list, such as llm/openai. Keys in files of this directory are copied only by name.",
+        "NAME: a name from the list, such as llm/openai, or a program, such as llm. Keys in files of this directory "
+        "are copied only by name.",
         examples=(
             ("zot auth import", "list and choose"),
             ("zot auth import llm/openai codex/openai", "copy two keys"),

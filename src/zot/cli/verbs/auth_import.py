@@ -43,7 +43,7 @@ def _chosen(context: AuthContext, arguments: ParsedArguments, found: list[FoundC
     """What the user named, typed or meant by ``--all``; empty if only listed."""
     ready = [row for row in found if row.key and not row.of_project]
     if arguments.words:
-        return [_named(found, word) for word in arguments.words]
+        return [row for word in arguments.words for row in (_of_source(found, word) or [_named(found, word)])]
     if arguments.has("--all"):
         for row in found:
             if row.key and row.of_project:
@@ -62,6 +62,11 @@ def _chosen(context: AuthContext, arguments: ParsedArguments, found: list[FoundC
         if all(word.isdecimal() and 0 < int(word) <= len(choices) for word in typed):
             return [choices[int(word) - 1] for word in dict.fromkeys(typed)]
         print_notice(f"expected numbers from 1 to {len(choices)}")
+
+
+def _of_source(found: list[FoundCredential], word: str) -> list[FoundCredential]:
+    """The keys of a whole program: ``zot auth import codex``."""
+    return [row for row in found if row.source == word and row.key and not row.of_project]
 
 
 def _named(found: list[FoundCredential], word: str) -> FoundCredential:

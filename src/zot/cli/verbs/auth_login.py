@@ -54,12 +54,12 @@ def _way(arguments: ParsedArguments, provider: Provider) -> Way:
     if len(typed) > 1:
         raise UsageError(f"{' and '.join(typed)}: use only one of these flags")
     oauth, has_client = provider.oauth, provider.has_subscription_login
+    if provider.login_note and typed != ["--key-stdin"] and (provider.key_login or not has_client):
+        print_notice(provider.login_note)
     if not provider.key_login and not has_client:
         raise UsageError(_NEEDS_CLIENT.format(name=provider.name, id=provider.id))
     if not provider.key_login and typed in (["--key"], ["--key-stdin"]):
         raise UsageError(f"{provider.name} has no API keys; use --browser or --device")
-    if provider.login_note and typed != ["--key-stdin"]:
-        print_notice(provider.login_note)
     if typed == ["--key-stdin"]:
         return "stdin"
     if typed == ["--key"]:
@@ -80,7 +80,7 @@ def _way(arguments: ParsedArguments, provider: Provider) -> Way:
 
 
 _NEEDS_CLIENT = (
-    "{name} requires an OAuth client id of your own: register one with the vendor and add "
+    "{name} requires an OAuth client id of your own: add "
     '{{"providers": {{"{id}": {{"oauth": {{"client_id": "…"}}}}}}}} to models.json (`zot docs logging-in`)'
 )
 
@@ -111,12 +111,10 @@ def _has_terminal() -> bool:
 
 
 def _require_client(oauth: OAuthSettings | None, *, device: bool = False) -> None:
-    if oauth is None or (
-        device and (not oauth.has_device_login or (oauth.registration_client and not oauth.device_url))
-    ):
-        raise UsageError(
-            "this provider has no device-code login; use --browser and paste the address of the last page, or a key"
-        )
+    if oauth is not None and device and oauth.registration_client and not oauth.device_url:
+        raise UsageError("this plan has no device-code login; use --browser and paste the address of the last page")
+    if oauth is None or (device and not oauth.has_device_login):
+        raise UsageError("this provider has no device-code login; use --browser or a key")
     if not (oauth.can_name_client or oauth.issuer):
         raise UsageError(
             'this login requires your own client id: add "oauth": {"client_id": "…"} to the '

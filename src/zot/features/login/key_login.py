@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from zot.provider.http.pool import HttpPool
 
 _FIRST = ("anthropic", "openai", "kimi")
+_PLANS = {"chatgpt": "openai", "claude": "anthropic", "github": "copilot", "grok": "xai", "supergrok": "xai"}
 
 
 class KeyRefused(ZotError):
@@ -36,11 +37,13 @@ def providers_with_logins(catalog: Catalog) -> dict[str, Provider]:
 
 
 def named_provider(catalog: Catalog, typed: str) -> Provider:
-    """The typed provider by id, alias or name, in any case; NotThere suggests the nearest."""
+    """The typed provider by id, alias, name or plan, in any case; NotThere suggests the nearest."""
     providers = catalog.providers()
     by_name = {provider.name.lower(): name for name, provider in providers.items()}
     wanted = typed.strip().lower()
     found = canonical_id(by_name.get(wanted, wanted), providers)
+    if found not in providers:
+        found = _PLANS.get(wanted, found)
     if found not in providers:
         closest = closest_match(wanted, [*providers, *by_name])
         hint = f"did you mean {by_name.get(closest, closest)}? " if closest else ""
