@@ -365,7 +365,7 @@ def test_copilot_without_a_client_explains_setup(zot: Zot, words: tuple[str, ...
     assert "not logged in to copilot: run `zot auth login copilot`" in run.err
 
 
-@pytest.mark.parametrize(("typed", "provider"), [("ChatGPT", "openai"), ("claude", "anthropic"), ("grok", "xai")])
+@pytest.mark.parametrize(("typed", "provider"), [("ChatGPT", "openai"), ("claude", "anthropic"), ("grok", "x.ai")])
 def test_login_by_the_name_of_a_plan_finds_it(zot: Zot, vendors: FakeVendors, typed: str, provider: str) -> None:
     ran = zot("auth", "login", typed, "--key-stdin", model=False, stdin="sk-no-such-key-123\n")
     assert f'unknown provider "{typed}"' not in ran.err

@@ -118,7 +118,7 @@ async def _what(context: CommandContext, typed: str) -> tuple[str, Provider | No
             if not provider.key_login:
                 raise ZotError(f"{provider.name} requires an OAuth client id of your own; see `zot docs logging-in`")
             return "key", provider
-        method = await context.dialogs.ask(_method_picker({})) if provider.key_login else "subscription"
+        method = await context.dialogs.ask(_method_picker({}, provider.name)) if provider.key_login else "subscription"
         return method or "", provider if method else None
     conversation = context.conversation
     values = conversation.settings.values
@@ -167,13 +167,13 @@ async def _use(context: CommandContext, provider: Provider, account: str) -> Non
     await _switch(context, provider, account)
 
 
-def _method_picker(known: dict[str, str]) -> Picker:
+def _method_picker(known: dict[str, str], name: str = "the provider") -> Picker:
     from zot.frontends.terminal.dialogs.picker import Picker
     from zot.tui.widgets import Choice
 
     rows = [
         Choice("key", "API key", "paste it here, or on a page in the browser"),
-        Choice("subscription", "subscription", "on the provider's page in the browser"),
+        Choice("subscription", "subscription", f"your plan, on {name}'s page in the browser"),
     ]
     above = [f"{'✓' if name in known else '–'} {name} {known.get(name, '')}".rstrip() for name in _FIRST]
     return Picker("log in with", rows, filterable=False, above=above if known else ())

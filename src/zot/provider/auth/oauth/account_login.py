@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import msgspec
 
-from zot.errors import LoginFailed
+from zot.errors import ConfigError, LoginFailed
 from zot.provider.auth.auth_store import AuthStore, OAuthToken
 from zot.provider.auth.oauth.http_requests import open_pool
 from zot.provider.auth.oauth.settings import OAuthSettings
@@ -26,7 +28,7 @@ async def log_in(
 ) -> OAuthToken:
     """The token, which the caller stores; LoginFailed if the user or the server refused."""
     async with open_pool(pool) as pool:
-        before = store.shape(provider.id, account).oauth
+        before = await asyncio.to_thread(_stored, store, provider.id, account)
         settings = with_registration(settings, store, before)
         token = await _flow(settings, device=device, on_progress=on_progress, pasted=pasted, pool=pool)
         if settings.exchange_url:
@@ -36,6 +38,14 @@ async def log_in(
     if settings.registration_client and not settings.is_registering:
         _check_account(before, token, provider.id)
     return token
+
+
+def _stored(store: AuthStore, name: str, account: str) -> OAuthToken | None:
+    """The earlier login of the account; without its secrets if the keyring cannot be read."""
+    try:
+        return store.entry(name, account).oauth
+    except ConfigError:
+        return store.shape(name, account).oauth
 
 
 async def _flow(
