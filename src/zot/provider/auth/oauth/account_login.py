@@ -32,9 +32,9 @@ async def log_in(
         settings = with_registration(settings, store, before)
         token = await _flow(settings, device=device, on_progress=on_progress, pasted=pasted, pool=pool)
         if settings.exchange_url:
-            from zot.provider.auth.oauth.token_exchange import exchange_login
+            from zot.provider.auth.oauth.token_exchange import exchange_new_login
 
-            token = await exchange_login(pool, settings, token)
+            token = await exchange_new_login(pool, settings, token)
     if settings.registration_client and not settings.is_registering:
         _check_account(before, token, provider.id)
     return token

@@ -27,10 +27,15 @@ _LONGEST_S = 24 * 3600
 _NOT_OFFERED = 404  # this client may not exchange: the login itself signs requests
 
 
+async def exchange_new_login(pool: HttpPool, settings: OAuthSettings, login: OAuthToken) -> OAuthToken:
+    """As ``exchange_login`` for the answer of a login, which must not expire: only one token is kept."""
+    if login.expiry or login.refresh_token:
+        raise LoginFailed("the server issued a login that expires; use an OAuth app, or a GitHub App without expiry")
+    return await exchange_login(pool, settings, login)
+
+
 async def exchange_login(pool: HttpPool, settings: OAuthSettings, login: OAuthToken) -> OAuthToken:
     """``login`` with a fresh access token; LoginFailed if the account has no access or the login has ended."""
-    if not login.refresh_token and login.expiry:
-        raise LoginFailed("the server issued a login that expires; use an OAuth app, or a GitHub App without expiry")
     secret = login.refresh_token or login.access_token
     answer = await get(pool, settings.exchange_url, _WHAT, (("authorization", f"Bearer {secret}"),))
     if answer.status == _NOT_OFFERED:
