@@ -60,8 +60,14 @@ def objects() -> list[Shape]:
     """The objects inside other structs."""
     plain = (rpc_frames.Image, rpc_frames.UsageTotals, rpc_frames.Message, rpc_frames.ModelInfo, rpc_frames.CommandInfo)
     plain += (rpc_frames.PromptChanges, rpc_frames.ChangedFile, rpc_frames.RewoundFile)
-    plain += (rpc_frames.JailState, rpc_frames.Outside, rpc_frames.ElicitationField, rpc_frames.McpServer)
-    plain += (swarm_frames.WorkerInfo,)
+    plain += (
+        rpc_frames.Quota,
+        rpc_frames.JailState,
+        rpc_frames.Outside,
+        rpc_frames.ElicitationField,
+        rpc_frames.McpServer,
+    )
+    plain += (rpc_frames.Quota, swarm_frames.WorkerInfo)
     return [shape_of(struct) for struct in plain]
 
 
@@ -215,6 +221,11 @@ MEANINGS: dict[str, str] = {
     "auxiliary": "True for a model call made by a tool: it adds to the cost, not to the size of the conversation.",
     "text": "The text.",
     "bytes": "The size of the image file.",
+    "quota": "What the provider says is left of a plan or of a rate limit; absent if its answer has none.",
+    "Quota.name": "The window: its length, or the kind of requests or tokens it counts.",
+    "remaining_percent": "What is left of it, in percent.",
+    "resets_at": "When it starts again, as RFC 3339; absent if unknown.",
+    "Quota.plan": "True for a window of a plan, false for a rate limit.",
     "name": "The name of the tool.",
     "args": "The arguments; null if they were empty or not JSON.",
     "ApprovalRequest.args": "The arguments the call will run with.",

@@ -174,13 +174,19 @@ def test_a_key_is_tried_at_the_models_own_address(open_zot: OpenZot, zot: Zot, s
 
 
 def test_subscription_without_client_id_is_not_offered(serve: Any, open_zot: OpenZot) -> None:
-    """issue 29.10: a login that cannot work is not offered; `/login` asks for the provider of a key at once."""
+    """A login that cannot work is not offered: of the built-in providers only OpenAI registers clients itself."""
     serve([])
     terminal = open_zot()
     terminal.submit("/login")
+    terminal.wait_for("── log in with")
+    terminal.press("down", "enter")
     terminal.wait_for("── log in to")
-    assert "on the provider's page" not in terminal.screen
-    terminal.press("enter")
+    assert "OpenAI" in terminal.screen
+    assert not any(name in terminal.screen for name in ("Copilot", "Kimi", "xAI", "Anthropic  "))
+    terminal.press("esc")
+    terminal.wait_gone("── log in to")
+    terminal.submit("/login anthropic")
+    terminal.wait_for("Anthropic does not allow its Claude subscription in other programs")
     terminal.wait_for("Paste the key for Anthropic")
 
 

@@ -84,6 +84,14 @@ type RewoundFile struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
+// Quota: What the provider says is left of a plan (`plan`) or of a rate limit. `resets_at` is RFC 3339; absent if the answer has none.
+type Quota struct {
+	Name             string  `json:"name"`
+	RemainingPercent float64 `json:"remaining_percent"`
+	ResetsAt         string  `json:"resets_at,omitempty"`
+	Plan             bool    `json:"plan,omitempty"`
+}
+
 // JailState: The limits of commands and file tools. `read` and `write` are readable and writable paths besides the system's, `write` includes the project; `approve` is `outside` if the user can be asked about other paths.
 type JailState struct {
 	Level   string   `json:"level"`
@@ -127,6 +135,14 @@ type McpServer struct {
 	Log     string `json:"log,omitempty"`
 	About   string `json:"about,omitempty"`
 	Version string `json:"version,omitempty"`
+}
+
+// Quota: What the provider says is left of a plan (`plan`) or of a rate limit. `resets_at` is RFC 3339; absent if the answer has none.
+type Quota struct {
+	Name             string  `json:"name"`
+	RemainingPercent float64 `json:"remaining_percent"`
+	ResetsAt         string  `json:"resets_at,omitempty"`
+	Plan             bool    `json:"plan,omitempty"`
 }
 
 // WorkerInfo: A worker. Times are in seconds since 1970; 0 means not yet.
@@ -395,6 +411,7 @@ type UsageEvent struct {
 	CostUSD    float64     `json:"cost_usd"`
 	Cumulative UsageTotals `json:"cumulative"`
 	Auxiliary  bool        `json:"auxiliary,omitempty"`
+	Quota      []Quota     `json:"quota,omitempty"`
 }
 
 // EventType is "usage".

@@ -95,6 +95,14 @@ export interface RewoundFile {
   reason?: string;
 }
 
+/** What the provider says is left of a plan (`plan`) or of a rate limit. `resets_at` is RFC 3339; absent if the answer has none. */
+export interface Quota {
+  name: string;
+  remaining_percent: number;
+  resets_at?: string;
+  plan?: boolean;
+}
+
 /** The limits of commands and file tools. `read` and `write` are readable and writable paths besides the system's, `write` includes the project; `approve` is `outside` if the user can be asked about other paths. */
 export interface JailState {
   level: "full" | "reduced";
@@ -138,6 +146,14 @@ export interface McpServer {
   log?: string;
   about?: string;
   version?: string;
+}
+
+/** What the provider says is left of a plan (`plan`) or of a rate limit. `resets_at` is RFC 3339; absent if the answer has none. */
+export interface Quota {
+  name: string;
+  remaining_percent: number;
+  resets_at?: string;
+  plan?: boolean;
 }
 
 /** A worker. Times are in seconds since 1970; 0 means not yet. */
@@ -707,6 +723,7 @@ export interface UsageEvent {
   cost_usd: number;
   cumulative: UsageTotals;
   auxiliary?: boolean;
+  quota?: readonly Quota[];
 }
 
 /** The complete answer, as shown to the user. */

@@ -52,7 +52,7 @@ def endpoint_for(
                 f"this run uses {host_of(url)}: set {base_url_from} to it beside the key, or pass --api-key"
             )
     else:
-        url = base_url or model.base_url or _provider_url(provider, credential, environ)
+        url = base_url or credential.base_url or model.base_url or _provider_url(provider, credential, environ)
     url = url.rstrip("/")
     if not url and (variable := missing_in_address(provider, environ)):
         raise ConfigError(f"{provider.id}: address needs {variable}; set it, or pass --base-url URL")

@@ -270,10 +270,33 @@ VERBS: tuple[Verb, ...] = (
         more="● marks the credential a run would use. This contacts no provider, keyring or helper command.",
     ),
     Verb(
+        "auth import",
+        "[NAME…]",
+        "copy API keys of other programs on this machine",
+        (
+            Switch("--all", "copy every key that is listed"),
+            Switch("--dry-run", "list what would be copied"),
+            Switch("--no-test", "do not test the keys with their providers"),
+            _JSON,
+        ),
+        (TEXT,),
+        "Programs: Codex, pi, opencode, llm, aider, and environment files. Without a name, zot lists what it found, "
+        "and asks on a terminal. Keys are never shown; the last four characters identify them. Logins are not "
+        "copied: their refresh tokens change at each use, so that a copy would log the other program out. A key for a "
+        "provider that has a credential is stored as another account, named after the program.\n"
+        "NAME: a name from the list, such as llm/openai, or a program, such as llm. Keys in files of this directory "
+        "are copied only by name.",
+        examples=(
+            ("zot auth import", "list and choose"),
+            ("zot auth import llm/openai codex/openai", "copy two keys"),
+        ),
+    ),
+    Verb(
         "auth login",
         "PROVIDER",
         "store an API key or log in to a subscription",
         (
+            Switch("--key", "paste an API key"),
             Switch("--key-stdin", "read an API key from stdin"),
             Switch("--browser", "log in with the browser"),
             Switch("--device", "log in with a code on another device"),
@@ -282,10 +305,12 @@ VERBS: tuple[Verb, ...] = (
         ),
         (PROVIDER,),
         "Without a flag: OAuth if models.json has a client id for the provider, else an API key, pasted here or on the "
-        "page zot opens. zot tests a key before it stores it. The last login becomes the active account.\n"
+        "page zot opens; for openai zot asks: ChatGPT plan or key. zot tests a key before it stores it. The last login "
+        "becomes the active account.\n"
         "PROVIDER: a name from `zot --list-models` or your models.json.",
         examples=(
             ("zot auth login anthropic", "paste a key, here or in the browser"),
+            ("zot auth login openai --browser", "use your ChatGPT plan"),
             ("zot auth login openai --key-stdin < key.txt", "read the key from a file"),
             ("zot auth login openai --account work", "add a second account"),
         ),

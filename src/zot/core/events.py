@@ -31,7 +31,7 @@ from typing import Any, Literal
 import msgspec
 
 from zot.core.tool import ToolResult
-from zot.provider.messages import Message, ResultBlock, StopReason, ToolCallBlock, Usage
+from zot.provider.messages import Message, QuotaWindow, ResultBlock, StopReason, ToolCallBlock, Usage
 from zot.provider.model_call import Noticed, Retrying
 
 SYNTHETIC = "synthetic"  # in a user message's ``meta``: not typed by the user
@@ -98,6 +98,7 @@ class UsageEvent(msgspec.Struct, frozen=True, tag="usage"):
     usage: Usage
     cumulative: Usage
     auxiliary: bool = False
+    quota: tuple[QuotaWindow, ...] = ()
 
 
 class AssistantMessage(msgspec.Struct, frozen=True, tag="assistant_message"):

@@ -15,7 +15,17 @@ from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.errors import ContextTooLong, TransportFailed
 from zot.provider import model_call as stream
-from zot.provider.messages import SHOWN_TEXT, Block, Message, StopReason, TextBlock, ToolCallBlock, Usage, utc_now
+from zot.provider.messages import (
+    SHOWN_TEXT,
+    Block,
+    Message,
+    QuotaWindow,
+    StopReason,
+    TextBlock,
+    ToolCallBlock,
+    Usage,
+    utc_now,
+)
 
 if TYPE_CHECKING:
     from zot.core.interceptors import Interceptor
@@ -125,9 +135,9 @@ class Turn:
                 self._run.emit(events.ToolUseEnd(id))
             case stream.ThinkingDelta(text):
                 self._think(text)
-            case stream.UsageReported(usage):
+            case stream.UsageReported(usage, quota):
                 self._end_thought()
-                self._spend(usage)
+                self._spend(usage, quota)
             case stream.Started():
                 self._start()
             case stream.Retrying() | stream.Noticed():
@@ -161,11 +171,11 @@ class Turn:
             self._started = True
             self._run.emit(events.AssistantStart())
 
-    def _spend(self, usage: Usage) -> None:
+    def _spend(self, usage: Usage, quota: tuple[QuotaWindow, ...]) -> None:
         priced = self._state.count_call(usage)
         # Without a count the context size is unknown also.
         self._state.last_context_tokens = usage.context_tokens or self._state.last_context_tokens
-        self._usage = events.UsageEvent(priced, self._state.cost)
+        self._usage = events.UsageEvent(priced, self._state.cost, quota=quota)
         if not self._watchers:
             self._emit_usage()
 

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from zot.errors import AuthFailed, ConfigError, NotLoggedIn, ProviderError, TransportFailed
-from zot.provider.auth.auth_store import AuthStore
-from zot.provider.auth.credential_lookup import find_credential
+from zot.provider.auth.auth_store import AuthStore, OAuthToken
+from zot.provider.auth.credential_lookup import Credential, find_credential
 from zot.provider.catalog import CACHE_FILE, Cache, CachedModel, read_cache
 from zot.provider.dialects import dialect_for
 from zot.provider.dialects.dialect import Endpoint, ListedModel
@@ -45,6 +45,7 @@ class DiscoveryTarget(msgspec.Struct, frozen=True):
     provider: Provider
     base_url: str
     key: str = ""
+    oauth: bool = False  # the key is the token of a plan
 
     def __repr__(self) -> str:
         """Omits the key, since tracebacks show this."""
@@ -65,8 +66,8 @@ def targets(
     in_use: str = "",
     api_key: str = "",
 ) -> list[DiscoveryTarget]:
-    """Providers to query: those with a key, and local servers configured or in use. Logins are skipped and no key
-    command is run. ``api_key`` is the flag, for the provider in use."""
+    """Providers to query: those with a key, and local servers configured or in use. Expired logins are skipped and
+    no key command is run. ``api_key`` is the flag, for the provider in use."""
     found: list[DiscoveryTarget] = []
     for provider in providers:
         used = provider.id == in_use
@@ -82,9 +83,21 @@ def targets(
             continue
         if credential is not None and credential.method == "apikey":
             found.append(DiscoveryTarget(provider, base_url_of(provider, environ), credential.key))
+        elif credential is not None and _is_plan(provider, credential):
+            url = credential.base_url or provider.oauth_base_url or base_url_of(provider, environ)
+            found.append(DiscoveryTarget(provider, url, credential.key, oauth=True))
         elif credential is None and not provider.needs_key and (provider.local or provider.discover):
             found.append(DiscoveryTarget(provider, base_url_of(provider, environ)))
     return [target for target in found if target.base_url]
+
+
+def _is_plan(provider: Provider, credential: Credential) -> bool:
+    """True for an unexpired login at the provider itself; nothing is refreshed for a list."""
+    if credential.method != "oauth" or not credential.account or provider.user_endpoint:
+        return False
+    row = builtin_providers().get(provider.id)
+    same = row is not None and row.oauth_row.get("token_url") == provider.oauth_row.get("token_url")
+    return same and not OAuthToken(access_token="", expiry=credential.expiry).expired(time.time())
 
 
 def refresh_due(cache: Cache, provider: str, now: float | None = None) -> bool:
@@ -172,11 +185,13 @@ async def _collect(pool: HttpPool, target: DiscoveryTarget, found: dict[str, lis
 
 
 async def _models(pool: HttpPool, target: DiscoveryTarget, *, windows: bool = True) -> list[CachedModel]:
-    provider, dialect = target.provider, dialect_for(target.provider.api)
+    provider = target.provider
+    dialect = dialect_for((target.oauth and provider.oauth_api) or provider.api)
     endpoint = Endpoint(
         provider=provider.id,
         base_url=target.base_url,
         api_key=target.key,
+        oauth=target.oauth,
         key_header=provider.key_header,
         headers=provider.headers,
     )

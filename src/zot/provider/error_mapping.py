@@ -19,6 +19,7 @@ _CODE_KEPT = 200
 _SENTENCE = 600  # characters; longer texts explain nothing more
 _TAG = re.compile(r"<[^<>]*>")
 _RETRY_DELAY = re.compile(r'"retryDelay"\s{0,9}:\s{0,9}"(\d{1,6}(?:\.\d{1,9})?)s"')
+_RESETS_AT = re.compile(r'"resets_at"\s{0,9}:\s{0,9}(\d{9,11})')
 _HIDDEN = ("script", "style")
 
 _OVERFLOW_CODES = ("context_length_exceeded", "exceed_context_size_error", "model_context_window_exceeded")
@@ -43,6 +44,8 @@ def error_from_response(provider: str, status: int, headers: Mapping[str, str], 
     if 300 <= status < 400:
         place = headers.get("location", "nowhere")[:BODY_KEPT]
         shown = f"redirected to {place}; set that address as the base url"
+    if code in _QUOTA:
+        shown += _quota_hint(code, text)
     kind = _kind(status, code, message or text)
     return kind(
         f"{provider}: http {status}: {shown}",
@@ -53,6 +56,19 @@ def error_from_response(provider: str, status: int, headers: Mapping[str, str], 
         retryable=is_retried(status) and kind is not ContextTooLong and code not in _QUOTA,
         retry_after=_requested_wait(headers, text),
     )
+
+
+def _quota_hint(code: str, body: str) -> str:
+    """When the limit of a plan ends, and where its owner sees it."""
+    found = _RESETS_AT.search(body)
+    left = int(found[1]) - time.time() if found else 0
+    when = f"; it resets in {left / 3600:.1f} h" if left >= 3600 else f"; it resets in {max(left, 60) / 60:.0f} min"
+    hint = when if found and left > 0 else ""
+    if code.startswith("subscription_sharing_workplace"):
+        return f"{hint}; the owner of your workspace sets this limit"
+    if code.startswith("subscription_sharing"):
+        return f"{hint}; your plan's usage: https://chatgpt.com/settings/usage"
+    return hint
 
 
 def _requested_wait(headers: Mapping[str, str], body: str) -> float | None:
@@ -142,7 +158,13 @@ _RATE = frozenset(
         "modelNotReadyException",
     }
 )
-_QUOTA = frozenset({"insufficient_quota", "usage_limit_reached", "usage_not_included", "billing_error", "402"})
+_QUOTA = frozenset(
+    {
+        *("insufficient_quota", "usage_limit_reached", "usage_not_included", "billing_error", "402"),
+        *("subscription_sharing_usage_limit_exceeded", "quota_exceeded"),
+        "subscription_sharing_workplace_individual_usage_limit_exceeded",
+    }
+)
 _OVERLOADED = frozenset(
     {
         *("overloaded_error", "api_error", "timeout_error", "server_error", "server_is_overloaded", "slow_down"),
@@ -164,6 +186,8 @@ _BAD = frozenset(
 def error_from_stream(provider: str, text: str, code: str) -> ProviderError:
     """The error of an answer that had begun; ``text`` is shown, ``code`` is the vendor's name for the failure."""
     text, code = text[:BODY_KEPT], code[:_CODE_KEPT]
+    if code.startswith("subscription_sharing"):
+        text += _quota_hint(code, "")
     kind, retryable = _stream_kind(text, code)
     return kind(text, provider=provider, code=code, retryable=retryable)
 

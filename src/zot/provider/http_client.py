@@ -5,7 +5,7 @@ the key."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -17,7 +17,7 @@ from zot.provider.dialects import dialect_for
 from zot.provider.dialects.dialect import Decoder, Dialect, Endpoint, Frames
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.pool import HttpPool, HttpResponse
-from zot.provider.model_call import Finished, Noticed, Request, Retrying, Started, StreamEvent
+from zot.provider.model_call import Finished, Noticed, Request, Retrying, Started, StreamEvent, UsageReported
 
 if TYPE_CHECKING:
     from zot.provider.rejected_options import RejectedOptions
@@ -162,6 +162,7 @@ class HttpClient:
                     last = batch[-1]
                     if ended := type(last) is Finished:
                         self._without_secrets(last.error)
+                        batch = _with_quota(batch, response.headers)
                         response.release()
                     silence.pause()
                     yield batch
@@ -327,6 +328,19 @@ class _SilenceTimer:
         else:
             self.expired = True
             self._expire()
+
+
+_QUOTA_HEADERS = ("x-ratelimit-", "anthropic-ratelimit-", "x-codex-", "x-quota-snapshot-")
+
+
+def _with_quota(batch: list[StreamEvent], headers: Mapping[str, str]) -> list[StreamEvent]:
+    """The last events, with what the headers say is left."""
+    if not any(name.startswith(_QUOTA_HEADERS) for name in headers):
+        return batch
+    from zot.provider.quota import quota_windows
+
+    windows = quota_windows(headers)
+    return [UsageReported(event.usage, windows) if type(event) is UsageReported else event for event in batch]
 
 
 def _may_stream(response: HttpResponse) -> bool:

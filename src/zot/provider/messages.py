@@ -133,6 +133,15 @@ def user_message(text: str, images: tuple[ImageBlock, ...] = ()) -> Message:
     return Message("user", content, utc_now())
 
 
+class QuotaWindow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a provider says is left: of a ``plan`` or of a rate limit. ``resets_at`` is RFC 3339, empty if unknown."""
+
+    name: str
+    remaining_percent: float
+    resets_at: str = ""
+    plan: bool = False
+
+
 class Usage(msgspec.Struct, frozen=True):
     """Token counts; ``input_tokens`` excludes cached ones. ``reasoning_tokens`` is part of ``output_tokens``, None if
     not reported."""

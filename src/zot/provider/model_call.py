@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import msgspec
 
 from zot.errors import ProviderError
-from zot.provider.messages import Message, StopReason, Usage
+from zot.provider.messages import Message, QuotaWindow, StopReason, Usage
 from zot.provider.model import Model, Reasoning
 
 
@@ -83,8 +83,9 @@ class ToolEnded(msgspec.Struct, frozen=True, gc=False):
     id: str
 
 
-class UsageReported(msgspec.Struct, frozen=True):
+class UsageReported(msgspec.Struct, frozen=True, omit_defaults=True):
     usage: Usage
+    quota: tuple[QuotaWindow, ...] = ()  # if the answer's headers have it
 
 
 class Finished(msgspec.Struct, frozen=True):

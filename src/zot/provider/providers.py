@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from zot.errors import ConfigError
+
 if TYPE_CHECKING:
     from zot.provider.auth.oauth.settings import OAuthSettings
 
@@ -23,6 +25,7 @@ _OTHER_CREDENTIALS = frozenset(
         "ZOT_TELEGRAM_TOKEN",
         "MATRIX_ACCESS_TOKEN",
         "ANTHROPIC_AUTH_TOKEN",
+        "COPILOT_GITHUB_TOKEN",
     }
 )
 
@@ -58,6 +61,9 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     discover: bool = False  # models.json requested its model list
     user_endpoint: bool = False
     tool_calls: str = ""  # of its models, as ``Model.tool_calls``; set in models.json
+    key_login: bool = True  # False: there are no keys, only logins
+    login_note: str = ""  # one sentence before a login
+    usage_url: str = ""  # page where users see how much of their plan is left
     oauth_row: dict[str, Any] = msgspec.field(name="oauth", default={})  # as written; ``oauth`` parses it
 
     def __repr__(self) -> str:
@@ -72,6 +78,17 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
         from zot.provider.auth.oauth.settings import read_settings  # not needed with a key
 
         return read_settings(self.oauth_row)
+
+    @property
+    def has_subscription_login(self) -> bool:
+        """True if an OAuth login can work: the server issues a client id, or the user has one."""
+        try:
+            settings = self.oauth
+        except ConfigError:
+            return False
+        if settings is None or (settings.registration_client and self.user_endpoint):
+            return False  # a vendor's plan is for the vendor's address
+        return settings.can_name_client or bool(settings.issuer)
 
 
 @functools.cache

@@ -38,6 +38,16 @@ class UsageTotals(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float
 
 
+class Quota(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the provider says is left of a plan (``plan``) or of a rate limit. ``resets_at`` is RFC 3339; absent if the
+    answer has none."""
+
+    name: str
+    remaining_percent: float
+    resets_at: str = ""
+    plan: bool = False
+
+
 class JailState(msgspec.Struct, frozen=True, kw_only=True):
     """The limits of commands and file tools. ``read`` and ``write`` are readable and writable paths besides the
     system's, ``write`` includes the project; ``approve`` is ``outside`` if the user can be asked about other paths."""
@@ -170,6 +180,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="
     cost_usd: float
     cumulative: UsageTotals
     auxiliary: bool = False
+    quota: tuple[Quota, ...] = ()
 
 
 class AssistantMessage(msgspec.Struct, frozen=True, kw_only=True, tag="assistant_message"):
@@ -317,9 +328,10 @@ def _reshaped(event: ev.AgentEvent) -> WireEvent | None:
             return ToolCall(id=call.id, name=call.name, args=_own(call.value))
         case ev.ToolResultEvent(id, is_error, content):
             return ToolResult(id=id, is_error=is_error, content=tuple(map(_result, content)))
-        case ev.UsageEvent(usage, cumulative, auxiliary):
+        case ev.UsageEvent(usage, cumulative, auxiliary, quota):
             sums = msgspec.structs.asdict(totals_of(usage))
-            return Usage(**sums, cumulative=totals_of(cumulative), auxiliary=auxiliary)
+            left = tuple(Quota(**msgspec.structs.asdict(window)) for window in quota)
+            return Usage(**sums, cumulative=totals_of(cumulative), auxiliary=auxiliary, quota=left)
         case ev.Diagnostic(text, of_extension, source, level):
             message = text.encode("utf-8", "replace").decode()  # paths may not be UTF-8
             return Diagnostic(source=source or ("extensions" if of_extension else "zot"), level=level, message=message)

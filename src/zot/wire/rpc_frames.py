@@ -21,6 +21,7 @@ from zot.wire.events import Error as Error
 from zot.wire.events import ImageContent as ImageContent
 from zot.wire.events import JailState as JailState
 from zot.wire.events import Message as Message
+from zot.wire.events import Quota as Quota
 from zot.wire.events import RetryWait as RetryWait
 from zot.wire.events import SessionFault as SessionFault
 from zot.wire.events import TextContent as TextContent

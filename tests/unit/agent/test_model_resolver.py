@@ -439,7 +439,9 @@ def test_a_login_with_openai_speaks_responses_at_its_own_address(home: Home) -> 
     assert resolved.api == "openai-responses"
     found = endpoint(resolved)
     assert (found.oauth, found.account_id) == (True, "acc")
-    assert found.base_url == "https://chatgpt.com/backend-api/codex/responses"
+    assert found.base_url == "https://api.openai.com/v1"
+    home.store.set_oauth("codex", OAuthToken(access_token="at", account_id="acc"))
+    assert endpoint(home.resolve(provider="codex")).base_url == "https://chatgpt.com/backend-api/codex/responses"
 
 
 def test_openai_key_uses_responses_only_at_openai(home: Home) -> None:

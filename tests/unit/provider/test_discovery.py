@@ -254,11 +254,24 @@ def test_only_providers_with_a_key_are_queried(tmp_path: Path) -> None:
     assert targets(PROVIDERS.values(), AuthStore(tmp_path / "none"), {}) == []
 
 
-def test_logins_are_never_used_for_discovery(tmp_path: Path) -> None:
+def test_targets_have_valid_plans_but_no_expired_login(tmp_path: Path) -> None:
     store = AuthStore(tmp_path)
     store.set_oauth("openai", OAuthToken(access_token="at"))
-    store.set_oauth("anthropic", OAuthToken(access_token="at", expiry="2020-01-01T00:00:00Z"))
-    assert targets(PROVIDERS.values(), store, {}) == []
+    store.set_oauth("copilot", OAuthToken(access_token="tid", base_url="https://api.individual.githubcopilot.com"))
+    store.set_oauth("anthropic", OAuthToken(access_token="at", expiry="2020-01-01T00:00:00Z", refresh_token="r"))
+    found = {target.provider.id: (target.base_url, target.oauth) for target in targets(PROVIDERS.values(), store, {})}
+    assert found == {
+        "openai": ("https://api.openai.com/v1", True),
+        "copilot": ("https://api.individual.githubcopilot.com", True),
+    }
+
+
+def test_login_at_an_own_address_is_not_used_for_lists(tmp_path: Path) -> None:
+    entry = {"baseUrl": "https://mine.test/v1", "oauth": {"client_id": "c"}}
+    (tmp_path / "models.json").write_text(json.dumps({"providers": {"openai": entry}}))
+    store = AuthStore(tmp_path)
+    store.set_oauth("openai", OAuthToken(access_token="at"))
+    assert targets(Catalog(tmp_path).providers().values(), store, {}) == []
 
 
 def test_local_server_is_queried_if_configured_or_active(tmp_path: Path) -> None:

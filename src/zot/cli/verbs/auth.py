@@ -49,12 +49,15 @@ class AuthContext:
             raise
 
 
+_MOST_NAMES = 100  # credentials of one `zot auth import`
+
+
 def run(argv: list[str]) -> int:
     """Run ``zot auth ARGV`` and return its exit status."""
     verb, rest = verb_of("auth", argv, _VERBS)
     command, words = _VERBS[verb]
     try:
-        arguments = parse(rest, options(f"auth {verb}"), most=len(words))
+        arguments = parse(rest, options(f"auth {verb}"), most=_MOST_NAMES if verb == "import" else len(words))
         for place, word in enumerate(words):
             if arguments.word(place) is None:
                 raise UsageError(f"{word} is missing")
@@ -182,7 +185,14 @@ def _test(context: AuthContext, arguments: ParsedArguments) -> int:
     return run_loop(ask_provider(context, provider))
 
 
+def _import(context: AuthContext, arguments: ParsedArguments) -> int:
+    from zot.cli.verbs.auth_import import import_credentials
+
+    return import_credentials(context, arguments)
+
+
 _VERBS: dict[str, tuple[Callable[[AuthContext, ParsedArguments], int], tuple[str, ...]]] = {  # function, required words
+    "import": (_import, ()),
     "list": (_list, ()),
     "login": (_login, ("PROVIDER",)),
     "logout": (_logout, ("PROVIDER",)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Literal
@@ -37,7 +38,7 @@ _ENDING = (signal.SIGTERM, signal.SIGHUP)
 def log_in(context: AuthContext, arguments: ParsedArguments) -> int:
     provider = named_provider(context.catalog, arguments.words[0])
     login = _Login(context, provider, arguments.values.get("--account", ""), arguments.seconds("--timeout", LIFE_S))
-    way = _way(arguments, provider.oauth)
+    way = _way(arguments, provider)
     try:
         return run_loop(login.run(way))
     except asyncio.CancelledError:
@@ -46,19 +47,30 @@ def log_in(context: AuthContext, arguments: ParsedArguments) -> int:
         raise ZotError(f"login timed out after {login.wait_s:g} s; no credential was saved") from None
 
 
-def _way(arguments: ParsedArguments, oauth: OAuthSettings | None) -> Way:
-    """The requested login method; by default OAuth if a client is configured, else a key."""
-    typed = [name for name in ("--key-stdin", "--browser", "--device") if arguments.has(name)]
+def _way(arguments: ParsedArguments, provider: Provider) -> Way:
+    """The requested login method; by default OAuth if a client is configured, else a key. Where both are offered to
+    everyone, the user chooses."""
+    typed = [name for name in ("--key", "--key-stdin", "--browser", "--device") if arguments.has(name)]
     if len(typed) > 1:
         raise UsageError(f"{' and '.join(typed)}: use only one of these flags")
-    has_client = oauth is not None and (oauth.can_name_client or bool(oauth.issuer))
+    oauth, has_client = provider.oauth, provider.has_subscription_login
+    if provider.login_note and typed != ["--key-stdin"] and (provider.key_login or not has_client):
+        print_notice(provider.login_note)
+    if not provider.key_login and not has_client:
+        raise UsageError(_NEEDS_CLIENT.format(name=provider.name, id=provider.id))
+    if not provider.key_login and typed in (["--key"], ["--key-stdin"]):
+        raise UsageError(f"{provider.name} has no API keys; use --browser or --device")
     if typed == ["--key-stdin"]:
         return "stdin"
+    if typed == ["--key"]:
+        return "key"
     if typed == ["--device"]:
         _require_client(oauth, device=True)
         return "device"
     if typed == ["--browser"]:
         return "browser" if has_client and oauth is not None and oauth.has_browser_login else "page"
+    if oauth is not None and has_client and oauth.registration_client:
+        return _chosen_way(provider)
     if oauth is not None and has_client:
         visible = has_browser(os.environ) and oauth.has_browser_login
         return "browser" if visible or not oauth.has_device_login else "device"
@@ -67,11 +79,40 @@ def _way(arguments: ParsedArguments, oauth: OAuthSettings | None) -> Way:
     return "key"
 
 
+_NEEDS_CLIENT = (
+    "{name} requires an OAuth client id of your own: add "
+    '{{"providers": {{"{id}": {{"oauth": {{"client_id": "…"}}}}}}}} to models.json (`zot docs logging-in`)'
+)
+
+
+def _chosen_way(provider: Provider) -> Way:
+    """Ask for the method, for a provider with keys and with plans."""
+    if not _has_terminal():
+        raise UsageError("no terminal to ask for the method; pass --browser for your plan, or --key-stdin for a key")
+    print_notice(f"Log in to {provider.name} with:")
+    print_notice("  1  your plan (ChatGPT), in the browser" if provider.id == "openai" else "  1  your plan")
+    print_notice("  2  an API key")
+    while True:
+        print_notice("Enter 1 or 2 (default: 1):")
+        typed = sys.stdin.readline()
+        if not typed:
+            raise UsageError("no method entered; no credential was saved")
+        match typed.strip().lower():
+            case "" | "1" | "plan" | "browser":
+                return "browser"
+            case "2" | "key":
+                return "key"
+            case _:
+                continue
+
+
 def _has_terminal() -> bool:
     return os.isatty(0)
 
 
 def _require_client(oauth: OAuthSettings | None, *, device: bool = False) -> None:
+    if oauth is not None and device and oauth.registration_client and not oauth.device_url:
+        raise UsageError("this plan has no device-code login; use --browser and paste the address of the last page")
     if oauth is None or (device and not oauth.has_device_login):
         raise UsageError("this provider has no device-code login; use --browser or a key")
     if not (oauth.can_name_client or oauth.issuer):
@@ -89,6 +130,7 @@ class _Login:
         self.provider = provider
         self.account = account
         self.wait_s = wait_s
+        self._uses_plan = False
 
     async def run(self, way: Way) -> int:
         me, loop = asyncio.current_task(), asyncio.get_running_loop()
@@ -116,6 +158,8 @@ class _Login:
                 await self._by_oauth(device=way == "device")
         name = f"{self.provider.name} ({self.account})" if self.account else self.provider.name
         print_result(f"logged in to {name}; stored {place_of(self.context.store)}")
+        if self._uses_plan:
+            print_notice(f"zot uses your plan now; see what is left at {self.provider.usage_url}")
         warn_of_environment(self.context, self.provider.id)
         return 0
 
@@ -178,26 +222,30 @@ class _Login:
     # --- OAuth
 
     async def _by_oauth(self, *, device: bool) -> None:
-        from zot.provider.auth.oauth.browser_login import login_in_browser
-        from zot.provider.auth.oauth.device_login import login_by_device
+        from zot.provider.auth.oauth.account_login import log_in
 
         settings = self.provider.oauth
         _require_client(settings, device=device)
         assert settings is not None
-        if device:
-            token = await login_by_device(settings, on_progress=self._on_progress, pool=self.pool)
-        else:
-            lines = LineReader(0)
+        lines = LineReader(0)
 
-            async def pasted() -> str:
-                typed = await lines.next()
-                if typed is None:  # stdin is closed: the browser may still answer
-                    await asyncio.Future[None]()
-                return typed or ""
+        async def pasted() -> str:
+            typed = await lines.next()
+            if typed is None:  # stdin is closed: the browser may still answer
+                await asyncio.Future[None]()
+            return typed or ""
 
-            token = await login_in_browser(
-                settings, on_progress=self._on_progress, pasted=pasted if _has_terminal() else None, pool=self.pool
-            )
+        token = await log_in(
+            self.context.store,
+            self.provider,
+            settings,
+            account=self.account,
+            device=device,
+            on_progress=self._on_progress,
+            pasted=pasted if _has_terminal() and not device else None,
+            pool=self.pool,
+        )
+        self._uses_plan = bool(settings.required_scope)
         await asyncio.to_thread(self.context.store.set_oauth, self.provider.id, token, self.account)
 
     def _on_progress(self, step: LoginProgress) -> None:

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.agent.feature import Feature
-from zot.core.events import AgentEvent, TurnStart, UsageCounted
+from zot.core.events import AgentEvent, TurnStart, UsageCounted, UsageEvent
 from zot.errors import describe_error
-from zot.provider.messages import Usage
+from zot.provider.messages import QuotaWindow, Usage
 
 if TYPE_CHECKING:
     from zot.agent.config import RunConfig
     from zot.agent.conversation import Conversation
     from zot.core.state import Guard
     from zot.features.budget.ledger import Ledger
+    from zot.provider.model import Model
 
 
 NOTHING_LEFT = 1e-6  # USD: a spent limit stays a limit, and 0 would mean none
@@ -32,10 +33,12 @@ class BudgetFeature(Feature):
         self._ledger: Ledger | None = None
         self._permits: Guard | None = None
         self._failed = False
+        self.quota: tuple[QuotaWindow, ...] = ()  # of the last answer that had one
 
     def join(self) -> None:
         self.settings_changed()
         self.conversation.subscribe(self._on_event, TurnStart, UsageCounted)
+        self.conversation.subscribe(self._on_usage, UsageEvent)
 
     @property
     def ledger(self) -> Ledger:
@@ -80,6 +83,22 @@ class BudgetFeature(Feature):
                 if not self._failed:
                     self._failed = True
                     self.notify(f"cannot write the cost ledger: {describe_error(error)}")
+
+    def _on_usage(self, event: AgentEvent) -> None:
+        if isinstance(event, UsageEvent) and event.quota:
+            self.quota = event.quota
+
+    def model_changed(self, before: Model) -> None:
+        if before.provider != self.conversation.model.provider:
+            self.quota = ()
+
+    def status(self) -> str:
+        """What is left of a plan, and of a rate limit that is nearly used up."""
+        if not self.quota:
+            return ""
+        from zot.provider.quota import quota_status
+
+        return quota_status(self.quota)
 
     def for_worker(self, config: RunConfig) -> RunConfig:
         """A worker gets the rest of the limit."""

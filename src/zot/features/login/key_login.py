@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from zot.provider.http.pool import HttpPool
 
 _FIRST = ("anthropic", "openai", "kimi")
+_PLANS = {"chatgpt": "openai", "claude": "anthropic", "github": "copilot", "grok": "xai", "supergrok": "xai"}
 
 
 class KeyRefused(ZotError):
@@ -26,17 +27,23 @@ class KeyRefused(ZotError):
 
 def providers_with_logins(catalog: Catalog) -> dict[str, Provider]:
     """Providers with a login, the best known first."""
-    table = {name: p for name, p in catalog.providers().items() if p.needs_key and not p.rows_of}
+    table = {
+        name: p
+        for name, p in catalog.providers().items()
+        if p.needs_key and not p.rows_of and (p.key_login or p.has_subscription_login)
+    }
     ordered = [name for name in _FIRST if name in table] + [name for name in table if name not in _FIRST]
     return {name: table[name] for name in ordered}
 
 
 def named_provider(catalog: Catalog, typed: str) -> Provider:
-    """The typed provider by id, alias or name, in any case; NotThere suggests the nearest."""
+    """The typed provider by id, alias, name or plan, in any case; NotThere suggests the nearest."""
     providers = catalog.providers()
     by_name = {provider.name.lower(): name for name, provider in providers.items()}
     wanted = typed.strip().lower()
     found = canonical_id(by_name.get(wanted, wanted), providers)
+    if found not in providers:
+        found = _PLANS.get(wanted, found)
     if found not in providers:
         closest = closest_match(wanted, [*providers, *by_name])
         hint = f"did you mean {by_name.get(closest, closest)}? " if closest else ""

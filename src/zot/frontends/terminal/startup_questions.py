@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from zot.local_model.selection import InstallOffer
     from zot.provider.discovery import LocalServer
 
-LOGIN, LATER, INSTALL = "login", "later", "install"
+LOGIN, PLAN, LATER, INSTALL = "login", "plan", "later", "install"
 _MODELS = 5
 _HINT = "enter picks · esc closes · or type your first prompt: it is sent once there is a model"
 
@@ -93,6 +93,8 @@ async def _first_launch(context: CommandContext) -> None:
     chosen = await _welcome(context, servers, embedded)
     if chosen == LOGIN:
         context.commands.run("/login")
+    elif chosen == PLAN:
+        context.commands.run("/login openai")
     elif chosen == INSTALL:
         proxy = context.conversation.settings.values.http_proxy
         try:
@@ -130,8 +132,8 @@ async def _agrees_to_download(dialogs: Dialogs, embedded: InstallOffer) -> bool:
 
 
 class FirstLaunch(Picker):
-    """Ends with ``login``, ``later``, ``install``, or a local provider and model joined by a newline. Letters go to the
-    editor."""
+    """Ends with ``login``, ``plan``, ``later``, ``install``, or a local provider and model joined by a newline.
+    Letters go to the editor."""
 
     unasked = True
     takes_text = False
@@ -150,6 +152,7 @@ class FirstLaunch(Picker):
             rows.append(Choice(f"local\n{embedded.model}", f"use {one_line(embedded.title)}", embedded.detail))
         rows += [
             Choice(LOGIN, "log in with an API key", "Anthropic, OpenAI, Kimi and others"),
+            Choice(PLAN, "use your ChatGPT plan", "log in on OpenAI's page in the browser"),
             Choice(LATER, "look around first", "/login when you are ready"),
         ]
         above = ["zot needs a model to talk to."]

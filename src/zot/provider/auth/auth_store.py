@@ -22,6 +22,7 @@ Method = Literal["", "apikey", "oauth"]
 
 _SECRETS = ("access_token", "refresh_token", "id_token", "client_secret")  # of a login
 _EXPIRY_MARGIN_S = 60
+_INSTALLATION = "installation_id"
 _NEVER = "0001-01-01T00:00:00Z"
 
 
@@ -45,6 +46,7 @@ class OAuthToken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     client_secret: str = ""  # of a client that registered itself
     id_token: str = ""
     account_id: str = ""
+    base_url: str = ""  # address of the API that the server named for this account
 
     @property
     def never_expires(self) -> bool:
@@ -139,6 +141,18 @@ class AuthStore:
             with suppress(ConfigError):
                 found += _secrets(_opened(entry)).values()
         return [secret for secret in found if secret]
+
+    def installation_id(self) -> str:
+        """A random id of this home for servers that list installations; created at the first login."""
+        known = self._file.load().get(_INSTALLATION)
+        if isinstance(known, str) and known.startswith("urn:uuid:"):
+            return known
+        from uuid import uuid4
+
+        with self._file.edit() as raw:
+            again = raw.get(_INSTALLATION)  # another process may have been faster
+            raw[_INSTALLATION] = again if isinstance(again, str) and again else f"urn:uuid:{uuid4()}"
+            return str(raw[_INSTALLATION])
 
     # --- changing
 

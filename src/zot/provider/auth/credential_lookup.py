@@ -36,6 +36,7 @@ class Credential(msgspec.Struct, frozen=True):
     source: Literal["flag", "env", "file", "keyring", "command"] = "flag"
     account: str = ""
     expiry: str = ""  # of a stored login
+    base_url: str = ""  # address of the API for this login, if its server named one
 
     def __repr__(self) -> str:
         """Omits the key, since tracebacks and logs show this."""
@@ -119,7 +120,7 @@ def _stored(provider: Provider, store: AuthStore) -> Credential | None:
         token.refresh_token and provider.oauth_row
     ):  # otherwise the client refreshes it
         raise NotLoggedIn(f"the login for {provider.name} has expired; log in again with /login")
-    return Credential(token.access_token, "oauth", token.account_id, source, account, token.expiry)
+    return Credential(token.access_token, "oauth", token.account_id, source, account, token.expiry, token.base_url)
 
 
 @functools.cache

@@ -9,21 +9,56 @@ from zot.provider.dialects.dialect import ListedModel
 
 
 def entries(page: Mapping[str, Any]) -> list[ListedModel]:
-    models = [_model(entry) for entry in _objects(page.get("data"))]
+    models = [
+        _model(entry)
+        for entry in _objects(page.get("data"))
+        if not isinstance(entry.get("capabilities"), dict) or _is_usable(entry)
+    ]
     return [model for model in models if model.id]
 
 
 def _model(entry: dict[str, Any]) -> ListedModel:
-    """All servers use ``id``; names of the window differ, and llama.cpp nests it."""
+    """All servers use ``id``; names of the window differ, and llama.cpp and GitHub nest it."""
+    abilities = _object(entry.get("capabilities"))
+    limits, supports = _object(abilities.get("limits")), _object(abilities.get("supports"))
     meta = entry.get("meta")
     loaded = _count(cast("dict[str, Any]", meta), "n_ctx") if isinstance(meta, dict) else 0
     return ListedModel(
         id=_text(entry.get("id")),
-        display_name=_text(entry.get("display_name")),
+        display_name=_text(entry.get("display_name")) or _text(entry.get("name") if abilities else ""),
         context_window=loaded
-        or _count(entry, "context_length", "context_window", "max_context_length", "max_model_len"),
-        max_output=_count(entry, "max_completion_tokens", "max_output_tokens"),
+        or _count(entry, "context_length", "context_window", "max_context_length", "max_model_len")
+        or _count(limits, "max_context_window_tokens"),
+        max_output=_count(entry, "max_completion_tokens", "max_output_tokens") or _count(limits, "max_output_tokens"),
+        tools=supports["tool_calls"] if isinstance(supports.get("tool_calls"), bool) else None,
     )
+
+
+def chatgpt_models(page: Mapping[str, Any]) -> list[ListedModel]:
+    """OpenAI's list for a ChatGPT plan: the models to show."""
+    models = [
+        ListedModel(
+            id=_text(entry.get("slug")),
+            display_name=_text(entry.get("display_name")),
+            context_window=_count(entry, "context_window", "max_context_window"),
+        )
+        for entry in _objects(page.get("models"))
+        if entry.get("visibility", "list") == "list"
+    ]
+    return [model for model in models if model.id]
+
+
+def _is_usable(entry: dict[str, Any]) -> bool:
+    """False for models that GitHub lists but that the plan's owner denies, or that chat at another address."""
+    addresses: Any = entry.get("supported_endpoints")
+    if isinstance(addresses, list) and "/chat/completions" not in addresses:
+        return False
+    denied = _object(entry.get("policy")).get("state") == "disabled" or entry.get("model_picker_enabled") is False
+    return not denied and _object(entry.get("capabilities")).get("type", "chat") == "chat"
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _text(value: Any) -> str:

@@ -59,7 +59,12 @@ class OpenAIChatDialect:
 
     def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
         url = address(endpoint.base_url, "chat/completions")
-        return post(url, endpoint, bearer(endpoint), _body(request, endpoint, self._sent))
+        own = bearer(endpoint)
+        if endpoint.provider == "copilot":
+            from zot.provider.dialects.copilot import request_headers
+
+            own += request_headers(request)
+        return post(url, endpoint, own, _body(request, endpoint, self._sent))
 
     def decoder(self, request: Request, endpoint: Endpoint) -> Decoder:
         return OpenAIChatDecoder(request, endpoint)

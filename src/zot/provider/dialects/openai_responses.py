@@ -1,6 +1,6 @@
-"""The OpenAI Responses dialect: ``/v1/responses`` with a key, the endpoint's own URL with a subscription.
-Stateless: each request has the whole transcript, reasoning items in encrypted form. The subscription
-(``Endpoint.oauth``) accepts no output limit and no temperature."""
+"""The OpenAI Responses dialect: ``/v1/responses`` with a key or a ChatGPT plan, and the Codex endpoint's own URL.
+Stateless: each request has the whole transcript, reasoning items in encrypted form. A plan (``Endpoint.oauth``)
+accepts no output limit and no temperature; at ``/v1`` it accepts functions in a namespace only."""
 
 # No ``from __future__ import annotations`` here: msgspec would have to compile every annotation at each start.
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,33 +56,20 @@ class OpenAIResponsesDialect:
     frames = SseParser
 
     def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
-        url = endpoint.base_url if endpoint.oauth else address(endpoint.base_url, "responses")
+        codex = _is_codex(endpoint)
+        namespace = _NAMESPACE if endpoint.oauth and not codex else ""
+        url = endpoint.base_url if codex else address(endpoint.base_url, "responses")
         own = bearer(endpoint)
-        if endpoint.oauth:
+        if codex:
             account = [("chatgpt-account-id", endpoint.account_id)] if endpoint.account_id else []
-            own = [*own, *account, ("openai-beta", "responses=experimental"), ("originator", "zot")]
+            session = [("session-id", request.session_id)] if request.session_id else []
+            own = [*own, *account, *session, ("openai-beta", "responses=experimental"), ("originator", "zot")]
         body: Item = {"model": request.model.id, "store": False, "stream": True}
         if request.system:
             body["instructions"] = request.system
-        body["input"] = list(_input(request, endpoint.provider))
-        server_tools = [{"type": "web_search"}] if "web_search" in request.server_tools else []
-        if server_tools:
-            body["tools"] = server_tools
-        if request.tools:
-            # ``strict`` is sent explicitly: by default the API makes every optional argument required
-            body["tools"] = [
-                *server_tools,
-                *(
-                    {
-                        "type": "function",
-                        "name": tool.name,
-                        "description": tool.description,
-                        "parameters": tool.schema or {"type": "object", "properties": {}},
-                        "strict": False,
-                    }
-                    for tool in sorted(request.tools, key=lambda tool: tool.name)
-                ),
-            ]
+        body["input"] = list(_input(request, endpoint.provider, namespace))
+        if tools := _tools(request, namespace):
+            body["tools"] = tools
             body["tool_choice"] = "auto"
         body["parallel_tool_calls"] = True
         if endpoint.oauth or request.model.reasoning:  # other models reject it
@@ -106,18 +93,44 @@ class OpenAIResponsesDialect:
         return get(address(endpoint.base_url, "models"), endpoint, bearer(endpoint))
 
     def listed(self, page: Mapping[str, Any]) -> tuple[list[ListedModel], str]:
-        from zot.provider.dialects.model_list import entries
+        from zot.provider.dialects.model_list import chatgpt_models, entries
 
-        return entries(page), ""
+        return (chatgpt_models(page) if "models" in page else entries(page)), ""
 
     def probe_request(self, endpoint: Endpoint) -> HttpRequest:
         return self.list_request(endpoint, "")
 
 
+_NAMESPACE = "zot"
+_NAMESPACE_TEXT = "Tools of this session"
+
+
+def _is_codex(endpoint: Endpoint) -> bool:
+    """True for the endpoint of OpenAI's own CLI, whose requests differ from those of the public API."""
+    return endpoint.oauth and endpoint.base_url.endswith("/codex/responses")
+
+
 # -- the request ------------------------------------------------------------------------------------------------
 
 
-def _input(request: Request, provider: str) -> Iterator[Item]:
+def _tools(request: Request, namespace: str) -> list[Item]:
+    """``strict`` is sent explicitly: by default the API makes every optional argument required."""
+    functions: list[Item] = [
+        {
+            "type": "function",
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.schema or {"type": "object", "properties": {}},
+            "strict": False,
+        }
+        for tool in sorted(request.tools, key=lambda tool: tool.name)
+    ]
+    if namespace and functions:
+        functions = [{"type": "namespace", "name": namespace, "description": _NAMESPACE_TEXT, "tools": functions}]
+    return [{"type": "web_search"}, *functions] if "web_search" in request.server_tools else functions
+
+
+def _input(request: Request, provider: str, namespace: str = "") -> Iterator[Item]:
     ids = (f"msg_{n}" for n in count(1))
     for message in repaired(request.messages):
         match message.role:
@@ -125,7 +138,10 @@ def _input(request: Request, provider: str) -> Iterator[Item]:
                 yield from _user(message.content, request.model)
             case "assistant":
                 for block in message.content:
-                    yield from _block_items(block, ids, (provider, request.model.id))
+                    for item in _block_items(block, ids, (provider, request.model.id)):
+                        if namespace and item["type"] == "function_call":
+                            item["namespace"] = namespace
+                        yield item
             case "tool":
                 yield from (_result(result) for result in message.tool_results())
                 yield from _user(tool_images_as_user_content(message), request.model)
@@ -276,7 +292,7 @@ class OpenAIResponsesDecoder(ResponseBuilder):
         self._open: dict[int, Part] = {}
         self._hosted = bool(request.server_tools)
         self._overheard = 0  # characters of thoughts that are not kept
-        self._who = "codex" if endpoint.oauth else endpoint.provider
+        self._who = "codex" if _is_codex(endpoint) else endpoint.provider
 
     def feed(self, event: SseEvent) -> list[StreamEvent]:
         if self.finished:

@@ -37,6 +37,9 @@ _LEAST_BUDGET = 1024
 _UNKNOWN_BUDGET = 32768
 
 
+_WITHOUT_VERSION = (".githubcopilot.com", "//copilot-api")
+
+
 def address(base: str, path: str) -> str:
     """``path`` below ``/v1``, unless the base ends in a version (``/v1beta``, ``/v1/openai``) or is an Azure
     deployment."""
@@ -47,7 +50,8 @@ def address(base: str, path: str) -> str:
         query = f"?{query}&{more}" if more else f"?{query}"
     _, slash, last = base.removesuffix("/openai").rpartition("/")
     versioned = is_version(last) if slash else False
-    return f"{base}/{path}{query}" if versioned or "/deployments/" in base else f"{base}/v1/{path}{query}"
+    exact = versioned or "/deployments/" in base or base.endswith(_WITHOUT_VERSION)
+    return f"{base}/{path}{query}" if exact else f"{base}/v1/{path}{query}"
 
 
 def is_version(segment: str) -> bool:

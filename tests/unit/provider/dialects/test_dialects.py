@@ -90,3 +90,33 @@ def test_dialect_import_loads_no_other_dialect_or_discovery(api: str) -> None:
     }
     later = {"zot.provider.dialects.model_list", "zot.provider.discovery"}
     assert not later & loaded
+
+
+def test_models_of_a_chatgpt_plan_are_those_to_show() -> None:
+    page = {
+        "models": [
+            {"slug": "gpt-6", "display_name": "GPT 6", "visibility": "list", "context_window": 400_000},
+            {"slug": "gpt-secret", "visibility": "hide"},
+            {"slug": 5},
+            "garbage",
+        ]
+    }
+    models, after = dialect_for("openai-responses").listed(page)
+    assert (models, after) == ([ListedModel("gpt-6", "GPT 6", 400_000)], "")
+
+
+def test_models_of_copilot_are_those_its_owner_allows() -> None:
+    limits = {"max_context_window_tokens": 200_000, "max_output_tokens": 16_000}
+    good = {"id": "claude", "name": "Claude", "model_picker_enabled": True}
+    good["capabilities"] = {"type": "chat", "limits": limits, "supports": {"tool_calls": True}}
+    page = {
+        "data": [
+            good,
+            {**good, "id": "denied", "policy": {"state": "disabled"}},
+            {**good, "id": "hidden", "model_picker_enabled": False},
+            {**good, "id": "elsewhere", "supported_endpoints": ["/responses"]},
+            {**good, "id": "embedding", "capabilities": {"type": "embeddings"}},
+        ]
+    }
+    models, _ = dialect_for("openai").listed(page)
+    assert models == [ListedModel("claude", "Claude", 200_000, 16_000, True)]

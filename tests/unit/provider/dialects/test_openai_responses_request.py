@@ -192,3 +192,34 @@ def test_an_image_in_a_result_reaches_the_model_as_user_content() -> None:
 def test_orphan_results_never_appear() -> None:
     """engine-160: a tool result whose call is gone never reaches the request."""
     assert len(sent(user("a"), results(result("gone", "x")))["input"]) == 1
+
+
+# --- a ChatGPT plan at the public address
+
+PLAN = Endpoint(provider="openai", base_url="https://api.openai.com/v1", api_key="token", oauth=True)
+
+
+def test_plan_is_posted_to_the_public_address_without_codex_headers() -> None:
+    assert DIALECT.request(Request(model=MODEL), PLAN).url == "https://api.openai.com/v1/responses"
+    assert headers_of(DIALECT, PLAN) == {
+        "content-type": "application/json",
+        "accept": "text/event-stream",
+        "user-agent": f"zot/{__version__}",
+        "authorization": "Bearer token",
+    }
+
+
+def test_plan_groups_functions_in_a_namespace() -> None:
+    body = sent(endpoint=PLAN, tools=TOOLS, max_tokens=100, temperature=0.5)
+    (group,) = body["tools"]
+    assert (group["type"], group["name"]) == ("namespace", "zot")
+    assert [tool["name"] for tool in group["tools"]] == sorted(tool.name for tool in TOOLS)
+    assert not {"max_output_tokens", "temperature"} & set(body)
+    assert [tool["type"] for tool in sent(tools=TOOLS)["tools"]] == ["function"] * len(TOOLS)
+
+
+def test_plan_names_the_namespace_of_earlier_calls() -> None:
+    calls = [item for item in sent(*tool_round(), endpoint=PLAN)["input"] if item.get("type") == "function_call"]
+    assert calls
+    assert {call["namespace"] for call in calls} == {"zot"}
+    assert not any("namespace" in item for item in sent(*tool_round())["input"])

@@ -14,7 +14,7 @@ from zot.provider.messages import ReasoningBlock, TextBlock, ToolCallBlock, Usag
 from zot.provider.model_call import TextDelta, ThinkingDelta, ToolArgs, ToolEnded, ToolStarted
 
 DIALECT = OpenAIResponsesDialect()
-CODEX = Endpoint(provider="openai", base_url="http://host", oauth=True)
+CODEX = Endpoint(provider="openai", base_url="http://host/codex/responses", oauth=True)
 
 
 def added(index: int, type: str, **fields: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from zot.core.session.turn_history import CostReport, UsageTotal, cost_of
 from zot.frontends.terminal.commands.command_context import CommandContext
@@ -18,8 +19,21 @@ async def run(context: CommandContext, arguments: str) -> None:
 
     path, total = context.session_file(), context.conversation.total_usage
     report = await asyncio.to_thread(cost_of, path) if path is not None else CostReport((), ())
-    limits = _limits(context)
-    await context.dialogs.ask(TextView("cost", lambda theme, width: cost_rows(report, total, theme, width, limits)))
+    notes = (*filter(None, [_limits(context)]), *_quota(context))
+    await context.dialogs.ask(TextView("cost", lambda theme, width: cost_rows(report, total, theme, width, notes)))
+
+
+def _quota(context: CommandContext) -> list[str]:
+    """What the provider says is left, and where to see the rest."""
+    from zot.features.lookup import budget
+    from zot.provider.quota import quota_lines
+
+    feature, resolved = budget(context.conversation), context.conversation.resolved
+    rows = quota_lines(feature.quota) if feature is not None else []
+    subscription = resolved.credential is not None and resolved.credential.method == "oauth"
+    if subscription and resolved.provider.usage_url:
+        rows.append(f"your plan: {resolved.provider.usage_url}")
+    return rows
 
 
 def _limits(context: CommandContext) -> str:
@@ -40,12 +54,13 @@ def _limits(context: CommandContext) -> str:
     return "; ".join(rows)
 
 
-def cost_rows(report: CostReport, total: Usage, theme: Theme, width: int, limits: str = "") -> list[str]:
+def cost_rows(report: CostReport, total: Usage, theme: Theme, width: int, notes: Sequence[str] = ()) -> list[str]:
     rows = _section("by model", report.models, theme, width)
     turns = tuple(UsageTotal(f"#{i} {turn.label}", turn.usage, turn.calls) for i, turn in enumerate(report.turns, 1))
     rows += _section("by turn", turns, theme, width)
     rows.append(_row(theme, UsageTotal("total", total), width, role="assistant"))
-    return [*rows, "", theme.paint("muted", cut(f"  {limits}", width))] if limits else rows
+    below = [theme.paint("muted", cut(f"  {one_line(note)}", width)) for note in notes]
+    return [*rows, "", *below] if below else rows
 
 
 def _section(title: str, spent: tuple[UsageTotal, ...], theme: Theme, width: int) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
@@ -32,9 +32,7 @@ if TYPE_CHECKING:
     from zot.frontends.terminal.dialogs.picker import Picker
     from zot.frontends.terminal.dialogs.text_dialogs import TextPrompt
     from zot.provider.auth.auth_store import OAuthToken
-    from zot.provider.auth.oauth.settings import OAuthSettings
     from zot.provider.auth.oauth.token_endpoint import LoginProgress
-    from zot.provider.http.pool import HttpPool
     from zot.provider.providers import Provider
 
 _FIRST = ("anthropic", "openai", "kimi")
@@ -53,6 +51,7 @@ async def run(context: CommandContext, arguments: str) -> None:
         await _use(context, provider, name.removeprefix("use\n"))
     elif method == "subscription":
         from zot.features.login.browser import has_browser, open_in_browser
+        from zot.provider.auth.oauth.account_login import log_in as log_in_to_account
 
         conversation = context.conversation
         settings = provider.oauth
@@ -65,7 +64,20 @@ async def run(context: CommandContext, arguments: str) -> None:
 
         device = settings.has_device_login and not (settings.has_browser_login and (visible or settings.authorize_url))
         token = await subscribe(
-            context.dialogs, provider.name, settings, conversation.pool, open_page, context.ui.redraw, device=device
+            context.dialogs,
+            provider.name,
+            lambda dialog: log_in_to_account(
+                conversation.auth,
+                provider,
+                settings,
+                account=name,
+                device=device,
+                on_progress=dialog.on_progress,
+                pasted=None if device else dialog.pasted,
+                pool=conversation.pool,
+            ),
+            open_page,
+            context.ui.redraw,
         )
         if token is None:
             return
@@ -102,7 +114,12 @@ async def _what(context: CommandContext, typed: str) -> tuple[str, Provider | No
             provider = named_provider(context.conversation.catalog, typed)
         except NotThere as error:
             raise ZotError(str(error)) from error
-        return "key", provider
+        if not provider.has_subscription_login:
+            if not provider.key_login:
+                raise ZotError(f"{provider.name} requires an OAuth client id of your own; see `zot docs logging-in`")
+            return "key", provider
+        method = await context.dialogs.ask(_method_picker({}, provider.name)) if provider.key_login else "subscription"
+        return method or "", provider if method else None
     conversation = context.conversation
     values = conversation.settings.values
     found = all_logins(conversation.catalog, conversation.auth, os.environ, values.api_key_command)
@@ -115,20 +132,13 @@ async def _what(context: CommandContext, typed: str) -> tuple[str, Provider | No
         for login in found
         if login.in_use
     }
-    subscriptions = {name: provider for name, provider in providers.items() if _has_client(provider)}
+    subscriptions = {name: provider for name, provider in providers.items() if provider.has_subscription_login}
     method = await context.dialogs.ask(_method_picker(known)) if subscriptions else "key"
     if method is None:
         return "", None
-    if method == "subscription":
-        providers = subscriptions
+    providers = subscriptions if method == "subscription" else {n: p for n, p in providers.items() if p.key_login}
     chosen = await context.dialogs.ask(_provider_picker(known, providers))
     return (method, providers[chosen]) if chosen else ("", None)
-
-
-def _has_client(provider: Provider) -> bool:
-    """True if a subscription login can work: zot ships no client id."""
-    settings = provider.oauth
-    return settings is not None and (settings.can_name_client or bool(settings.issuer))
 
 
 async def _account(context: CommandContext, provider: Provider) -> str | None:
@@ -157,13 +167,13 @@ async def _use(context: CommandContext, provider: Provider, account: str) -> Non
     await _switch(context, provider, account)
 
 
-def _method_picker(known: dict[str, str]) -> Picker:
+def _method_picker(known: dict[str, str], name: str = "the provider") -> Picker:
     from zot.frontends.terminal.dialogs.picker import Picker
     from zot.tui.widgets import Choice
 
     rows = [
         Choice("key", "API key", "paste it here, or on a page in the browser"),
-        Choice("subscription", "subscription", "on the provider's page in the browser"),
+        Choice("subscription", "subscription", f"your plan, on {name}'s page in the browser"),
     ]
     above = [f"{'✓' if name in known else '–'} {name} {known.get(name, '')}".rstrip() for name in _FIRST]
     return Picker("log in with", rows, filterable=False, above=above if known else ())
@@ -230,6 +240,8 @@ class _KeyQuestion:
         lines = [
             f"Paste the key for {name}. It is tested once and then stored {place_of(self.context.conversation.auth)}."
         ]
+        if self.provider.login_note:
+            lines.insert(0, self.provider.login_note)
         if refused:
             lines = [f"{refused}. Edit the key below, or paste another one."]
         if url:
@@ -293,17 +305,14 @@ async def _switch(context: CommandContext, provider: Provider, account: str) -> 
 async def subscribe(
     dialogs: Dialogs,
     name: str,
-    settings: OAuthSettings,
-    pool: HttpPool,
+    log_in: Callable[[SubscriptionDialog], Awaitable[OAuthToken]],
     open_page: Callable[[str], None],
     redraw: Callable[[], None],
-    *,
-    device: bool,
 ) -> OAuthToken | None:
     """The token, or None if the dialog was closed; ZotError if the server refused."""
     dialog = SubscriptionDialog(f"log in to {name}", open_page, redraw)
     async with asyncio.TaskGroup() as group:
-        work = group.create_task(_log_in(dialog, settings, pool, device=device))
+        work = group.create_task(_run(dialog, log_in))
         await dialogs.ask(dialog)
         work.cancel()
     if dialog.failed is not None:
@@ -311,17 +320,9 @@ async def subscribe(
     return dialog.token
 
 
-async def _log_in(dialog: SubscriptionDialog, settings: OAuthSettings, pool: HttpPool, *, device: bool) -> None:
-    from zot.provider.auth.oauth.browser_login import login_in_browser
-    from zot.provider.auth.oauth.device_login import login_by_device
-
+async def _run(dialog: SubscriptionDialog, log_in: Callable[[SubscriptionDialog], Awaitable[OAuthToken]]) -> None:
     try:
-        if device:
-            dialog.token = await login_by_device(settings, on_progress=dialog.on_progress, pool=pool)
-        else:
-            dialog.token = await login_in_browser(
-                settings, on_progress=dialog.on_progress, pasted=dialog.pasted, pool=pool
-            )
+        dialog.token = await log_in(dialog)
     except ZotError as error:
         dialog.failed = error
     dialog.finish(True)

@@ -93,6 +93,7 @@ class _BrowserLogin:
             "audience": settings.audience,
             "resource": settings.resource,
             **settings.extra,
+            **(settings.first_extra if settings.is_registering else {}),
         }
         query = urlencode({name: value for name, value in fields.items() if value})
         url = self.server.authorize_url
@@ -108,6 +109,7 @@ class _BrowserLogin:
 
     async def exchange(self, returned: CallbackResult) -> OAuthToken:
         settings = self.settings
+        self.client = _issued(self.client, settings, returned.client_id)
         by_hand = returned.pasted_alone and settings.manual_redirect
         grant = {
             "grant_type": "authorization_code",
@@ -120,6 +122,21 @@ class _BrowserLogin:
         url = settings.manual_token_url if by_hand else ""
         answer = await request_token(self.pool, settings, self.server, self.client, grant, url=url)
         return token_from(answer, settings, self.server, self.client, nonce=self.nonce)
+
+
+def _issued(client: OAuthClient, settings: OAuthSettings, named: str) -> OAuthClient:
+    """The client that the callback names for this login; LoginFailed if it is missing or another one."""
+    if not settings.registration_client:
+        return client
+    if not settings.is_registering:
+        if named not in ("", client.id):
+            raise LoginFailed(
+                "the browser answered for another registration of zot; add that account with --account NAME"
+            )
+        return client
+    if not named or named == settings.registration_client:
+        raise LoginFailed("the server issued no client id for this login; try again")
+    return OAuthClient(named)
 
 
 _NO_PAGE = "the authorization server has no login page; use a device code or an API key"
@@ -178,7 +195,7 @@ async def _pasted(login: _BrowserLogin, pasted: Pasted) -> CallbackResult | None
     """The first valid paste; None at the end of input."""
     while True:
         try:
-            return read_pasted(await pasted(), login.proofs.state)
+            return read_pasted(await pasted(), login.proofs.state, whole=login.settings.is_registering)
         except ValueError as error:
             login.notice(str(error))
         except EOFError:

@@ -21,6 +21,7 @@ from zot.provider.http.pool import HttpPool, HttpResponse
 TIMEOUT_S = 30.0
 _BODY_LIMIT = 256 * 1024
 _SHOWN = 200
+REGION_CODES = ("unsupported_country_region_territory", "unsupported_region", "region_not_supported")
 _PASSING = (408, 425, 429)  # and everything from 500
 
 
@@ -49,8 +50,8 @@ async def open_pool(pool: HttpPool | None) -> AsyncGenerator[HttpPool]:
         await own.aclose()
 
 
-async def get(pool: HttpPool, url: str, what: str) -> JsonResponse:
-    return await _ask(pool, HttpRequest("GET", _safe(url, what), _headers(()), b""), what)
+async def get(pool: HttpPool, url: str, what: str, headers: tuple[tuple[str, str], ...] = ()) -> JsonResponse:
+    return await _ask(pool, HttpRequest("GET", _safe(url, what), _headers(headers), b""), what)
 
 
 async def post(
@@ -73,13 +74,25 @@ def error_from_response(answer: JsonResponse, what: str, sent: Mapping[str, Any]
     """The error of an answer that is not 2xx. ``sent`` values are removed from the text."""
     from zot.provider.secret_redaction import redact_text
 
-    code, described = sanitize_server_text(answer.text("error")), sanitize_server_text(answer.text("error_description"))
+    code, described = map(sanitize_server_text, _error_words(answer))
     secrets = [value for value in sent.values() if isinstance(value, str) and len(value) >= 8]
     words = redact_text(": ".join(part for part in (code, described) if part), secrets)
-    passing = answer.status in _PASSING or answer.status >= 500 or not code
+    passing = answer.status in _PASSING or answer.status >= 500 or not code or code in REGION_CODES
     passing = passing or code in ("temporarily_unavailable", "server_error")
     text = f"{what} answered http {answer.status}" + (f" ({words})" if words else "")
+    if code in REGION_CODES:
+        text += "; this service is not offered in your region"
     return LoginFailed(text, code=code, transient=passing)
+
+
+def _error_words(answer: JsonResponse) -> tuple[str, str]:
+    """Code and description, as in the standard or in an object ``error`` (OpenAI); GitHub has only a message."""
+    inner: Any = answer.fields.get("error")
+    if isinstance(inner, dict):
+        found = cast("dict[str, Any]", inner)
+        texts = [found.get("code") or found.get("type"), found.get("message")]
+        return tuple(text if isinstance(text, str) else "" for text in texts)  # pyright: ignore[reportReturnType]
+    return answer.text("error"), answer.text("error_description") or answer.text("message")
 
 
 def sanitize_server_text(text: str) -> str:

@@ -28,6 +28,7 @@ class CallbackResult(msgspec.Struct, frozen=True):
     code: str = ""
     error: str = ""
     pasted_alone: bool = False  # a code without its address
+    client_id: str = ""  # issued to this login, if the server registers clients that way
 
     def __repr__(self) -> str:
         return f"Returned(error={self.error!r})"
@@ -180,14 +181,17 @@ def read_query(query: str, state: str, *, require_state: bool = False) -> Callba
         return CallbackResult(error=f"{error}: {described}" if described else error)
     if not found.get("code"):
         raise ValueError("This page has no code.")
-    return CallbackResult(code=found["code"])
+    return CallbackResult(code=found["code"], client_id=sanitize_server_text(found.get("client_id", "")))
 
 
-def read_pasted(text: str, state: str) -> CallbackResult:
-    """Parse pasted text: the address of the last page, a bare code or ``code#state``; ValueError with the reason."""
+def read_pasted(text: str, state: str, *, whole: bool = False) -> CallbackResult:
+    """Parse pasted text: the address of the last page, a bare code or ``code#state``; ValueError with the reason.
+    ``whole``: the address also names the client, so that a bare code is not enough."""
     text = text.strip()
     if "code=" in text or "error=" in text:
         return read_query(text.partition("?")[2].partition("#")[0] if "?" in text else text, state)
+    if whole:
+        raise ValueError("Paste the whole address of the last page, from http:// to its end.")
     code, _, given = text.partition("#")
     if not code.strip() or any(c.isspace() for c in code) or "://" in code:
         raise ValueError("No code found: paste the whole address of the last page, or the code it shows.")

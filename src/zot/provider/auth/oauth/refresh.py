@@ -46,7 +46,11 @@ async def fresh_token(
             store, provider.id, settings, account=account, force=force, refused=refused, proxy=proxy
         )
     except LoginFailed as error:
-        if error.transient:
+        from zot.provider.auth.oauth.http_requests import REGION_CODES
+
+        if error.code in REGION_CODES or error.code == "access_denied":
+            text = f"cannot refresh the login for {provider.name}: {error}; it is still stored"
+        elif error.transient:
             text = f"cannot refresh the login for {provider.name}: {error}; it is still stored, try again"
         elif error.code in ("invalid_client", "unauthorized_client"):
             fix = f"check client_id in models.json, or {LOG_IN_AGAIN}"
@@ -191,6 +195,7 @@ class LoginSigner:
             self._problem, self._failed_at = error, time.monotonic()
             return None
         self._problem, self._expiry = None, token
+        endpoint = msgspec.structs.replace(endpoint, base_url=token.base_url) if token.base_url else endpoint
         return sign(endpoint, self._provider, token.access_token, token.account_id)
 
 

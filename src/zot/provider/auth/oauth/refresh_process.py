@@ -29,6 +29,7 @@ _WRITES = 10
 _WRITE_AGAIN_S = 1.0
 _BEGUN = b" "  # printed before any request
 _PROGRAM = f"import sys; sys.path[:0] = sys.argv[1:]; from {__name__} import main; main()"
+_ALREADY_USED = ("invalid_grant", "refresh_token_reused", "invalid_refresh_token")
 _INTERRUPTED = "the refreshing process was killed"
 
 
@@ -41,6 +42,11 @@ async def exchange(store: AuthStore, task: RefreshRequest) -> RefreshOutcome:
         # Test that the store is writable before the old token is used up.
         store.renew_oauth(task.name, task.account, before, before=before)
         settings = task.settings
+        if settings.exchange_url:
+            from zot.provider.auth.oauth.token_exchange import exchange_login
+
+            await _write(store, task, before, await exchange_login(pool, settings, before))
+            return RefreshOutcome()
         server = await find_server(pool, settings)
         client = OAuthClient(before.client_id or settings.client_id, before.client_secret or settings.client_secret)
         grant = {"grant_type": "refresh_token", "refresh_token": before.refresh_token}
@@ -49,7 +55,7 @@ async def exchange(store: AuthStore, task: RefreshRequest) -> RefreshOutcome:
         await _write(store, task, before, after)
         return RefreshOutcome()
     except LoginFailed as error:
-        if error.code == "invalid_grant" and _is_another(store, task, before):
+        if error.code in _ALREADY_USED and _is_another(store, task, before):
             return RefreshOutcome()  # a program that ignores the lock refreshed it first
         return RefreshOutcome(str(error), error.code, error.transient)
     except NotLoggedIn as error:

@@ -67,6 +67,14 @@ async def find_server(pool: HttpPool, settings: OAuthSettings) -> AuthorizationS
     )
 
 
+async def find_revocation(pool: HttpPool, settings: OAuthSettings, server: AuthorizationServer) -> AuthorizationServer:
+    """With the revocation endpoint of the issuer's metadata if the settings have none."""
+    if server.revoke_url or not settings.issuer:
+        return server
+    answer = await _metadata(pool, settings.issuer)
+    return msgspec.structs.replace(server, revoke_url=answer.text("revocation_endpoint"))
+
+
 async def _metadata(pool: HttpPool, issuer: str) -> JsonResponse:
     answer = None
     # RFC 8414 puts the well-known part before the issuer's path, OpenID Connect after it; both are in use
@@ -122,6 +130,8 @@ async def find_client(
     """``redirect`` is the callback of a browser login; a device login has none."""
     if settings.client_id:
         return OAuthClient(settings.client_id, settings.client_secret)
+    if settings.registration_client:
+        return OAuthClient(settings.registration_client)
     if settings.client_id_metadata_url and (server.takes_metadata_url or not server.registration_url):
         return OAuthClient(settings.client_id_metadata_url)
     if server.registration_url:

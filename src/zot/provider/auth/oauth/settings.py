@@ -26,6 +26,10 @@ class OAuthSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     client_secret: str = ""
     client_id_metadata_url: str = ""  # an https document that describes the client; its address is the client id
     client_name: str = "zot"  # shown by a server when the client registers itself
+    registration_client: str = ""  # client id of a first login; the callback names the one issued to the account
+    first_extra: dict[str, str] = {}  # more parameters of the login address of a first login
+    host_parameter: str = ""  # parameter of the login address with the id of this installation
+    required_scope: str = ""  # a login without it is refused
     scopes: tuple[str, ...] = ()
     audience: str = ""
     resource: str = ""  # RFC 8707: the audience of the token
@@ -38,6 +42,13 @@ class OAuthSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     state_in_body: bool = False  # the exchange repeats ``state``
     account_claim: tuple[str, ...] = ()  # path of the account's id in the id token's claims
     header: str = "Authorization: Bearer {token}"  # how requests are signed
+    # A device login that answers with a code for the token endpoint (OpenAI):
+    device_token_url: str = ""  # polled for the code
+    device_page: str = ""  # where the user enters the code
+    device_redirect: str = ""  # the redirect of that code
+    # A login that is exchanged for a token of some minutes (GitHub Copilot):
+    exchange_url: str = ""
+    exchange_domain: str = ""  # the exchange may name an address of the API in this domain only
 
     def __repr__(self) -> str:
         """Omits the secret, since tracebacks show this."""
@@ -59,12 +70,18 @@ class OAuthSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     @property
     def can_name_client(self) -> bool:
         """True if there is a client id, or a way to get one, without a request."""
-        return bool(self.client_id or self.client_id_metadata_url or self.registration_url)
+        return bool(self.client_id or self.client_id_metadata_url or self.registration_url or self.registration_client)
+
+    @property
+    def is_registering(self) -> bool:
+        """True if the server issues a client id during this login."""
+        return bool(self.registration_client) and not self.client_id
 
 
 _ADDRESSES = (
     *("issuer", "authorize_url", "token_url", "device_url", "registration_url", "revoke_url"),
     *("client_id_metadata_url", "manual_redirect", "manual_token_url"),
+    *("device_token_url", "device_page", "device_redirect", "exchange_url"),
 )
 
 

@@ -20,8 +20,14 @@ from zot.provider.auth.oauth.http_requests import (
     post,
     sanitize_server_text,
 )
-from zot.provider.auth.oauth.server_metadata import AuthorizationServer, OAuthClient, find_server, with_client
-from zot.provider.auth.oauth.settings import OAuthSettings
+from zot.provider.auth.oauth.server_metadata import (
+    AuthorizationServer,
+    OAuthClient,
+    find_revocation,
+    find_server,
+    with_client,
+)
+from zot.provider.auth.oauth.settings import OAuthSettings, is_safe
 from zot.provider.http.pool import HttpPool
 from zot.provider.providers import Provider
 
@@ -45,7 +51,8 @@ async def request_token(
     wide = {"audience": settings.audience, "resource": settings.resource}
     fields, headers = with_client(client, server, {**grant, **{k: v for k, v in wide.items() if v}})
     answer = await post(pool, url, WHAT, fields, json=settings.token_body == "json", headers=headers)
-    if not 200 <= answer.status < 300:
+    # GitHub refuses with status 200
+    if not 200 <= answer.status < 300 or (answer.text("error") and not answer.text("access_token")):
         raise error_from_response(answer, WHAT, fields)
     return answer
 
@@ -79,13 +86,20 @@ def token_from(
             now=answer.date or time.time(),
             before=before.id_token if before else "",
         )
+    scope = answer.text("scope")
+    if before is None and settings.required_scope and settings.required_scope not in scope.split():
+        raise LoginFailed(
+            f"the login does not allow zot to use your plan (no {settings.required_scope}); log in again and agree to "
+            "it, or use an API key",
+            code="plan_not_allowed",
+        )
     old = before or OAuthToken(access_token="")
     return OAuthToken(
         access_token=token,
         refresh_token=answer.text("refresh_token") or old.refresh_token,
         token_type=kind or old.token_type or "Bearer",
         expiry=_expiry(answer.fields.get("expires_in")),
-        scope=answer.text("scope") or old.scope or " ".join(settings.scopes),
+        scope=scope or old.scope or " ".join(settings.scopes),
         client_id=client.id,
         client_secret=client.secret if client.secret != settings.client_secret else "",
         id_token=id_token or old.id_token,
@@ -174,8 +188,8 @@ async def revoke(settings: OAuthSettings, token: OAuthToken, *, pool: HttpPool |
     """The refresh token first: servers then revoke its access tokens also."""
     async with open_pool(pool) as pool:
         try:
-            server = await find_server(pool, settings)
-            if not server.revoke_url:
+            server = await find_revocation(pool, settings, await find_server(pool, settings))
+            if not is_safe(server.revoke_url):
                 return ""
             client = OAuthClient(token.client_id or settings.client_id, token.client_secret or settings.client_secret)
             for kind in ("refresh_token", "access_token"):

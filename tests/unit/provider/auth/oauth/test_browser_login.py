@@ -100,15 +100,19 @@ async def test_state_and_verifier_are_independent(server: OAuthServer) -> None:
 def test_redirects_and_ports_of_the_table() -> None:
     """engine-131: redirect URLs and ports are those of the table unless the configured client names others."""
     rows = {name: builtin_providers()[name].oauth for name in ("anthropic", "openai", "kimi")}
-    assert all(row is not None and not row.client_id for row in rows.values()), "zot ships nobody's client id"
+    shipped = [row.id for row in builtin_providers().values() if row.oauth is not None and row.oauth.client_id]
+    assert not shipped, "zot ships nobody's client id"
     anthropic, openai, kimi = rows["anthropic"], rows["openai"], rows["kimi"]
     assert anthropic is not None
     assert openai is not None
     assert kimi is not None
     assert anthropic.redirect == "http://localhost:53692/callback"
     assert anthropic.manual_redirect == "https://console.anthropic.com/oauth/code/callback"
-    assert openai.redirect == "http://localhost:1455/auth/callback"
-    assert openai.extra == {"id_token_add_organizations": "true", "originator": "zot"}
+    assert openai.redirect == "http://127.0.0.1:1455/auth/callback"
+    codex = builtin_providers()["codex"].oauth
+    assert codex is not None
+    assert codex.redirect == "http://localhost:1455/auth/callback"
+    assert codex.extra == {"id_token_add_organizations": "true", "originator": "zot"}
     assert not kimi.has_browser_login
     row = builtin_providers()["openai"].oauth_row
     assert read_settings({**row, "redirect": "http://127.0.0.1:9/x"}).redirect == "http://127.0.0.1:9/x"
@@ -330,7 +334,7 @@ async def test_manual_page_has_its_own_redirect_and_token_url(server: OAuthServe
 @pytest.mark.parametrize("body", ["json", "form"])
 async def test_the_body_of_the_token_request(server: OAuthServer, body: str) -> None:
     """engine-133: Anthropic's token request is JSON with `state`, OpenAI's is a form without."""
-    name = {"json": "anthropic", "form": "openai"}[body]
+    name = {"json": "anthropic", "form": "codex"}[body]
     row = builtin_providers()[name].oauth_row
     ours = {"authorize_url": f"{server.url}/authorize", "token_url": f"{server.url}/token", "client_id": CLIENT}
     settings = read_settings({**row, **ours, "redirect": "http://localhost:0/callback"})
