@@ -110,6 +110,7 @@ TERMINAL_COMMANDS: dict[str, str] = {
     "export": "`zot sessions export`",
     "compact": "the RPC command compact",
     "jail": "--jail",
+    "add-dir": "--jail-write",
     "permissions": "--permission-mode or the RPC command set_permission_mode",
     "mode": "--permission-mode or the RPC command set_permission_mode",
     "plan": "--permission-mode plan",
