@@ -1,4 +1,4 @@
-"""The film as a picture that moves: ``docs/pictures/zot.svg``, drawn from the recording ``zot.cast``.
+"""The films as pictures that move: ``docs/pictures/zot.svg`` from the recording ``zot.cast``, and ``first-hour.svg``.
 
 A page that shows pictures shows it, without a player. Every row that was ever on the screen is drawn once; SMIL says
 when and where it is seen. A viewer that moves nothing shows the moment the film looks at longest.
@@ -23,6 +23,10 @@ from docs.make_pictures import CELL_H, CELL_W, GROUNDS, PAD, row_parts  # noqa: 
 STEP_S = 0.1  # what is on the screen for less is not drawn
 REST_S = 2.0  # the last picture stays, then it begins again
 BACK, FRONT = GROUNDS["dark"]
+FILMS = {
+    "zot": "zot fixes a function, tests it, and prints the cost",
+    "first-hour": "The first hour: a mode, a key, a file, an approval, a plan, a cancelled turn, a resume",
+}
 
 
 class Look(NamedTuple):
@@ -52,7 +56,7 @@ def _cursor(screen: Any) -> tuple[int, int] | None:
     return None if screen.cursor.hidden else (screen.cursor.x, screen.cursor.y)
 
 
-def film(seen: list[Look], columns: int) -> str:
+def film(seen: list[Look], columns: int, title: str) -> str:
     length = seen[-1].at + REST_S
     width, height = columns * CELL_W + 2 * PAD, len(seen[0].rows) * CELL_H + 2 * PAD
     names = {
@@ -61,7 +65,7 @@ def film(seen: list[Look], columns: int) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" '
         f'font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="14">',
-        "<title>zot fixes a function, tests it, and prints the cost</title>",
+        f"<title>{title}</title>",
         "<defs>",
         *(f'<g id="{name}">{text}</g>' for text, name in names.items()),
         "</defs>",
@@ -112,13 +116,14 @@ def _moving_cursor(seen: list[Look], length: float) -> str:
     return f'<rect x="-20" width="{CELL_W}" height="{CELL_H}" fill="{FRONT}" opacity="0.5">{moves}</rect>'
 
 
-def draw() -> Path:
-    cast = ROOT / "docs" / "pictures" / "zot.cast"
+def draw(name: str, title: str) -> Path:
+    cast = ROOT / "docs" / "pictures" / f"{name}.cast"
     columns = msgspec.json.decode(cast.read_bytes().splitlines()[0])["width"]
     path = cast.with_suffix(".svg")
-    path.write_text(film(list(looks(cast)), columns), encoding="utf-8")
+    path.write_text(film(list(looks(cast)), columns, title), encoding="utf-8")
     return path
 
 
 if __name__ == "__main__":
-    print(draw().relative_to(ROOT))
+    for name, title in FILMS.items():
+        print(draw(name, title).relative_to(ROOT))

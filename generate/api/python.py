@@ -12,6 +12,8 @@ from typing import Any, get_overloads, is_typeddict
 
 import msgspec
 
+from zot.ext.record import Record
+
 _HEAD = """\
 # {title}
 
@@ -51,6 +53,8 @@ def extension() -> str:
     about = (
         "Every name of `zot.ext`, for extensions in Python; a starter has the same package as `zot_ext`.\n"
         "[Your first extension](../guides/your-first-extension.md) is the introduction.\n\n"
+        "Records, such as `ToolResult`, take their fields by name. `read(fields)` reads one from a decoded JSON\n"
+        "object, `fields()` returns the object without defaults, `encode()` one line.\n\n"
         "```python\nfrom zot.ext import Extension\n```"
     )
     return _page("zot.ext", "Python extensions: zot.ext", about, ["Extension", "ToolContext", "Response", "ToolResult"])
@@ -83,7 +87,7 @@ def _class(name: str, kind: type[Any]) -> str:
     parts = [f"## {name}", ""]
     if "__init__" in vars(kind) and not issubclass(kind, BaseException) and name not in _GIVEN:
         parts += [_code(_signatures(name, kind.__init__)), ""]
-    parts += [_doc(kind), ""]
+    parts += [_doc(kind), "", *_record_fields(kind)]
     for member, value in _members(kind):
         if isinstance(value, property):
             returns = _shown(str(value.fget.__annotations__.get("return", "")))
@@ -98,7 +102,7 @@ def _members(kind: type[Any]) -> Iterator[tuple[str, Any]]:
     """Public methods and properties, including those of zot's base classes, in source order."""
     seen: set[str] = set()
     for base in kind.__mro__:
-        if not base.__module__.startswith("zot."):
+        if not base.__module__.startswith("zot.") or (base is Record and kind is not Record):
             continue
         for name, value in vars(base).items():
             wanted = callable(value) or isinstance(value, property | classmethod | staticmethod)
@@ -106,6 +110,29 @@ def _members(kind: type[Any]) -> Iterator[tuple[str, Any]]:
             if wanted and not older and not name.startswith("_") and name not in (*seen, *_INSIDE):
                 seen.add(name)
                 yield name, value
+
+
+def _record_fields(kind: type[Any]) -> list[str]:
+    """A row for each field of a record of the extension protocol."""
+    if not issubclass(kind, Record) or not kind.keys:
+        return []
+    declared: dict[str, Any] = {}
+    for base in reversed(kind.__mro__):
+        declared |= {name: text for name, text in vars(base).get("__annotations__", {}).items() if name in kind.keys}
+    rows: list[str] = []
+    for name in kind.keys:
+        default = f"`{getattr(kind, name)!r}`" if hasattr(kind, name) else "required"
+        rows.append(f"| `{name}` | `{_shown(str(declared[name])).replace('|', chr(92) + '|')}` | {default} |")
+    return ["| field | type | default |", "|---|---|---|", *rows, ""]
+
+
+def _callbacks(kind: type[Any]) -> list[str]:
+    """The types of callbacks that the keys of options name."""
+    module = import_module(kind.__module__)
+    words = dict.fromkeys(re.findall(r"\b[A-Z]\w+", " ".join(map(str, kind.__annotations__.values()))))
+    found = [(word, str(getattr(module, word, ""))) for word in words]
+    aliases = [(word, _shown(text).replace("'", "")) for word, text in found if "Callable[" in text]
+    return [line for word, text in aliases for line in (f"`{word}` is `{text}`.", "")]
 
 
 def _struct(name: str, kind: type[msgspec.Struct]) -> str:
@@ -127,7 +154,9 @@ def _options(name: str, kind: type[Any]) -> str:
             rows.append(
                 f"| `{found[1]}` | `{declared}` | {(found[3] or '').replace('|', chr(92) + '|').replace('``', '`')} |"
             )
-    return "\n".join([f"## {name}", "", _doc(kind), "", "| key | type | |", "|---|---|---|", *rows, ""])
+    return "\n".join(
+        [f"## {name}", "", _doc(kind), "", "| key | type | |", "|---|---|---|", *rows, "", *_callbacks(kind)]
+    )
 
 
 def _signatures(name: str, function: Callable[..., Any]) -> list[str]:

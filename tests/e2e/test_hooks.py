@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -241,9 +243,9 @@ def test_permission_request_hook_changes_input_guards_see_it(zot: Zot, serve: An
 
 
 def test_unsupported_hook_request_is_reported_once(zot: Zot, serve: Any) -> None:
-    own(zot, PostToolUse=[entry(specific("PostToolUse", updatedToolOutput="another"))])
+    own(zot, PostToolUse=[entry(specific("PostToolUse", updatedPermissions=["another"]))])
     ran, _ = run(zot, serve, BASH, BASH)
-    assert ran.err.count("ignored unsupported fields: updatedToolOutput") == 1
+    assert ran.err.count("ignored unsupported fields: updatedPermissions") == 1
 
 
 # --- after a call
@@ -349,18 +351,16 @@ def test_the_agent_cannot_switch_a_trusted_guard_off(zot: Zot, serve: Any) -> No
 def test_user_claude_hooks_need_trust(zot: Zot, serve: Any) -> None:
     path = zot.home / ".claude" / "settings.json"
     path.parent.mkdir()
-    path.write_text(json.dumps({"hooks": {"Stop": [entry("touch stopped")], "Notification": [entry("x")]}}))
+    path.write_text(json.dumps({"hooks": {"Stop": [entry("touch stopped")], "FileChanged": [entry("x")]}}))
     ran, _ = run(zot, serve)
     assert (
-        "skipped 1 untrusted hook in" in ran.err
-        and "Notification" in ran.err
-        and not (zot.project / "stopped").exists()
+        "skipped 1 untrusted hook in" in ran.err and "FileChanged" in ran.err and not (zot.project / "stopped").exists()
     )
     zot("hooks", "trust", "~/.claude/settings.json", model=False)
     ran, _ = run(zot, serve)
     assert (zot.project / "stopped").exists()
     assert ran.err == "", "what does not run was told when it was trusted"
-    assert "Notification" in zot("hooks", "list", model=False).err
+    assert "FileChanged" in zot("hooks", "list", model=False).err
 
 
 def test_the_terminal_asks_and_then_they_run(zot: Zot, serve: Any, open_zot: Any) -> None:
@@ -482,3 +482,113 @@ def test_jailed_run_jails_its_hooks(zot: Zot, serve: Any) -> None:
     run(zot, serve, BASH, args=("--jail",))
     assert json.loads((zot.project / "seen").read_text())["tool_name"] == "Bash"
     assert not (zot.home / "outside").exists() and (zot.project / "made").exists()
+
+
+# --- requests, replaced results, notifications
+
+
+class FakeHookServer:
+    """Answers each POST with the next of ``answers`` (status, body); ``asked`` has headers and bodies."""
+
+    def __init__(self, *answers: tuple[int, str]) -> None:
+        self.asked: list[tuple[dict[str, str], Any]] = []
+        fake, left = self, list(answers)
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["content-length"]))
+                fake.asked.append(({k.lower(): v for k, v in self.headers.items()}, json.loads(body)))
+                status, text = left.pop(0) if left else (200, "")
+                self.send_response(status)
+                self.send_header("content-length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text.encode())
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Tests are quiet."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}/hook"
+
+    def __enter__(self) -> FakeHookServer:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def request_to(url: str, **more: Any) -> dict[str, Any]:
+    return {"matcher": "Bash", "hooks": [{"type": "http", "url": url, **more}]}
+
+
+def test_http_hook_denies_with_its_json(zot: Zot, serve: Any) -> None:
+    answer = {"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "not on my watch"}}
+    zot.environment |= {"HOOK_TOKEN": "t0ken", "OTHER": "private", "OPENAI_API_KEY": "sk-private"}
+    with FakeHookServer((200, json.dumps(answer))) as hooks:
+        headers = {"Authorization": "Bearer $HOOK_TOKEN ${OTHER}$OPENAI_API_KEY"}
+        own(zot, PreToolUse=[request_to(hooks.url, headers=headers, allowedEnvVars=["HOOK_TOKEN", "OPENAI_API_KEY"])])
+        ran, server = run(zot, serve, BASH)
+    assert ran.err == "" and "not on my watch" in last_result(server.requests[1])
+    sent, body = hooks.asked[0]
+    assert sent["authorization"].strip() == "Bearer t0ken" and body["tool_input"]["command"] == "echo ran > made"
+    assert not (zot.project / "made").exists()
+    listed = zot("hooks", "list", model=False).out
+    assert f"POST {hooks.url}" in listed and "sends HOOK_TOKEN, OPENAI_API_KEY" in listed
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_failed_http_hook_denies_only_if_strict(zot: Zot, serve: Any, strict: bool) -> None:
+    with FakeHookServer((500, "oops")) as hooks:
+        own(zot, PreToolUse=[request_to(hooks.url, strict=strict)])
+        ran, server = run(zot, serve, BASH)
+    assert "http 500" in (last_result(server.requests[1]) if strict else ran.err)
+    assert (zot.project / "made").exists() is not strict
+
+
+def test_http_hook_of_a_project_needs_trust(zot: Zot, serve: Any) -> None:
+    with FakeHookServer() as hooks:
+        project(zot, PreToolUse=[request_to(hooks.url)])
+        ran, _ = run(zot, serve, BASH)
+        assert "zot hooks trust" in ran.err and not hooks.asked
+        zot("hooks", "trust", model=False)
+        run(zot, serve, BASH)
+        assert len(hooks.asked) == 1
+        project(zot, PreToolUse=[request_to(hooks.url + "/other")])
+        ran, _ = run(zot, serve, BASH)
+        assert "zot hooks trust" in ran.err and len(hooks.asked) == 1
+
+
+def test_http_hook_stays_in_a_jail_without_network(zot: Zot, serve: Any) -> None:
+    with FakeHookServer() as hooks:
+        own(zot, PostToolUse=[request_to(hooks.url)])
+        ran, _ = run(zot, serve, BASH, args=("--jail",))
+        assert "the jail has no network" in ran.err and not hooks.asked
+
+
+@pytest.mark.parametrize(
+    "output", ["clean", {"stdout": "clean", "stderr": "", "interrupted": False}, {"content": [{"text": "clean"}]}]
+)
+def test_updated_tool_output_replaces_the_result(zot: Zot, serve: Any, output: Any) -> None:
+    own(zot, PostToolUse=[entry(say_json({"hookSpecificOutput": {"updatedToolOutput": output}}), "Bash")])
+    ran, server = run(zot, serve, CallTools([("bash", {"command": "echo the-pass''word"})]))
+    assert ran.err == "" and '"content": "clean"' in last_result(server.requests[1])
+    assert "the-password" not in json.dumps(server.requests[1].json)
+
+
+def test_notification_hook_runs_when_a_question_waits(zot: Zot, serve: Any, open_zot: Any) -> None:
+    about = "cat > told.json.new; mv told.json.new told.json"
+    own(zot, Notification=[entry(about, "permission_prompt"), entry("touch wrong", "idle_prompt")])
+    serve([BASH, Say("answered")])
+    terminal = open_zot("--permission-mode", "ask")
+    terminal.submit("hi")
+    terminal.wait_for("run bash?")
+    told = zot.project / "told.json"
+    terminal.wait_until(told.exists, "the hook")
+    fields = json.loads(told.read_text())
+    assert fields["hook_event_name"] == "Notification" and fields["notification_type"] == "permission_prompt"
+    assert fields["message"] == "zot needs your permission to use Bash"
+    terminal.type("1")
+    terminal.wait_for("answered")
+    assert not (zot.project / "wrong").exists()

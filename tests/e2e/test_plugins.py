@@ -133,10 +133,70 @@ def test_install_from_git_tag_and_marketplace(zot: Zot, tmp_path: Path) -> None:
         subprocess.run(["git", "-C", str(repository), *words], check=True)
     url = f"file://{repository}"
     whole = zot("plugin", "install", url, "--yes", model=False)
-    assert whole.code == 1 and "plugins/tidy" in whole.err and "--subdir" in whole.err
+    assert whole.code == 1 and "name one after it: tidy" in whole.err
     install(zot, url, "--subdir", "plugins/tidy", "--ref", "v1")
     assert "tidy 1.2: on" in zot("plugin", "list", model=False).out
     assert not (zot.home / "zot" / "plugins" / "tidy" / ".git").exists()
+
+
+def skill_files(*names: str) -> dict[str, str]:
+    return {f"skills__{name}__SKILL.md": f"---\nname: {name}\ndescription: About {name}\n---\nDo." for name in names}
+
+
+def test_marketplace_entries_are_manifests_of_skills(zot: Zot, serve: Any) -> None:
+    """Shaped like anthropics/skills: every source is the repository, and the entries list the skills."""
+    root = write(zot.project / "skills-market", **skill_files("xlsx", "docx", "art"))
+    write(root, **{".mcp.json": {"mcpServers": {"own": command()}}})
+    entry = {"source": "./", "strict": False, "description": "Documents"}
+    rows = [
+        {**entry, "name": "document-skills", "skills": ["./skills/xlsx", "./skills/docx"]},
+        {**entry, "name": "example-skills", "skills": ["./skills/art"]},
+    ]
+    write(root / ".claude-plugin", **{"marketplace.json": {"name": "agent-skills", "plugins": rows}})
+    wrong = zot("plugin", "install", str(root), "document-skill", model=False)
+    assert wrong.code == 2 and "did you mean document-skills?" in wrong.err
+    told = install(zot, root, "document-skills")
+    assert "skill document-skills:xlsx" in told and "skill document-skills:docx" in told
+    assert ":art" not in told and "MCP" not in told
+    install(zot, root, "example-skills")
+    listed = zot("plugin", "list", model=False).out
+    assert "document-skills: on" in listed and "skill example-skills:art" in listed
+    server = serve([Say("done")])
+    assert zot("-p", "hi").err == ""
+    assert "document-skills:xlsx" in json.dumps(server.requests[0].json["system"])
+
+
+def test_marketplace_plugins_install_by_name(zot: Zot, tmp_path: Path) -> None:
+    """Shaped like claude-code's own marketplace, and with plugins in repositories of their own."""
+    root = zot.project / "market"
+    claude_plugin(root / "plugins" / "tidy")
+    bare = write(root / "plugins" / "bare", **{"commands__commit.md": "Commit"})
+    other = claude_plugin(tmp_path / "other" / "deep" / "part")
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+    for words in (["init", "-q"], ["add", "-A"], [*identity, "commit", "-qm", "x"]):
+        subprocess.run(["git", "-C", str(tmp_path / "other"), *words], check=True)
+    (other / ".claude-plugin" / "plugin.json").write_text('{"name": "far"}')
+    subprocess.run(["git", "-C", str(tmp_path / "other"), *identity, "commit", "-qam", "y"], check=True)
+    away = {"source": "git-subdir", "url": f"file://{tmp_path}/other", "path": "deep/part"}
+    rows = [
+        {"name": "tidy", "source": "./plugins/tidy", "category": "x", "mcpServers": {"second": command()}},
+        {"name": "Explanatory Output Style", "source": bare.name, "version": "1.0.0"},
+        {"name": "away", "source": away},
+        {"name": "package", "source": {"source": "npm", "package": "x"}},
+        {"name": "outside", "source": "../other"},
+        {"name": "foreign", "source": {"source": "url", "url": "ext::sh -c touch% /tmp/x"}},
+    ]
+    fields = {"name": "m", "metadata": {"pluginRoot": "./plugins"}, "plugins": rows}
+    write(root / ".claude-plugin", **{"marketplace.json": fields})
+    assert "plugin_tidy_second" in install(zot, root, "tidy")
+    assert "templates /explanatory-output-style:" in install(zot, root, "explanatory-output-style")
+    assert "installed far" in install(zot, root, "away")
+    for name, why in (("package", "not supported"), ("outside", "no directory"), ("foreign", "unsupported address")):
+        ran = zot("plugin", "install", str(root), name, "--yes", model=False)
+        assert ran.code == 1 and why in ran.err, ran.err
+    assert [row["name"] for row in json.loads(zot("plugin", "list", "--json", model=False).out)["plugins"]] == [
+        *("explanatory-output-style", "far", "tidy")
+    ]
 
 
 @pytest.mark.parametrize(

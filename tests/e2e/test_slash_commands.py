@@ -268,3 +268,9 @@ async def test_sdk_runs_commands(zot: Zot, serve: Any, extension: str) -> None:
         with pytest.raises(UsageError, match="use model="):
             await runtime.ask("/model x")
     assert len(server.requests) == 1
+
+
+def test_misspelled_terminal_command_names_it_and_its_flag(zot: Zot, serve: Any) -> None:
+    serve([])
+    ran = zot("-p", "/modle")
+    assert ran.code == 1 and "unknown command /modle; /model works in the terminal only; use --model" in ran.err

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Zot
-from tests.fakes.model_server import Say
+from tests.fakes.model_server import CallTools, Say
 from tests.terminal.conftest import OpenZot
 from tests.terminal.scripts import config, user_texts
 
@@ -90,3 +90,30 @@ def test_shell_escape_with_two_marks_is_hidden_from_model(serve: Any, open_zot: 
     terminal.submit("/exit")
     terminal.wait_exit()
     assert "only 42" not in zot.sessions[0].read_text()
+
+
+def test_add_dir_lets_tools_use_another_directory(zot: Zot, serve: Any, open_zot: OpenZot, tmp_path: Path) -> None:
+    """In ask mode and in the jail: reading needs no question, writing is possible."""
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "a.txt").write_text("from elsewhere")
+    read = CallTools([("read", {"path": str(other / "a.txt")}), ("bash", {"command": f"cat {other}/a.txt"})])
+    write = CallTools([("bash", {"command": f"echo new > {other}/b.txt"})])
+    server = serve([read, Say("it is read"), write, Say("it is written")])
+    terminal = open_zot("--permission-mode", "ask", "--jail")
+    terminal.submit("/add-dir nowhere")
+    terminal.wait_for("is not a directory")
+    terminal.press("ctrl+u")
+    terminal.submit("/add-dir /")
+    terminal.wait_for("contains your home")
+    terminal.press("ctrl+u")
+    terminal.submit(f"/add-dir {other}")
+    terminal.wait_for("tools can use it like the project")
+    terminal.submit("read it")
+    terminal.wait_for("it is read")
+    assert "from elsewhere" in str(server.requests[1].json) and "added the directory" in str(server.requests[0].json)
+    terminal.submit("write it")
+    terminal.wait_for("run bash?")
+    terminal.type("1")
+    terminal.wait_for("it is written")
+    assert (other / "b.txt").read_text() == "new\n"

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 NAMES = ("AGENTS.md", "AGENTS.MD", "CLAUDE.md")
 LIMIT = 64 << 10
+_WITH_IMPORTS = "CLAUDE.md"
 
 
 class ContextFile(msgspec.Struct, frozen=True):
@@ -65,6 +66,10 @@ def load(cwd: Path, home: Path, beneath: JailedFiles | None = None) -> ContextFi
                 if text := file.text.strip():
                     mark = f"\n\n[cut: the first {LIMIT >> 10} KiB of {path.name}]" if file.cut else ""
                     loaded.parts.append(ContextFile(path, text + mark))
+                    if "@" in text and path.name == _WITH_IMPORTS:
+                        from zot.agent.context_imports import imported_files  # few have any
+
+                        loaded.parts.extend(imported_files(loaded.parts[-1], within, beneath, loaded.problems))
         except OSError as error:
             loaded.problems.append(_skipped(path, error))
     return loaded

@@ -178,7 +178,8 @@ class Conversation:
                 return outcome
             for feature in self.features:
                 feature.on_prompt(draft)
-            return await self.agent.prompt(draft.text, images, queued=queued, first_call=first_call, instead=instead)
+            given = draft.images
+            return await self.agent.prompt(draft.text, given, queued=queued, first_call=first_call, instead=instead)
         finally:
             for undo in reversed(draft.cleanup):
                 await undo()

@@ -110,6 +110,7 @@ TERMINAL_COMMANDS: dict[str, str] = {
     "export": "`zot sessions export`",
     "compact": "the RPC command compact",
     "jail": "--jail",
+    "add-dir": "--jail-write",
     "permissions": "--permission-mode or the RPC command set_permission_mode",
     "mode": "--permission-mode or the RPC command set_permission_mode",
     "plan": "--permission-mode plan",
@@ -214,11 +215,17 @@ def require_command(conversation: Conversation, text: str) -> TypedCommand | Non
 
 def _unknown(conversation: Conversation, name: str) -> str:
     as_text = f"to send it as text, begin with \\/{name}"
-    if name in TERMINAL_COMMANDS:
-        instead = TERMINAL_COMMANDS[name]
-        return f"/{name} works in the terminal only; {f'use {instead}; ' if instead else ''}{as_text}"
-    close = closest_match(name, (command.name for command in list_commands(conversation)))
-    return f"unknown command /{name}; {f'did you mean /{close}? ' if close else ''}{as_text}"
+    close = (
+        "" if name in TERMINAL_COMMANDS else closest_match(name, (each.name for each in list_commands(conversation)))
+    )
+    if close:
+        return f"unknown command /{name}; did you mean /{close}? {as_text}"
+    meant = name if name in TERMINAL_COMMANDS else closest_match(name, TERMINAL_COMMANDS.keys() - {"mode"})
+    if not meant:
+        return f"unknown command /{name}; {as_text}"
+    instead = f"use {TERMINAL_COMMANDS[meant]}; " if TERMINAL_COMMANDS[meant] else ""
+    unknown = "" if meant == name else f"unknown command /{name}; "
+    return f"{unknown}/{meant} works in the terminal only; {instead}{as_text}"
 
 
 async def submit_typed(conversation: Conversation, text: str, images: Sequence[ImageBlock] = ()) -> Outcome:

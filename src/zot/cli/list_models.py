@@ -29,7 +29,8 @@ def run() -> int:
     """Print the table; a terminal gets truncated fields, a pipe whole ones. Always returns 0."""
     home = zot_home()
     catalog = Catalog(home)
-    sys.stdout.write(model_table(catalog.rows(), usable_providers(catalog, home), cut=sys.stdout.isatty()))
+    rows = newest_first(catalog.rows())
+    sys.stdout.write(model_table(rows, usable_providers(catalog, home), cut=sys.stdout.isatty()))
     if catalog.problems:
         from zot.frontends.console import print_notice
 
@@ -49,6 +50,15 @@ def usable_providers(catalog: Catalog, home: Path) -> set[str]:
     return {row.id for row in rows if not row.needs_key or has_credential(row, store, os.environ, commands)}
 
 
+def newest_first(rows: list[Model]) -> list[Model]:
+    """The models of each provider by age; the order of providers stays."""
+    from zot.agent.model_lookup import version_key
+
+    order = {provider: place for place, provider in enumerate(dict.fromkeys(row.provider for row in rows))}
+    by_age = sorted(rows, key=lambda row: version_key(row.id), reverse=True)
+    return sorted(by_age, key=lambda row: order[row.provider])
+
+
 def model_table(rows: list[Model], usable: Collection[str] = (), *, cut: bool) -> str:
     """Header and one line per model."""
     lines = [[title for title, _, _ in _COLUMNS], *(_fields(row, usable) for row in rows)]
@@ -57,8 +67,6 @@ def model_table(rows: list[Model], usable: Collection[str] = (), *, cut: bool) -
 
 def shown_source(row: Model) -> str:
     """A cached row is shown as live: it is from an earlier run."""
-    if row.speculative:
-        return "speculative"
     return "live" if row.source == "cache" else row.source
 
 

@@ -723,12 +723,15 @@ VERBS: tuple[Verb, ...] = (
     Verb("plugin list", "", "list plugins and the commands they would run (default)", (_JSON,)),
     Verb(
         "plugin install",
-        "PATH|URL",
+        "PATH|URL|OWNER/REPO [NAME]",
         "install from a directory or git repository, after confirmation",
         (*_INSTALL, Switch("--yes", "accept the commands it would run")),
         (DIR,),
-        "Installing runs nothing. Later the plugin runs only the commands you confirmed.",
-        examples=(("zot plugin install https://example.com/tools.git --ref v2", "install a tag"),),
+        "NAME is a plugin of a marketplace. Installing runs nothing; later the plugin runs only what you confirmed.",
+        examples=(
+            ("zot plugin install https://example.com/tools.git --ref v2", "install a tag"),
+            ("zot plugin install anthropics/skills document-skills", "install from a marketplace"),
+        ),
     ),
     Verb("plugin remove", "NAME…", "remove plugins; their data stays", kinds=(TEXT,)),
     Verb("plugin enable", "NAME…", "enable plugins", kinds=(TEXT,)),

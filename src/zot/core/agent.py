@@ -66,10 +66,13 @@ class Agent(AgentState):
         self.boundary.on_input("go_on")
         return await self._work(emit, None, go_on=True)
 
-    async def run_tool(self, name: str, args: dict[str, Any], origin: str) -> ToolResult:
-        """Run a tool for an extension, also while a prompt runs: the same interceptors and gate, no transcript."""
+    async def run_tool(self, name: str, args: dict[str, Any], origin: str, *, is_input: bool = False) -> ToolResult:
+        """Run a tool for an extension, also while a prompt runs: the same interceptors and gate, no transcript.
+        ``is_input``: for the user, not for an extension, whose frames are recorded."""
         from zot.core.tool_calls import authorize, execute  # rarely used
 
+        if is_input:
+            self.boundary.on_input("run_tool", name=name, args=args, origin=origin)
         self._own_calls += 1
         call = ToolCallBlock(f"{origin}-{self._own_calls}", name).with_args(args)
         try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import msgspec
 
 from zot.errors import ZotError
-from zot.provider.messages import ToolCallBlock
+from zot.provider.messages import TextBlock, ToolCallBlock
 
 if TYPE_CHECKING:
     from zot.core.permission_gate import GateVerdict
@@ -79,6 +79,10 @@ class Interceptor:
     async def after_tool(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> str:
         """Text to add to the result."""
         return ""
+
+    async def replace_result(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> str | None:
+        """Text instead of the result's content, asked right after ``after_tool``; None keeps it."""
+        return None
 
     async def before_message(self, text: str) -> TextVerdict:
         return TextVerdict()
@@ -167,22 +171,25 @@ def apply_rewrite(call: ToolCallBlock, args: dict[str, Any]) -> ToolCallBlock:
     return call if msgspec.json.encode(call.value).decode() == changed.arguments else changed
 
 
-async def collect_result_additions(
+async def review_result(
     interceptors: Sequence[Interceptor],
     call: ToolCallBlock,
     result: ToolResult,
     origin: str = "",
     on_failure: OnFailure = _ignore,
-) -> str:
-    """Texts that interceptors add to this result."""
+) -> ToolResult:
+    """The result with the texts that interceptors add, or put in the place of its content."""
     added: list[str] = []
     for interceptor in interceptors:
         try:
             added.append(await interceptor.after_tool(call, result, origin))
+            if (text := await interceptor.replace_result(call, result, origin)) is not None:
+                result = msgspec.structs.replace(result, content=(TextBlock(text),))
         except Exception as error:
             on_failure(interceptor, error)
             added.append(f"[an interceptor failed: {_cause(error)}]")
-    return "\n\n".join(filter(None, added))
+    text = "\n\n".join(filter(None, added))
+    return msgspec.structs.replace(result, content=(*result.content, TextBlock(f"\n{text}"))) if text else result
 
 
 async def continuation_request(interceptors: Sequence[Interceptor], text: str, on_failure: OnFailure = _ignore) -> str:

@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 
 from zot.core.events import ConfirmationRequested, PermissionDecided, Status, ToolEnded
-from zot.core.interceptors import NO_AGREEMENT, Gate, apply_rewrite, collect_result_additions, review_call
+from zot.core.interceptors import NO_AGREEMENT, Gate, apply_rewrite, review_call, review_result
 from zot.core.permission_gate import preview
 from zot.core.state import AgentState
 from zot.core.tool import Tool, ToolContext, ToolResult, text_result
 from zot.errors import ToolError, describe_error
-from zot.provider.messages import TextBlock, ToolCallBlock
+from zot.provider.messages import ToolCallBlock
 
 _MOST_ROUNDS = 5
 STOPPED = text_result("aborted: the call was stopped before it finished", is_error=True)
@@ -61,18 +61,16 @@ async def execute(state: AgentState, permitted: AuthorizedCall, context: ToolCon
         state.emit(ToolEnded(call, "cancelled", True, STOPPED, permitted.origin))
         raise
     try:
-        added = ""
+        reviewed = result
         if state.interceptors:
             report = state.report_interceptor
-            added = await collect_result_additions(state.interceptors, call, result, permitted.origin, report)
+            reviewed = await review_result(state.interceptors, call, result, permitted.origin, report)
     except asyncio.CancelledError as cancelled:
         # The tool has finished: an abort while interceptors review the result does not undo it.
         state.emit(ToolEnded(call, _status(result), True, result, permitted.origin))
         raise FinishedBeforeAbort(result) from cancelled
-    if added:
-        result = msgspec.structs.replace(result, content=(*result.content, TextBlock(f"\n{added}")))
-    state.emit(ToolEnded(call, _status(result), True, result, permitted.origin))
-    return result
+    state.emit(ToolEnded(call, _status(reviewed), True, reviewed, permitted.origin))
+    return reviewed
 
 
 async def _performed(state: AgentState, permitted: AuthorizedCall, context: ToolContext) -> ToolResult:

@@ -65,6 +65,7 @@ class QuestionQueue:
         self._asked = 0
         self._followers: list[tuple[str, Callable[[bool], None]]] = []
         self._sections: dict[str, asyncio.Lock] = {}
+        self._listeners: list[Callable[[Question[Any]], None]] = []
 
     # --- for the front end
 
@@ -91,6 +92,10 @@ class QuestionQueue:
         """Call ``on_change`` with whether that kind can be asked: now, and when the presenter changes."""
         self._followers.append((kind, on_change))
         on_change(self.can_ask(kind))
+
+    def listen(self, on_question: Callable[[Question[Any]], None]) -> None:
+        """Call ``on_question`` when a question is shown to the user."""
+        self._listeners.append(on_question)
 
     def section(self, name: str) -> asyncio.Lock:
         """Lock for a feature that lists, asks and applies: its answer may settle the next question."""
@@ -119,6 +124,8 @@ class QuestionQueue:
     async def _show(self, question: Question[T], on_failure: Callable[[str], None]) -> T:
         if self._presenter is None or not self.can_ask(question.kind):
             return question.denial()
+        for listener in self._listeners:
+            listener(question)
         try:
             return await self._presenter(question)
         except Exception as error:

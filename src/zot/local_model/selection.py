@@ -79,7 +79,7 @@ class InstallOffer(msgspec.Struct, frozen=True):
     def detail(self) -> str:
         if not self.download:
             return "no key, offline"
-        return f"{format_bytes(self.download)} once, no key, then offline; good for small tasks"
+        return f"{format_bytes(self.download)} once, no key, then offline; for small tasks"
 
 
 def offer() -> InstallOffer:

@@ -41,6 +41,11 @@ class LiveRegion:
         self._cursor = FramePosition(0, 0)
         self._size = (0, 0)
         self._hidden = False
+        self._stale = False
+
+    def resized(self) -> None:
+        """The window was resized, perhaps back to its size: the next frame draws every row again."""
+        self._stale = True
 
     def frame(
         self, settled: Sequence[str], live: Sequence[str], cursor: FramePosition | None, columns: int, height: int
@@ -49,7 +54,8 @@ class LiveRegion:
         rows = list(live[-max(height - 1, 1) :]) or [""]
         if cursor is not None:
             cursor = FramePosition(min(max(cursor.row - (len(live) - len(rows)), 0), len(rows) - 1), cursor.column)
-        resized = bool(self._rows) and self._size != (columns, height)
+        resized = bool(self._rows) and (self._stale or self._size != (columns, height))
+        self._stale = False
         if not settled and not resized and rows == self._rows and self._at(cursor):
             return ""
         repaints = settled or resized

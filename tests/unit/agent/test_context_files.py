@@ -178,3 +178,53 @@ def test_link_in_shared_directory_is_ignored(tmp_path: Path, home: Path) -> None
     shared.chmod(0o1777)
     loaded = load(shared / "work", home)
     assert own(loaded, tmp_path) == [] and "another user" in loaded.problems[0]
+
+
+# --- imports
+
+
+def test_claude_file_imports_files_it_names(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / "docs").mkdir(parents=True)
+    (project / ".git").mkdir()
+    (project / "CLAUDE.md").write_text(
+        "See @docs/style.md, `@docs/code.md` and me@example.org, not @missing.\n```\n@docs/code.md\n```\n"
+        "Also @../outside.md and @docs/link.md."
+    )
+    (project / "docs" / "style.md").write_text("Two spaces. @more.md @style.md")
+    (project / "docs" / "more.md").write_text("And commas.")
+    (project / "docs" / "code.md").write_text("not this")
+    (tmp_path / "outside.md").write_text("private")
+    (tmp_path / "other.md").write_text("private")
+    (project / "docs" / "link.md").symlink_to(tmp_path / "other.md")
+    loaded = load(project, tmp_path / "home")
+    assert [(part.path.name, part.text) for part in loaded.parts[1:]] == [
+        ("style.md", "Two spaces. @more.md @style.md"),
+        ("more.md", "And commas."),
+    ]
+    assert len(loaded.problems) == 2 and all("skipped @" in problem for problem in loaded.problems)
+
+
+def test_claude_imports_of_the_user_s_markdown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    claude, project = tmp_path / ".claude", tmp_path / "project"
+    claude.mkdir()
+    project.mkdir()
+    (claude / "mine.md").write_text("my own style")
+    (claude / "settings.json").write_text('{"secret": 1}')
+    (tmp_path / "elsewhere.txt").write_text("anything")
+    (claude / "CLAUDE.md").write_text("@~/elsewhere.txt")
+    (project / "CLAUDE.md").write_text("@~/.claude/mine.md @~/.claude/settings.json")
+    loaded = load(project, tmp_path / "home")
+    assert [part.text for part in loaded.parts[1:2]] == ["anything"]
+    assert [part.text for part in loaded.parts[3:]] == ["my own style"]
+    assert len(loaded.problems) == 1 and "settings.json" in loaded.problems[0]
+
+
+def test_claude_imports_end_at_four_levels(tmp_path: Path) -> None:
+    for number in range(8):
+        (tmp_path / f"{number}.md").write_text(f"@{number + 1}.md")
+    (tmp_path / "CLAUDE.md").write_text("@0.md")
+    loaded = load(tmp_path, tmp_path / "home")
+    assert [part.path.name for part in loaded.parts] == ["CLAUDE.md", "0.md", "1.md", "2.md", "3.md"]
+    assert "more than 4 levels" in loaded.problems[0]

@@ -70,12 +70,12 @@ def test_broken_models_json_is_one_stderr_line_and_exit_0(tmp_path: Path) -> Non
     assert done.stderr.count("\n") == 1
 
 
-def test_columns_have_widths_and_source_marks_guesses() -> None:
+def test_columns_have_widths() -> None:
     row = Model(
         id="m", provider="openai", name="N", context_window=200_000, max_output=64_000, reasoning=True, speculative=True
     )
     line = model_table([row], cut=True).splitlines()[1]
-    assert line == f"{'openai':10}  {'m':30}  {'200000':>8}  {'64000':>8}  {'✓':9}  {'speculative':11}  {'':15}  N"
+    assert line == f"{'openai':10}  {'m':30}  {'200000':>8}  {'64000':>8}  {'✓':9}  {'catalog':11}  {'':15}  N"
 
 
 def test_table_has_prices_and_availability(tmp_path: Path) -> None:
@@ -115,3 +115,9 @@ def test_names_cannot_drive_the_terminal() -> None:
     table = model_table([row], cut=True)
     assert "\x1b" not in table
     assert table.count("\n") == 2
+
+
+def test_models_of_a_provider_are_listed_newest_first(tmp_path: Path) -> None:
+    ids = [line.split()[1] for line in listed(tmp_path).stdout.splitlines() if line.startswith("anthropic")]
+    assert ids.index("claude-sonnet-4-6") < ids.index("claude-sonnet-4-5")
+    assert "speculative" not in listed(tmp_path).stdout

@@ -28,7 +28,7 @@ def run(front_end: FrontEnd = NO_FRONT_END, mode: str = "", jail: Any = None, **
         settings=SimpleNamespace(values=values),
         front_end=front_end,
         home=Path("/home"),
-        workspace=SimpleNamespace(cwd=Path("/work"), jail=jail),
+        workspace=SimpleNamespace(cwd=Path("/work"), jail=jail, added_dirs=()),
         withheld=frozenset(),
         constrained_mode="",
     )

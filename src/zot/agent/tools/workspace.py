@@ -72,6 +72,7 @@ class Workspace:
         self.recorder: Callable[[], ChangeRecorder | None] = lambda: None
         self._jobs: Jobs | None = None
         self.jail: Jail | None = None
+        self.added_dirs: tuple[str, ...] = ()  # real paths that the user added: tools may use them like the project
         self.notify: Callable[[str], None] = lambda text: None
         self.added: dict[str, str] = {}  # variables from SessionStart hooks, for commands
         self._credentials = OWN_SECRETS | frozenset(credentials)

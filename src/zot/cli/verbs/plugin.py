@@ -13,6 +13,7 @@ from zot.cli.arguments import ParsedArguments, parse, verb_of
 from zot.cli.output import print_escaped, print_notice, print_result, read_answer
 from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError, ZotError, closest_match
+from zot.features.extensions.install.copy_tree import copy_tree
 from zot.features.extensions.install.source import ExtensionSource, fetch_files, read_source
 from zot.features.plugins.components import (
     DATA,
@@ -23,7 +24,8 @@ from zot.features.plugins.components import (
     load_all,
     parts_of,
 )
-from zot.features.plugins.manifest import PluginManifest, read_manifest
+from zot.features.plugins.manifest import CLAUDE_FOLDER, PluginManifest, read_manifest
+from zot.features.plugins.marketplace import find_entry, github_url, read_marketplace, write_manifest
 from zot.system.files import exchange_dirs, make_private_dir, zot_home
 from zot.system.temp_files import locked_temp_dir, remove_if_dead
 
@@ -46,7 +48,9 @@ def run(argv: list[str]) -> int:
 
 def _install(arguments: ParsedArguments) -> int:
     values = arguments.values
-    source = read_source(arguments.words[0], values.get("--ref", ""), values.get("--subdir", ""))
+    typed, name = arguments.words[0], arguments.words[1] if len(arguments.words) > 1 else ""
+    address = "" if os.path.exists(os.path.expanduser(typed)) else github_url(typed)
+    source = read_source(address or typed, values.get("--ref", ""), values.get("--subdir", ""))
     home = zot_home()
     folder = home / FOLDER
     make_private_dir(folder)
@@ -55,6 +59,8 @@ def _install(arguments: ParsedArguments) -> int:
     with locked_temp_dir(folder / f"{_STAGING}{os.urandom(4).hex()}") as place:
         staged = Path(place) / "plugin"
         commit = fetch_files(source, staged, print_notice)
+        if name:
+            staged, commit = _chosen(source, staged, name, commit)
         manifest = read_manifest(staged)
         if manifest.name in index_file(home).load().plugins and not arguments.has("--force"):
             raise ZotError(f"plugin {manifest.name} is already installed; replace it with --force")
@@ -73,12 +79,31 @@ def _install(arguments: ParsedArguments) -> int:
             if read_answer("install it and allow these commands? [y/N]").lower() not in ("y", "yes"):
                 print_notice("nothing was installed")
                 return 1
-        _put(home, staged, source, commit, manifest)
+        _put(home, staged, f"{source.told} {name}".rstrip(), commit, manifest)
     print_notice(f"installed {manifest.name}; zot uses it from its next start")
     return 0
 
 
-def _put(home: Path, staged: Path, source: ExtensionSource, commit: str, manifest: PluginManifest) -> None:
+def _chosen(source: ExtensionSource, root: Path, name: str, commit: str) -> tuple[Path, str]:
+    """The directory and commit of one plugin of a marketplace, with its manifest."""
+    entries = read_marketplace(root)
+    if entries is None:
+        raise ZotError(f"{source.told} is not a marketplace: it has no {CLAUDE_FOLDER}/marketplace.json")
+    entry, target = find_entry(entries, name), root.with_name("chosen")
+    relative = entry.relative_path()
+    if relative is None:
+        is_local = source.kind == "path" or source.place.startswith("file://")
+        commit = fetch_files(entry.remote_source(local=is_local), target, print_notice)
+    else:
+        inside = (root / relative).resolve()
+        if not inside.is_dir() or not inside.is_relative_to(root.resolve()):
+            raise ZotError(f"plugin {entry.name}: the marketplace has no directory {relative}")
+        copy_tree(inside, target, root.resolve(), lambda path: path.name == ".git", print_notice)
+    write_manifest(target, entry)
+    return target, commit
+
+
+def _put(home: Path, staged: Path, source: str, commit: str, manifest: PluginManifest) -> None:
     """The installed directory and its row; trust refers to the copy, not the source."""
     destination = home / FOLDER / manifest.name
     make_private_dir(home / DATA / manifest.name)
@@ -90,7 +115,7 @@ def _put(home: Path, staged: Path, source: ExtensionSource, commit: str, manifes
     with index_file(home).edit() as index:
         before = index.plugins.get(manifest.name)
         index.plugins[manifest.name] = PluginEntry(
-            source=source.told,
+            source=source,
             accepted=placed.digest(),
             commit=commit,
             version=manifest.version,
@@ -178,7 +203,7 @@ def _switch(arguments: ParsedArguments, *, on: bool) -> int:
 _Command = Callable[[ParsedArguments], int]
 _VERBS: dict[str, tuple[_Command, int, int | None, str]] = {
     "list": (_list, 0, 0, ""),
-    "install": (_install, 1, 1, "a path or a git URL"),
+    "install": (_install, 1, 2, "a path, a git URL or OWNER/REPOSITORY"),
     "remove": (_remove, 1, None, "NAME"),
     "enable": (lambda arguments: _switch(arguments, on=True), 1, None, "NAME"),
     "disable": (lambda arguments: _switch(arguments, on=False), 1, None, "NAME"),

@@ -99,7 +99,7 @@ def summarise(path: Path) -> Summary | None:
                 answered = answered or row.message.role == "assistant"
                 last_time = row.message.time or last_time
                 if not first_text and row.message.role == "user" and PERMISSION_MODE not in (row.message.meta or ()):
-                    first_text = _text_of(row.message.content)
+                    first_text = words_of(_text_of(row.message.content))
             elif row.type == "usage" and row.cumulative is not None:
                 cost_usd = row.cumulative.cost_usd
                 if row.usage is not None and (messages > copied or not copied):
@@ -290,3 +290,8 @@ def _scan(file: SessionFile) -> Summary | None:
 
 def _present(summaries: Iterable[Summary | None]) -> list[Summary]:
     return [summary for summary in summaries if summary is not None]
+
+
+def words_of(text: str) -> str:
+    """A prompt without the files that it brought along."""
+    return text.partition('\n\n<file path="')[0]

@@ -11,6 +11,7 @@ import msgspec
 from zot.core.events import PERMISSION_MODE, REPLACES
 from zot.core.session.records import DiskMessage, MessageRow, MetaRow, UsageRow, message_of, row_type
 from zot.core.session.session_file import read_lines
+from zot.core.session.summary import words_of
 from zot.provider.messages import Message, Usage
 from zot.system.safe_open import open_buffered
 
@@ -90,7 +91,7 @@ def cost_of(path: Path) -> CostReport:
                     model = f"{meta.provider}/{meta.model}"
                 case MessageRow(message=message) if message.role == "user" and not is_synthetic(message):
                     text = next((block.text for block in message.content or () if block.text), "")
-                    label = " ".join(text[:200].split()) or "(no text)"
+                    label = " ".join(words_of(text)[:200].split()) or "(no text)"
                     if REPLACES in (message.meta or {}) and turns and not answered:
                         turns[-1] = msgspec.structs.replace(turns[-1], label=label)
                     else:

@@ -157,6 +157,9 @@ class RecordedInterceptor(Interceptor):
     async def after_tool(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> str:
         return await self._verdict("result", str)
 
+    async def replace_result(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> str | None:
+        return await self._verdict("replacement", str) or None
+
     async def before_stop(self, text: str) -> str:
         return await self._verdict("stop", str)
 

@@ -314,6 +314,11 @@ class _SecondRun:
                 self._refresh_tools()
             case "reload":
                 return self._work_on(agent, self._reload)
+            case "run_tool":
+                name, args, origin = (line.fields.get(each) for each in ("name", "args", "origin"))
+                return self._work_on(
+                    agent, lambda: agent.run_tool(str(name), dict(args or {}), str(origin), is_input=True)
+                )
             case what:
                 raise ConfigError(f"line {line.number}: unknown input: {what}")
         return True

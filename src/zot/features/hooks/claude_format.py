@@ -146,12 +146,32 @@ def to_claude_response(tool: str, fields: dict[str, Any], text: str) -> Any:
             return {"content": [{"type": "text", "text": text}]}
 
 
+def from_claude_response(value: Any) -> str:
+    """The text of a tool's result that a hook replaced: plain text, or the format of ``to_claude_response``."""
+    if isinstance(value, str):
+        return value
+    listed: Any = value
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        if isinstance(fields.get("stdout"), str):
+            return "\n".join(filter(None, (fields["stdout"], str(fields.get("stderr") or ""))))
+        file: Any = fields.get("file")
+        if isinstance(file, dict) and isinstance(cast("dict[str, Any]", file).get("content"), str):
+            return str(cast("dict[str, Any]", file)["content"])
+        listed = fields.get("content")
+    blocks = cast("list[Any]", listed) if isinstance(listed, list) else []
+    texts = [cast("dict[str, Any]", block).get("text") for block in blocks if isinstance(block, dict)]
+    if texts and all(isinstance(text, str) for text in texts):
+        return "\n".join(map(str, texts))
+    return listed if isinstance(listed, str) else msgspec.json.encode(value).decode()
+
+
 # Hook output: exit 0 with optional JSON, exit 2 with a reason for the model, anything else is a failure.
 
 LONGEST = 10_000  # characters of a reason or of context
 _RANKS = ("deny", "defer", "ask", "allow", "")
 UNHEEDED = (
-    *("updatedToolOutput", "updatedMCPToolOutput", "updatedPermissions", "terminalSequence"),
+    *("updatedPermissions", "terminalSequence"),
     *("initialUserMessage", "sessionTitle", "watchPaths", "reloadSkills"),
 )
 _SPEAKS_IN_CONTEXT = ("UserPromptSubmit", "SessionStart")
@@ -160,13 +180,14 @@ _SPEAKS_IN_CONTEXT = ("UserPromptSubmit", "SessionStart")
 class HookDecision(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one hook.
     ``decision`` is ``deny``, ``defer``, ``ask``, ``allow`` or empty; ``stop`` is the reason to end the run; ``message``
-    is for the user, ``context`` for the model; ``ignored`` are unsupported fields it used."""
+    is for the user, ``context`` for the model; ``output`` replaces the tool's; ``ignored`` are unsupported fields."""
 
     hook: Hook
     decision: str = ""
     reason: str = ""
     context: str = ""
     updated: dict[str, Any] | None = None
+    output: Any = None
     stop: str | None = None
     message: str = ""
     failure: str = ""
@@ -186,6 +207,8 @@ class _Specific(msgspec.Struct):
     updatedInput: dict[str, Any] | None = None
     additionalContext: str | None = None
     decision: _Decision | None = None
+    updatedToolOutput: Any = None
+    updatedMCPToolOutput: Any = None
 
 
 class _Output(msgspec.Struct):
@@ -242,6 +265,7 @@ def _from_json(hook: Hook, text: str, *, cut: bool) -> HookDecision:
         reason=reason[:LONGEST],
         context=(own.additionalContext or output.additionalContext or "")[:LONGEST],
         updated=updated,
+        output=own.updatedToolOutput if own.updatedToolOutput is not None else own.updatedMCPToolOutput,
         stop=stop,
         message=(output.systemMessage or "")[:LONGEST],
         ignored=tuple(name for name in UNHEEDED if f'"{name}"' in text),

@@ -19,7 +19,7 @@ from zot.system.files import is_missing, read_bytes, user_home
 
 EVENTS = (
     *("PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "UserPromptSubmit"),
-    *("SessionStart", "SessionEnd", "Stop", "SubagentStop", "PreCompact"),
+    *("SessionStart", "SessionEnd", "Stop", "SubagentStop", "PreCompact", "Notification"),
 )
 TOOL_EVENTS = EVENTS[:4]
 TIMEOUT_S = 600.0
@@ -33,9 +33,10 @@ Origin = Literal["own", "user", "project", "plugin"]
 
 
 class Hook(msgspec.Struct, frozen=True, kw_only=True):
-    """One command and when it runs.
+    """One command, or the address of a request, and when it runs.
     With ``args`` it is a program started without a shell. ``condition`` is a rule the call must match; ``wakes``: the
-    model receives its exit-2 reason although it is asynchronous; ``strict``: a failing hook denies the call."""
+    model receives its exit-2 reason although it is asynchronous; ``strict``: a failing hook denies the call.
+    ``variables`` are the only ones that ``headers`` of a request may name."""
 
     event: str
     command: str
@@ -46,6 +47,9 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
     is_async: bool = False
     wakes: bool = False
     strict: bool = False
+    url: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    variables: tuple[str, ...] = ()
 
     def shown(self) -> str:
         """One line: when it runs and its command."""
@@ -53,10 +57,14 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
         remarks = [word for word, on in (("async", self.is_async), ("strict", self.strict)) if on]
         if self.condition:
             remarks.insert(0, f"if {self.condition}")
+        if self.variables:
+            remarks.append(f"sends {', '.join(self.variables)}")
         return f"{when}: {self.line()}" + (f" [{', '.join(remarks)}]" if remarks else "")
 
     def line(self) -> str:
-        """The command line."""
+        """The command line, or the request."""
+        if self.url:
+            return f"POST {self.url}"
         import shlex  # only where there are hooks
 
         return self.command if self.args is None else shlex.join((self.command, *self.args))
@@ -99,6 +107,8 @@ class HookSource(msgspec.Struct, frozen=True, kw_only=True):
 
     def files(self, hook: Hook) -> CommandFiles:
         """The project's or the user's Claude Code files that a hook runs."""
+        if hook.url:
+            return CommandFiles()
         from zot.features.command_search import find_files  # only where there are hooks
 
         values = {"CLAUDE_PROJECT_DIR": str(self.project), **self.given}
@@ -113,7 +123,8 @@ class HookSource(msgspec.Struct, frozen=True, kw_only=True):
         for hook in self.hooks:
             row = (hook.event, hook.matcher, hook.command, hook.timeout_s, hook.is_async, hook.strict)
             more = (hook.args, hook.condition, hook.wakes)
-            rows.append((*row, *more) if any(more) else row)
+            request = (hook.url, hook.headers, hook.variables) if hook.url else ()
+            rows.append((*row, *more, *request) if any(more) or request else row)
         return msgspec.json.encode((rows, sorted(self.covered().files.items())))
 
 
@@ -178,8 +189,12 @@ class _Command(msgspec.Struct):
     strict: bool = False
     onFailure: str = "continue"
     shell: str = "bash"
+    url: str = ""
+    headers: dict[str, str] = {}
+    allowedEnvVars: list[str] = []
 
 
+_TYPES = ("command", "http")
 _SAY_NOTHING = ("once", "statusMessage", "description")  # keys of a settings file, which Claude Code also ignores
 _KNOWN = frozenset({*(field.encode_name for field in msgspec.structs.fields(_Command)), *_SAY_NOTHING})
 _GROUP_KEYS = frozenset({"matcher", "hooks", "description"})
@@ -238,10 +253,14 @@ def _of_event(
             except msgspec.ValidationError as error:
                 problems.append(f"hooks: {file}: {event}: {error}")
                 continue
-            unknown_keys |= _unknown_keys([item], _KNOWN) if read.type == "command" else set()
-            if read.type != "command":
-                problems.append(f'hooks: {file}: skipped a {event} hook of type "{read.type}"; expected "command"')
-            elif not read.command.strip():
+            unknown_keys |= _unknown_keys([item], _KNOWN) if read.type in _TYPES else set()
+            if read.type not in _TYPES:
+                problems.append(
+                    f'hooks: {file}: skipped a {event} hook of type "{read.type}"; expected "command" or "http"'
+                )
+            elif read.type == "http" and not read.url.startswith(("http://", "https://")):
+                problems.append(f'hooks: {file}: skipped a {event} hook without "url"; expected http:// or https://')
+            elif read.type == "command" and not read.command.strip():
                 problems.append(f'hooks: {file}: skipped a {event} hook without "command"')
             elif read.shell != "bash" and read.args is None:
                 problems.append(f'hooks: {file}: skipped a {event} hook with shell "{read.shell}"; expected "bash"')
@@ -254,10 +273,14 @@ def _of_event(
 def _hook(event: str, matcher: str, read: _Command) -> Hook:
     usual = TIMEOUTS_S.get(event, TIMEOUT_S)
     seconds = read.timeout if read.timeout is not None and read.timeout > 0 else usual
+    is_request = read.type == "http"
     return Hook(
         event=event,
-        command=read.command,
-        args=None if read.args is None else tuple(read.args),
+        command="" if is_request else read.command,
+        args=None if read.args is None or is_request else tuple(read.args),
+        url=read.url if is_request else "",
+        headers=tuple(read.headers.items()) if is_request else (),
+        variables=tuple(read.allowedEnvVars) if is_request else (),
         matcher=matcher,
         condition=read.condition or "",
         timeout_s=min(seconds, LONGEST_S),

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from zot.core.events import AgentEvent, CompactDone, SessionEnded, SessionStarted
+from zot.core.events import AgentEvent, CompactDone, Done, PromptAccepted, SessionEnded, SessionStarted
 from zot.errors import ConfigError, describe_error
 from zot.features.hooks.claude_format import MODES, NAMES, HookDecision, joined_context, parse_hook_output
 from zot.features.hooks.config import Hook, HookSource
-from zot.features.hooks.hook_process import run_hook
+from zot.features.hooks.hook_process import HookResult, run_hook
+from zot.features.questions import Approval, question_queue
 from zot.features.trust import TrustStore, Untrusted, run_entry
 from zot.system.background_tasks import BackgroundTasks
 from zot.system.files import find_program
@@ -27,10 +28,13 @@ from zot.system.files import find_program
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.agent.tools.workspace import Workspace
+    from zot.features.questions import Question
+    from zot.provider.http.pool import HttpPool
     from zot.system.jail.jail import Jail
 
 END_S = 5.0  # for SessionEnd hooks without a timeout
-HEARD = (SessionStarted, SessionEnded, CompactDone)
+IDLE_S = 60.0  # without a prompt, until a Notification hook is told
+HEARD = (SessionStarted, SessionEnded, CompactDone, PromptAccepted, Done)
 _NOTHING_TO_END = ("UserPromptSubmit", "PreCompact")  # the first denies the prompt instead
 _SHOWN = 120  # characters of a command
 _ENV_BYTES = 64 << 10
@@ -73,6 +77,8 @@ class HookHost:
         self._unchanged: dict[tuple[str, Hook], dict[str, Signature | None]] = {}  # when the files were last compared
         self._wider: tuple[Jail, Jail] | None = None  # a jail, and the same with the project readable
         self._reported: set[str] = set()
+        self._pool: HttpPool | None = None
+        self._idle: asyncio.TimerHandle | None = None
         self._sources += sources
 
     # --- trust (features.trust.TrustSubject)
@@ -111,6 +117,7 @@ class HookHost:
     def join(self, conversation: Conversation) -> None:
         self.conversation = conversation
         conversation.subscribe(self.on_event, *HEARD)
+        question_queue(conversation.services).listen(self._on_question)
 
     def has(self, event: str) -> bool:
         return any(hook.event == event for source in self._sources for hook in source.hooks)
@@ -201,8 +208,11 @@ class HookHost:
             env = {**self._workspace.child_environment(), "CLAUDE_PROJECT_DIR": str(project), **source.given}
             if hook.event == "SessionStart":
                 env["CLAUDE_ENV_FILE"] = self._env_file
-            jail = self._jail_for(project)
-            ran = await run_hook(argv_of(hook, env), given, cwd=project, env=env, timeout_s=hook.timeout_s, jail=jail)
+            if hook.url:
+                ran = await self._request(hook, given, env)
+            else:
+                jail, argv = self._jail_for(project), argv_of(hook, env)
+                ran = await run_hook(argv, given, cwd=project, env=env, timeout_s=hook.timeout_s, jail=jail)
             answer = parse_hook_output(hook, ran)
         if answer.message:
             self._notify(answer.message)
@@ -219,6 +229,19 @@ class HookHost:
         goes_on = "; the call continues" if hook.event == "PreToolUse" else ""
         self._notify(f"{what}{goes_on}")
         return answer
+
+    async def _request(self, hook: Hook, given: bytes, env: Mapping[str, str]) -> HookResult:
+        """Send a hook's request; a jail without network also stops those."""
+        from zot.features.hooks.http_hook import send_hook  # few hooks are requests
+
+        jail = self._workspace.jail
+        if jail is not None and not jail.policy.network:
+            return HookResult(failure="the jail has no network; allow it with --jail=net")
+        if self._pool is None:
+            from zot.provider.http.pool import HttpPool
+
+            self._pool = HttpPool(proxy=self.conversation.settings.values.http_proxy)
+        return await send_hook(self._pool, hook, given, {**env, **self._workspace.granted(hook.variables)})
 
     async def _changed_file(self, source: HookSource, hook: Hook) -> str:
         """Compares the hook's files again only if metadata of a file, or of a directory they lie in, changed."""
@@ -310,6 +333,12 @@ class HookHost:
                 self._tasks.start(self.run_hooks("SessionEnd", ("clear",), {"reason": "clear"}, given=given))
             case CompactDone():
                 self._begin("compact")
+            case PromptAccepted():
+                self._stop_waiting()
+            case Done() if self.conversation.services.front_end.may_log_in:  # a user is at a terminal
+                self._stop_waiting()
+                loop = asyncio.get_running_loop()
+                self._idle = loop.call_later(IDLE_S, self._notify_hooks, "idle_prompt", "zot is waiting for your input")
             case _:
                 pass
 
@@ -331,14 +360,37 @@ class HookHost:
 
         self._starting = self._tasks.start(begin())
 
+    # --- notifications
+
+    def _on_question(self, question: Question[Any]) -> None:
+        if not isinstance(question, Approval):
+            self._notify_hooks("elicitation_dialog", "zot has a question")
+            return
+        tool = names_of(question.request.call.name)[0]
+        self._notify_hooks("permission_prompt", f"zot needs your permission to use {tool}")
+
+    def _notify_hooks(self, kind: str, message: str) -> None:
+        """Run Notification hooks in the background."""
+        if self.has("Notification"):
+            fields = {"message": message, "title": "zot", "notification_type": kind}
+            self._tasks.start(self.run_hooks("Notification", (kind,), fields))
+
+    def _stop_waiting(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+
     async def aclose(self, *, by_user: bool = False) -> None:
         """Run the SessionEnd hooks for at most END_S, then stop all running hooks."""
+        self._stop_waiting()
         if self._begun and self.has("SessionEnd"):
             reason = "prompt_input_exit" if by_user else "other"
             with suppress(TimeoutError):
                 async with asyncio.timeout(END_S):
                     await self.run_hooks("SessionEnd", (reason,), {"reason": reason})
         await self._tasks.aclose()
+        if self._pool is not None:
+            await self._pool.aclose()
 
 
 def argv_of(hook: Hook, env: Mapping[str, str]) -> list[str]:

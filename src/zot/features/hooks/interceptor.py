@@ -14,6 +14,7 @@ from zot.features.hooks.claude_format import (
     HookDecision,
     UnsupportedInput,
     from_claude_input,
+    from_claude_response,
     joined_context,
     joined_decision,
     to_claude_input,
@@ -43,6 +44,7 @@ class HookInterceptor(Interceptor):
         self._began: dict[str, float] = {}
         self._context: dict[str, str] = {}
         self._permitted: dict[str, str] = {}
+        self._replaced: dict[str, str] = {}
 
     def for_child(self) -> HookInterceptor:
         child = HookInterceptor(self._host, "SubagentStop")
@@ -139,10 +141,16 @@ class HookInterceptor(Interceptor):
                 fields["tool_response"] = to_claude_response(call.name, fields["tool_input"], text)
             answers = await host.run_hooks(event, names_of(call.name), fields)
             parts += [answer.reason for answer in answers if answer.decision == "deny"]
+            for answer in answers:
+                if answer.output is not None:  # the last one wins
+                    self._remember(self._replaced, call.id, from_claude_response(answer.output))
             parts.append(joined_context(answers))
         self._began.pop(call.id, None)
         self._permitted.pop(call.id, None)
         return "\n\n".join(f"[hook] {part}" for part in parts if part)
+
+    async def replace_result(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> str | None:
+        return self._replaced.pop(call.id, None)
 
     # --- steering and compaction
 

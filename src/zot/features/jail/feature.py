@@ -173,6 +173,23 @@ class JailFeature(Feature):
             raise
         return jail.label
 
+    async def add_dir(self, path: Path) -> None:
+        """Let tools use a directory like the project, until zot ends; ZotError if it cannot be one."""
+        workspace, real = self.conversation.workspace, os.path.realpath(path)
+        if not os.path.isdir(real):
+            raise ZotError(f"{path} is not a directory")
+        home = os.path.realpath(os.path.expanduser("~"))
+        if beneath_any(home, (real,)) or beneath_any(os.path.realpath(self.conversation.home), (real,)):
+            raise ZotError(f"{path} contains your home or zot's own directory; name a directory below it")
+        before, jail = workspace.added_dirs, workspace.jail
+        workspace.added_dirs = tuple(dict.fromkeys((*before, real)))
+        try:
+            if jail is not None:
+                await self.enter(network=jail.policy.network)
+        except BaseException:
+            workspace.added_dirs = before
+            raise
+
     async def leave(self) -> bool:
         """Leave the jail; true if there was one."""
         if self.conversation.workspace.jail is None:
@@ -207,7 +224,8 @@ class JailFeature(Feature):
 
 def create_jail(services: Services, kind: str) -> Jail:
     config = services.config
-    asked = jail_options(kind, config.jail_read, config.jail_write, config.jail_level, services.settings.values)
+    write = (*config.jail_write, *services.workspace.added_dirs)
+    asked = jail_options(kind, config.jail_read, write, config.jail_level, services.settings.values)
     return confine(services.workspace.cwd, services.home, asked)
 
 

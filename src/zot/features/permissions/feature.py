@@ -149,7 +149,7 @@ class CallClassifier:
                     "edit"
                     if real is not None
                     and self._holds(real)
-                    and not auto_executed_part(real.parts[len(self._root().parts) :])
+                    and not auto_executed_part(real.parts[len(self._root_of(real).parts) :])
                     else "act"
                 )
             case "bash":
@@ -173,8 +173,13 @@ class CallClassifier:
     def _root(self) -> Path:
         return Path(os.path.realpath(self._workspace.cwd))
 
+    def _root_of(self, real: Path) -> Path:
+        """The added directory that contains a path, else the project."""
+        added = (Path(each) for each in self._workspace.added_dirs if real.is_relative_to(each))
+        return self._root() if real.is_relative_to(self._root()) else next(added, self._root())
+
     def _holds(self, real: Path) -> bool:
-        root = self._root()
+        root = self._root_of(real)
         if Path(os.path.realpath(user_home())).is_relative_to(root) or not real.is_relative_to(root):
             return False
         own = Path(os.path.realpath(self._home))

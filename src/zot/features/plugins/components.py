@@ -95,6 +95,8 @@ class _Paths:
 
     def of(self, field: str, usual: str) -> list[Path]:
         found = [path for path in [self._inside(field, usual)] if path is not None]
+        if self._manifest.lists_all:
+            found = []
         named: Any = self._manifest.fields.get(field) if self._manifest.kind == "claude" else None
         for item in cast("list[Any]", named) if isinstance(named, list) else [named]:
             if isinstance(item, str) and (path := self._inside(field, item)) is not None and path not in found:
@@ -184,7 +186,8 @@ def _object(path: Path, problems: list[str]) -> dict[str, Any] | None:
 
 def _missing(manifest: PluginManifest) -> list[str]:
     """Components in the package or manifest that zot does not support."""
-    found = [what for name, what in _NOT_HERE.items() if name in manifest.fields or (manifest.root / name).exists()]
+    in_root = () if manifest.lists_all else tuple(name for name in _NOT_HERE if (manifest.root / name).exists())
+    found = [what for name, what in _NOT_HERE.items() if name in manifest.fields or name in in_root]
     if manifest.kind == "agent-plugin":
         extra = {"hooks": "hooks", "commands": "commands"}
         found += [

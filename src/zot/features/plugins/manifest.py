@@ -36,6 +36,11 @@ class PluginManifest(msgspec.Struct, frozen=True, kw_only=True):
     fields: dict[str, Any] = {}
     remarks: tuple[str, ...] = ()
 
+    @property
+    def lists_all(self) -> bool:
+        """True if it names every component, as an entry of a marketplace with ``strict`` false."""
+        return self.kind == "claude" and self.fields.get("strict") is False
+
 
 def read_manifest(root: Path) -> PluginManifest:
     claude, plain = root / CLAUDE_FOLDER / OPEN_FILE, root / OPEN_FILE
@@ -47,7 +52,7 @@ def read_manifest(root: Path) -> PluginManifest:
     except ConfigError as error:
         raise ZotError(str(error)) from error
     if (fields := _fields(root / CLAUDE_FOLDER / "marketplace.json")) is not None:
-        raise ZotError(f"{root.name} is a marketplace of several plugins; choose one with --subdir: {_offered(fields)}")
+        raise ZotError(f"a marketplace of several plugins; name one after it: {_offered(fields)}")
     raise ZotError(f"{root.name} is not a plugin: it has neither {OPEN_FILE} nor {CLAUDE_FOLDER}/{OPEN_FILE}")
 
 
@@ -104,5 +109,5 @@ def _checked_name(name: Any, file: str) -> str:
 def _offered(fields: dict[str, Any]) -> str:
     listed: Any = fields.get("plugins")
     rows = cast("list[dict[str, Any]]", listed) if isinstance(listed, list) else []
-    places = [row.get("source") for row in rows]
-    return ", ".join(str(place).removeprefix("./") for place in places if isinstance(place, str)) or "it lists none"
+    names = [row.get("name") for row in rows]
+    return ", ".join(name for name in names if isinstance(name, str)) or "it lists none"

@@ -246,6 +246,9 @@ class RecordingInterceptor(Interceptor):
     async def after_tool(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> str:
         return await self._recorded_verdict("result", self.inner.after_tool(call, result, origin), "")
 
+    async def replace_result(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> str | None:
+        return await self._recorded_verdict("replacement", self.inner.replace_result(call, result, origin), None)
+
     async def before_stop(self, text: str) -> str:
         return await self._recorded_verdict("stop", self.inner.before_stop(text), "")
 

@@ -28,7 +28,7 @@ _MOST = 500  # files per directory
 
 class TemplateDir(msgspec.Struct, frozen=True):
     """A ``commands`` directory; its links must not leave ``within``, ``prefix`` is prepended to names. ``given`` are
-    the values of ``${NAME}`` in its templates."""
+    the values of ``${NAME}`` in its templates, and of plugins only."""
 
     root: Path
     label: str
@@ -38,7 +38,8 @@ class TemplateDir(msgspec.Struct, frozen=True):
 
 
 class Template(msgspec.Struct, frozen=True):
-    """``hint`` describes its arguments; ``model`` and ``allowed_tools`` are requests of its author."""
+    """``hint`` describes its arguments; ``model`` and ``allowed_tools`` are requests of its author. ``within`` is the
+    project it belongs to; None for the user's own and those of plugins."""
 
     name: str
     file: Path
@@ -48,6 +49,7 @@ class Template(msgspec.Struct, frozen=True):
     model: str = ""
     allowed_tools: tuple[str, ...] = ()
     body: str = ""
+    within: Path | None = None
 
 
 def places_of(conversation: Conversation) -> list[TemplateDir]:
@@ -153,8 +155,10 @@ def _read(file: Path, name: str, place: TemplateDir, limit: int, beneath: Jailed
     read = read_text(file, limit, place.within, beneath)
     head, body = split(read.text)
     fields = parse(head)
+    allowed: tuple[str, ...] = fields.allowed_tools
     for variable, value in place.given.items():
         body = body.replace(f"${{{variable}}}", value)
+        allowed = tuple([rule.replace(f"${{{variable}}}", value) for rule in allowed])
     cut = f"\n\n[truncated to the first {_BODY_BYTES >> 10} KiB of this template]" if read.cut else ""
     return Template(
         name,
@@ -163,6 +167,7 @@ def _read(file: Path, name: str, place: TemplateDir, limit: int, beneath: Jailed
         fields.description or next((line.strip(" #\t") for line in body.splitlines() if line.strip(" #\t")), "")[:200],
         fields.argument_hint,
         fields.model,
-        fields.allowed_tools,
+        allowed,
         body + cut,
+        None if place.given else place.within,
     )

@@ -4,6 +4,7 @@ If that model is not available, the current one answers."""
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from zot.errors import ZotError
@@ -31,12 +32,42 @@ def template_of(conversation: Conversation, text: str) -> Template | None:
 
 
 def expand_template(conversation: Conversation, text: str) -> tuple[Template | None, str]:
-    """The named template, if any, and the expanded text."""
+    """The named template, if any, and the expanded text; its commands do not run."""
     template = template_of(conversation, text)
+    return template, text if template is None else fill_arguments(template, _arguments_of(text))
+
+
+async def expand_draft(conversation: Conversation, draft: PromptDraft) -> Template | None:
+    """Replace the draft's text by that of the named template, with the output of its commands and the files that
+    ``@path`` names."""
+    template = template_of(conversation, draft.text)
     if template is None:
-        return None, text
+        return None
+    arguments, outputs = _arguments_of(draft.text), None
+    if re.search(COMMAND, template.body):
+        from zot.features.templates.command_output import TemplateCommands  # few templates have commands
+
+        outputs = await TemplateCommands(conversation, template).run(arguments)
+    draft.text = fill_arguments(template, arguments, outputs)
+    if "@" in template.body or "@" in arguments:
+        _attach_files(conversation, template, arguments, draft)
+    return template
+
+
+def _attach_files(conversation: Conversation, template: Template, arguments: str, draft: PromptDraft) -> None:
+    """Files of the template's text and of the arguments; a project's template names only files of the project."""
+    from zot.features.mentions import read_mentions
+
+    named, workspace = fill_arguments(template, arguments), conversation.workspace
+    outside = template.within is None
+    texts, images = read_mentions(named, workspace.cwd, workspace.jailed_files, outside=outside)
+    draft.text = "\n\n".join([draft.text, *texts])
+    draft.images = (*draft.images, *images)
+
+
+def _arguments_of(text: str) -> str:
     named = name_and_arguments(text)
-    return template, fill_arguments(template, named[1] if named is not None else "")
+    return named[1] if named is not None else ""
 
 
 async def use_template_model(conversation: Conversation, template: Template, draft: PromptDraft) -> None:
@@ -75,11 +106,12 @@ async def _find_model(conversation: Conversation, wanted: str) -> ResolvedModel:
 
 _PLACE = r"\$(?:(ARGUMENTS)\b|([1-9])(?!\d))"
 MOST = 1 << 20  # maximum characters of expanded arguments; later placeholders stay
-_COMMAND = r"!`[^`\n]+`"
+COMMAND = r"(?ms)!`(?P<inline>[^`\n]+)`|^```!(?P<block>.*?)^```[ \t]*$"
 
 
-def fill_arguments(template: Template, arguments: str) -> str:
-    words = _words(arguments)
+def fill_arguments(template: Template, arguments: str, outputs: Sequence[str] | None = None) -> str:
+    """The text with the arguments and the ``outputs`` of its commands; None if they were not run."""
+    words = words_of(arguments)
     room = MOST
 
     def value(place: re.Match[str]) -> str:
@@ -89,18 +121,26 @@ def fill_arguments(template: Template, arguments: str) -> str:
         room -= len(put)
         return put if room >= 0 else place[0]
 
-    text, count = re.subn(_PLACE, value, template.body)
-    parts = [text.strip()]
-    if arguments and not count:
+    left = iter(outputs or ())
+    pieces: list[str] = []
+    at = count = 0
+    for command in re.finditer(COMMAND, template.body) if outputs is not None else ():
+        text, found = re.subn(_PLACE, value, template.body[at : command.start()])
+        pieces += [text, next(left)]
+        count += found + len(re.findall(_PLACE, command[0]))
+        at = command.end()
+    text, found = re.subn(_PLACE, value, template.body[at:])
+    parts = ["".join([*pieces, text]).strip()]
+    if arguments and not count + found:
         parts.append(arguments)
     if template.allowed_tools:
         parts.append(f"Allowed tools: {', '.join(template.allowed_tools)}")
-    if re.search(_COMMAND, template.body):
-        parts.append("(The text between !` and ` above was not run. Run it with a tool if its output is needed.)")
+    if outputs is None and re.search(COMMAND, template.body):
+        parts.append("(The commands after ! above were not run. Run them with a tool if their output is needed.)")
     return "\n\n".join(part for part in parts if part)
 
 
-def _words(arguments: str) -> list[str]:
+def words_of(arguments: str) -> list[str]:
     if not ('"' in arguments or "'" in arguments):
         return arguments.split()
     import shlex  # few arguments have quotes

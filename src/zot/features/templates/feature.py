@@ -47,9 +47,9 @@ class TemplatesFeature(Feature):
 
     async def before_prompt(self, draft: PromptDraft) -> str:
         if draft.text.startswith("/"):
-            from zot.features.templates.expansion import expand_template, use_template_model
+            from zot.features.templates.expansion import expand_draft, use_template_model
 
-            template, draft.text = expand_template(self.conversation, draft.text)
+            template = await expand_draft(self.conversation, draft)
             if template is not None:
                 self._report_shadowed(template)
                 await use_template_model(self.conversation, template, draft)

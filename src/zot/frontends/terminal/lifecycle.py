@@ -42,7 +42,9 @@ def run(options: TerminalOptions) -> int:
 
         from zot.system.visible_text import escape_invisible
 
-        print(f"to continue: zot -c, or zot --session {escape_invisible(quote(session))}")
+        home = f"{os.path.expanduser('~')}/"  # the shell expands `~` where it is not quoted
+        shown = f"~/{quote(session.removeprefix(home))}" if session.startswith(home) else quote(session)
+        print(f"to continue: zot -c, or zot --session {escape_invisible(shown)}")
     if left and not terminal.closed:
         print(left)
     return exit_code

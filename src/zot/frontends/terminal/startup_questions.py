@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 LOGIN, PLAN, LATER, INSTALL = "login", "plan", "later", "install"
 _MODELS = 5
-_HINT = "enter picks · esc closes · or type your first prompt: it is sent once there is a model"
+_HINT = "enter picks · esc closes · or type a prompt: sent once there is a model"
 
 
 async def ask_startup_questions(context: CommandContext, *, resume: bool, prompt: str = "") -> None:

@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from zot.core.events import AgentEvent, ModelChanged
+from zot.features.file_blocks import split_attachments
 from zot.features.lookup import change_recorder, checkpoints
-from zot.frontends.terminal.editor.attachment_blocks import split_attachments
 from zot.frontends.terminal.screen.call_summary import duration
 from zot.tui.sanitize import sanitize
 from zot.tui.theme import Theme

@@ -78,7 +78,7 @@ def test_invalid_hook_is_reported_and_only_it_is_skipped() -> None:
     good = {"type": "command", "command": "true", "timeout": 5, "async": True}
     events = {
         "PreToolUse": [{"matcher": "(", "hooks": [good, {"type": "prompt", "prompt": "?"}, {"command": 7}, {}]}],
-        "Notification": [{"hooks": [good]}],
+        "FileChanged": [{"hooks": [good]}],
         "Stop": "no list",
         "SessionEnd": [{"hooks": [good]}],
     }
@@ -87,5 +87,5 @@ def test_invalid_hook_is_reported_and_only_it_is_skipped() -> None:
         ("PreToolUse", 5, True),
         ("SessionEnd", 5, True),
     ]
-    assert len(problems) == 6 and "Notification" in problems[-1]
+    assert len(problems) == 6 and "FileChanged" in problems[-1]
     assert hooks_of({"hooks": []}, "f", problems) == () and hooks_of({}, "f", problems) == ()

@@ -35,7 +35,7 @@ def test_arguments_are_put_where_they_belong(body: str, arguments: str, said: st
 
 def test_embedded_command_is_reported_and_not_run() -> None:
     said = fill_arguments(template("state: !`git status`"), "")
-    assert said.startswith("state: !`git status`\n\n(The text between") and "was not run" in said
+    assert said.startswith("state: !`git status`\n\n(The commands after !") and "were not run" in said
 
 
 def test_a_template_does_not_grow_without_end() -> None:

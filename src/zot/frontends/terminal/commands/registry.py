@@ -75,6 +75,7 @@ COMMANDS: list[Command] = [
     Command(name="btw", summary="ask a side question; nothing is saved", arguments="[question]"),
     Command(name="jail", summary="confine commands and file tools to this directory", arguments="[net]", widens=True),
     Command(name="unjail", summary="leave the jail", widens=True),
+    Command(name="add-dir", summary="use another directory like the project", arguments="PATH", widens=True),
     Command(name="skills", summary="list and read skills"),
     Command(name="reload-ext", summary="restart all extensions", when_busy="apply"),
     Command(

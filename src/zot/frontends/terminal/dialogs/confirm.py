@@ -186,7 +186,7 @@ class ConfirmDialog(DigitDialog[ApprovalChoice]):
         if cells(self._tool) > width - 20:  # no room in the title
             rows += decision_rows(f"tool: {tool}", "fg", theme, width)
         if self._origin:
-            rows += decision_rows(f"requested by the extension {self._origin}", "muted", theme, width)
+            rows += decision_rows(_requested_by(self._origin), "muted", theme, width)
         if self._required_by:
             rows += decision_rows(f"reason: {self._required_by}", "warning", theme, width)
         if self._who:
@@ -379,9 +379,13 @@ class OutsideDialog(DigitDialog[str]):
             if wish.access == "network":
                 rows += decision_rows("all or nothing: yes allows the whole network", "muted", theme, width, "    ")
         if offer.origin:
-            rows += decision_rows(f"requested by the extension {offer.origin}", "muted", theme, width)
+            rows += decision_rows(_requested_by(offer.origin), "muted", theme, width)
         call = call_rows(offer.call.name, offer.call.args, self._painter, width, self._existing)
         return [*rows, *decision_rows("yes runs it again from the beginning:", "muted", theme, width), *call]
 
     def _choose(self, choice: DigitOption) -> None:
         self.finish(choice.decision)
+
+
+def _requested_by(origin: str) -> str:
+    return f"requested by the {'' if origin.startswith('template /') else 'extension '}{origin}"

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from zot.frontends.terminal.editor.attachment_blocks import (
+from zot.features.file_blocks import (
     attachment_line,
     mention,
     split_attachments,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zot.agent.tools.ignore import listed
-from zot.frontends.terminal.editor.attachment_blocks import mention
+from zot.features.file_blocks import absolute, is_outside, mention
 from zot.frontends.terminal.editor.chips import Chip
 from zot.tui.fuzzy import Pattern
 from zot.tui.keys import Key
@@ -26,15 +25,6 @@ if TYPE_CHECKING:
 
 ROWS = 12
 RESOURCE = "\0"  # begins a server's resource, not a path
-
-
-def is_outside(typed: str) -> bool:
-    return typed.startswith(("/", "~/")) or typed == "~" or ".." in typed.split("/")
-
-
-def absolute(root: Path, typed: str) -> str:
-    """The target without a trailing slash."""
-    return os.path.normpath(os.path.join(root, os.path.expanduser(typed)))
 
 
 def parted(typed: str) -> tuple[str, str]:

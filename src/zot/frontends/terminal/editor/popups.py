@@ -199,7 +199,8 @@ class Popups:
         self._put(units_of(mark + typed))
 
     def _take(self, path: str) -> None:
-        from zot.frontends.terminal.editor.path_completion import chip_outside, is_outside
+        from zot.features.file_blocks import is_outside
+        from zot.frontends.terminal.editor.path_completion import chip_outside
 
         if path.startswith(RESOURCE):
             self._put([*units_of(f"@{path.removeprefix(RESOURCE)}"), " "])

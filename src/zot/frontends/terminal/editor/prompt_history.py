@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.core.events import PERMISSION_MODE
-from zot.frontends.terminal.editor.attachment_blocks import without_mentioned
+from zot.features.file_blocks import without_mentioned
 from zot.system.digest import sha256
 from zot.system.files import locked, make_private_dir, write_atomic
 from zot.system.safe_open import open_to_append, read_whole

@@ -78,7 +78,8 @@ def _attachments(
     typed = "".join(" " if isinstance(unit, Chip) else unit for unit in units)
     if not chips and "@" not in typed:
         return [], []
-    from zot.frontends.terminal.editor.attachments import read_contents, read_mentions  # few prompts need them
+    from zot.features.mentions import read_mentions  # few prompts need them
+    from zot.frontends.terminal.editor.attachments import read_contents
 
     texts, images = read_contents(chips, beneath)
     mentioned, shown = read_mentions(typed, cwd, beneath) if cwd is not None else ([], [])

@@ -134,7 +134,9 @@ class Activity:
         what = self._what
         if what is THINKING and (messages := theme.spinner.messages):
             what = messages[self._turns % len(messages)]
-        return what, f" {duration(now - self._since)}{self._whole_turn(now)}", self._hints
+        turn = self._whole_turn(now)
+        seconds = "" if self._calls and turn else f" {duration(now - self._since)}"  # a tool's own row has its seconds
+        return what, seconds + turn, self._hints
 
     def _whole_turn(self, now: float) -> str:
         """`` · turn 1m12s ↑12k ↓1.2k`` after the first model call of a turn; else empty."""

@@ -76,6 +76,7 @@ class Screen:
 
     def resized(self) -> None:
         """The terminal was resized: repaint once the size is stable."""
+        self._region.resized()
         pause = _STEADY_IN_TMUX_S if self._terminal.multiplexed else STEADY_S
         loop = asyncio.get_running_loop()
         self._steady_at, self._rests_at = loop.time() + pause, loop.time() + _REST_S
@@ -161,3 +162,4 @@ class Screen:
         rows = self._take_settled(size.columns)
         self._terminal.write(self._region.frame(rows, [""], None, size.columns, size.rows))
         self._terminal.write(self._erased())
+        self._paused = True  # a frame that is due would draw the region again, below what follows

@@ -3,12 +3,24 @@ The model reads the blocks; the screen shows one line for each."""
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 
 NOT_INCLUDED = "not included: "
 
 _BLOCKS = re.compile(r'(?s)(?:\n\n<file path="[^"\n]*">\n.*?</file>)+\Z')
 _BLOCK = re.compile(r'(?s)\n\n<file path="([^"\n]*)">\n(.*?)</file>(?=\Z|\n\n<file path=")')
+
+
+def is_outside(typed: str) -> bool:
+    """True if a path as typed leads out of the working directory: ``/…``, ``~/…`` and ``../…``."""
+    return typed.startswith(("/", "~/")) or typed == "~" or ".." in typed.split("/")
+
+
+def absolute(root: Path, typed: str) -> str:
+    """The target without a trailing slash."""
+    return os.path.normpath(os.path.join(root, os.path.expanduser(typed)))
 
 
 def mention(path: str) -> str:

@@ -1,0 +1,91 @@
+"""Files that ``@path`` names in a prompt or a template: their content, as blocks after the text, or as images.
+A file that cannot be included becomes a reference with the reason; other words are ignored."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zot.features.file_blocks import NOT_INCLUDED, absolute, file_block, is_outside
+from zot.provider.images import sniff
+from zot.provider.messages import ImageBlock
+from zot.system.safe_open import open_buffered, read_at_most
+from zot.system.text_files import project_of, reason_of
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+
+    from zot.system.jail.jailed_files import JailedFiles
+
+MAX_FILES = 16
+MAX_BYTES = 1 << 20
+MAX_IMAGE = 20 << 20
+MAX_MENTION = 64 << 10  # a larger file is mentioned, not included
+
+_MENTION = re.compile(r'(?<!\S)@(?:"([^"\n]+)"|([^\s"]+))')
+_TRAILING = ".,;:!?)"
+
+
+def open_file(path: Path, root: Path | None, beneath: JailedFiles | None) -> BufferedReader:
+    """Open a file, in a jail ``beneath`` its roots; below ``root`` it must not be a link out of its project."""
+    if beneath is not None:
+        return beneath.reading(path)
+    return open_buffered(path, project_of(root) if root is not None else None)
+
+
+def read_mentions(
+    text: str, cwd: Path, beneath: JailedFiles | None, *, outside: bool = True
+) -> tuple[list[str], list[ImageBlock]]:
+    """Blocks and images of the files that ``@path`` names in a text; without ``outside`` only those below ``cwd``."""
+    texts: list[str] = []
+    images: list[ImageBlock] = []
+    room = MAX_BYTES
+    for number, name in enumerate(dict.fromkeys(_mentioned_files(text, cwd))):
+        if not outside and is_outside(name):
+            found: str | ImageBlock = f"{NOT_INCLUDED}outside the project"
+        else:
+            found = _read_mention(name, cwd, beneath, room if number < MAX_FILES else 0)
+        if isinstance(found, ImageBlock):
+            images.append(found)
+        else:
+            texts.append(file_block(name, found))
+            room -= len(found.encode()) if not found.startswith(NOT_INCLUDED) else 0
+    return texts, images
+
+
+def _mentioned_files(text: str, cwd: Path) -> Iterator[str]:
+    for match in _MENTION.finditer(text):
+        typed = match[1] or match[2]
+        for name in dict.fromkeys((typed, typed.rstrip(_TRAILING))):
+            if name and _is_file(name, cwd):
+                yield name
+                break
+
+
+def _is_file(name: str, cwd: Path) -> bool:
+    try:
+        return os.path.isfile(absolute(cwd, name))
+    except ValueError:
+        return False
+
+
+def _read_mention(name: str, cwd: Path, beneath: JailedFiles | None, room: int) -> str | ImageBlock:
+    """The text or image of a file, or the reason that it is not included."""
+    path = Path(absolute(cwd, name))
+    try:
+        with open_file(path, None if is_outside(name) else cwd, beneath) as file:
+            size = os.fstat(file.fileno()).st_size
+            data = read_at_most(file, MAX_MENTION + 1)
+            if (mime := sniff(data)) and size <= MAX_IMAGE:
+                return ImageBlock(mime, data + file.read(MAX_IMAGE))
+    except OSError as error:
+        return f"{NOT_INCLUDED}{reason_of(error)}"
+    if len(data) > min(MAX_MENTION, room):
+        return f"{NOT_INCLUDED}{size:,} bytes; read the parts you need"
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return f"{NOT_INCLUDED}{size:,} bytes, not UTF-8 text"
