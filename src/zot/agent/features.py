@@ -67,6 +67,10 @@ def _wants_fallback(services: Services) -> bool:
     return bool(services.config.fallback_model)
 
 
+def _wants_model_roles(services: Services) -> bool:
+    return bool(services.settings.values.models)
+
+
 def _wants_limits(services: Services) -> bool:
     """Where a limit is set, may be set while it runs, or comes back with the session."""
     config, values = services.config, services.settings.values
@@ -214,6 +218,7 @@ FEATURES = (
     FeatureRow("swarm", "zot.swarm.feature:SwarmFeature", _wants_swarm),
     FeatureRow("model_refresh", "zot.features.model_refresh:ModelRefreshFeature", _wants_model_refresh),
     FeatureRow("fallback", "zot.features.fallback:FallbackFeature", _wants_fallback),
+    FeatureRow("model_roles", "zot.features.model_roles:ModelRolesFeature", _wants_model_roles),
     FeatureRow(
         "state",
         "zot.features.conversation_state:StateFeature",

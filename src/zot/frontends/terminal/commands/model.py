@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from zot.tui.widgets import Choice
 
 
+_ROLES = ("small", "plan", "compact")
+
+
 async def run(context: CommandContext, arguments: str) -> None:
+    role, _, model = arguments.partition(" ")
+    if role in _ROLES:
+        await _set_role(context, role, model.strip())
+        return
     named = named_model(context.conversation, arguments) if arguments else None
     if named is None:
         await _pick(context, arguments)
@@ -40,6 +47,29 @@ async def _pick(context: CommandContext, filter: str) -> None:
     if chosen is not None:
         provider, _, model = chosen.partition("\n")
         await use_model(context, provider, model)
+
+
+async def _set_role(context: CommandContext, role: str, typed: str) -> None:
+    """``/model plan opus``: the model for a role, saved in the settings; ``off`` removes it."""
+    conversation = context.conversation
+    models: dict[str, str] = {**conversation.settings.values.models}
+    if not typed:
+        context.status.ok(f"{role} model: {models.get(role) or 'none'}; set it with /model {role} ID, or off")
+        return
+    if typed == "off":
+        models.pop(role, None)
+    else:
+        named = named_model(conversation, typed)
+        if named is None:
+            raise UsageError(f'"{typed}" fits several models; type more of the id')
+        await conversation.find_model(named[1], named[0])  # UsageError or NotLoggedIn
+        models[role] = "/".join(named)
+    conversation.settings.save(models=models)
+    from zot.features.model_roles import ModelRolesFeature
+
+    await conversation.features.join_late(conversation, ModelRolesFeature)
+    conversation.apply_settings()
+    context.status.ok(f"{role} model: {models.get(role, 'none')}")
 
 
 def complete(context: CommandContext, typed: str) -> list[Choice]:
