@@ -10,11 +10,12 @@ import msgspec
 
 from zot.errors import UsageError, ZotError, closest_match
 from zot.frontends.terminal.commands.command_context import CommandContext
+from zot.frontends.terminal.model_picks import add_recent
 from zot.tui.sanitize import one_line
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.frontends.terminal.dialogs.picker import ModelPicker
+    from zot.frontends.terminal.dialogs.model_picker import ModelPicker
     from zot.tui.widgets import Choice
 
 
@@ -36,7 +37,7 @@ async def run(context: CommandContext, arguments: str) -> None:
 
 
 async def _pick(context: CommandContext, filter: str) -> None:
-    from zot.frontends.terminal.dialogs.picker import ModelPicker
+    from zot.frontends.terminal.dialogs.model_picker import ModelPicker
 
     picker = ModelPicker(context.conversation, filter)
     refreshing = context.ui.spawn(_refresh(context, picker))
@@ -74,7 +75,7 @@ async def _set_role(context: CommandContext, role: str, typed: str) -> None:
 
 def complete(context: CommandContext, typed: str) -> list[Choice]:
     """Arguments offered after ``/model``."""
-    from zot.frontends.terminal.dialogs.picker import model_row, usable_models
+    from zot.frontends.terminal.dialogs.model_picker import model_row, usable_models
 
     rows = [model_row(model) for model in usable_models(context.conversation)]
     return [msgspec.structs.replace(row, value=row.label.strip()) for row in rows]
@@ -98,7 +99,7 @@ def named_model(conversation: Conversation, typed: str) -> tuple[str, str] | Non
     """Provider and id of a typed ``id``, ``provider/id`` or part of an id. The current provider comes first.
     None if the part fits several kinds of models."""
     from zot.agent.model_lookup import match_model, newest_match, resolve_alias, suggestion_text
-    from zot.frontends.terminal.dialogs.picker import usable_models
+    from zot.frontends.terminal.dialogs.model_picker import usable_models
 
     current, names = conversation.resolved.provider, conversation.settings.values.model_names
     if typed in names:
@@ -155,6 +156,7 @@ async def use_model(context: CommandContext, provider: str, model_id: str, *, li
     await context.end_turn("/model")
     await conversation.set_model(model_id, provider)
     present = conversation.snapshot
+    add_recent(conversation.home, present.provider, present.model)
     if listed:
         context.status.ok(f"model: {present.model} ({present.provider})")
         conversation.settings.save(provider=present.provider, model=present.model)
