@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from datetime import date
@@ -59,7 +60,7 @@ def _json(row: Model) -> dict[str, Any]:
 
 
 def _write(value: object) -> None:
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
 # -- show -----------------------------------------------------------------------------------------------------------
