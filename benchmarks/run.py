@@ -27,6 +27,7 @@ from benchmarks import (  # noqa: E402
     jail,
     local_model,
     mcp,
+    models,
     peers,
     recordings,
     resolving,
@@ -45,6 +46,7 @@ ATTEMPTS = 3
 GROUPS: dict[str, Callable[[float, float], Iterator[Row]]] = {
     "command-line": command_line.rows,
     "resolving": lambda p, s: resolving.rows(),
+    "models": lambda p, s: models.rows(p),
     "sessions": lambda p, s: sessions.rows(),
     "changes": lambda p, s: changes.rows(),
     "jail": lambda p, s: jail.rows(),

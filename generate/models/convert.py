@@ -111,8 +111,9 @@ def _number(value: float) -> float:
 def _reasoning(source: Row, provider: Provider, claude: dict[str, Row]) -> Row:
     if not source["reasoning"]:
         return {"reasoning_style": "none"}
-    words: dict[str, str | None] = source.get("thinkingLevelMap") or {}
-    style = _style(source, provider, claude)
+    same = _claude_row(source, claude)
+    words: dict[str, str | None] = same.get("thinkingLevelMap") or {}
+    style = _style(same, provider)
     levels = _levels(words, style) if style in ("effort", "adaptive") else {}
     facts: Row = {"reasoning": True, "reasoning_style": style}
     if levels:
@@ -127,13 +128,19 @@ def _reasoning(source: Row, provider: Provider, claude: dict[str, Row]) -> Row:
     return facts
 
 
-def _style(source: Row, provider: Provider, claude: dict[str, Row]) -> str:
+def _claude_row(source: Row, claude: dict[str, Row]) -> Row:
+    """The vendor's row of a Claude model at a cloud, where the package leaves out its levels; else the row itself."""
+    if "anthropic.claude" not in source["id"]:
+        return source
+    return claude.get(re.sub(r"^.*anthropic\.|(-v\d+)?(:\d+)?$", "", source["id"]), source)
+
+
+def _style(source: Row, provider: Provider) -> str:
     compat: Row = source.get("compat") or {}
-    if "anthropic.claude" in source["id"] or provider.api == "anthropic":
-        bare = re.sub(r"^.*anthropic\.|(-v\d+)?(:\d+)?$", "", source["id"])
-        same = claude.get(bare, source)
-        forced = (same.get("compat") or {}).get("forceAdaptiveThinking")
-        return "adaptive" if forced else "budget"
+    if source["api"] == "anthropic-messages" and provider.api in ("anthropic", "bedrock"):
+        return "adaptive" if compat.get("forceAdaptiveThinking") else "budget"
+    if "anthropic.claude" in source["id"]:
+        return "budget"
     if provider.api == "gemini":
         return "effort" if source.get("thinkingLevelMap") else "budget"
     if compat.get("supportsReasoningEffort") is False:

@@ -12,7 +12,14 @@ import pytest
 from tests.e2e.conftest import Zot
 from tests.fakes.model_server import CallTools, Say
 
-DEAR = (100_000, 10_000)  # $0.45 with claude-sonnet-5-5
+DEAR = (100_000, 10_000)  # $0.45 with claude-sonnet-4-5
+
+
+@pytest.fixture
+def zot(zot: Zot) -> Zot:
+    """With a model whose price the figures below assume: 3 dollars a million tokens in, 15 out."""
+    zot.model_id = "claude-sonnet-4-5"
+    return zot
 
 
 def report(zot: Zot, *more: str) -> Any:
@@ -30,7 +37,7 @@ def test_cost_sums_sessions_and_runs_by_model_day_and_project(zot: Zot, serve: A
     assert told["total"]["calls"] == 3 and told["total"]["cost_usd"] == pytest.approx(1.05)
     assert told["today_usd"] == pytest.approx(1.05)
     assert [(row["model"], row["calls"]) for row in told["models"]] == [
-        ("anthropic/claude-sonnet-5-5", 2),
+        ("anthropic/claude-sonnet-4-5", 2),
         ("anthropic/claude-haiku-4-5", 1),
     ]
     assert [row["day"] for row in told["days"]] == [time.strftime("%Y-%m-%d")]
@@ -64,7 +71,7 @@ def test_cost_on_terminal_prints_tables(zot: Zot, serve: Any) -> None:
     ran = zot("cost", model=False)
     lines = ran.out.splitlines()
     assert lines[0].split() == ["by", "model", "cost", "calls", "input", "output", "cached"]
-    assert lines[1].split() == ["anthropic/claude-sonnet-5-5", "$", "0.0342", "1", "100.0k", "100", "99%"]
+    assert lines[1].split() == ["anthropic/claude-sonnet-4-5", "$", "0.0342", "1", "100.0k", "100", "99%"]
     assert lines[2].startswith("total") and any(line.startswith("by day") for line in lines)
     assert "today $0.03" in lines[-1]
     assert "by project" in zot("cost", "--by", "project", model=False).out

@@ -14,10 +14,17 @@ from tests.fakes.rpc_client import FakeRpcClient
 from tests.fakes.swarm_home import SwarmHome
 from tests.terminal.scripts import configure
 
-INPUT, OUTPUT = 3 / 1_000_000, 15 / 1_000_000  # claude-sonnet-5-5, and the model of SwarmHome
+INPUT, OUTPUT = 3 / 1_000_000, 15 / 1_000_000  # claude-sonnet-4-5, and the model of SwarmHome
 
 MODEL = ("--model", "claude-sonnet-4-5")
 TOKENS_IN = 100  # below zot's estimate of its prompt: this is about the output
+
+
+@pytest.fixture
+def zot(zot: Zot) -> Zot:
+    """With a model whose price the figures below assume: 3 dollars a million tokens in, 15 out."""
+    zot.model_id = "claude-sonnet-4-5"
+    return zot
 
 
 def limit_of(request: SeenRequest) -> int:

@@ -17,10 +17,17 @@ from tests.fakes.model_server import CallTools, FakeModelServer, Say, Silent, Sl
 from tests.fakes.rpc_client import FakeRpcClient
 from tests.terminal.scripts import configure
 
-# With claude-sonnet-5-5: 3 dollars a million tokens in, 15 out.
+# With claude-sonnet-4-5: 3 dollars a million tokens in, 15 out.
 DEAR = (100_000, 10_000)  # $0.45
 STEP = CallTools([("bash", {"command": "true"})], usage=DEAR)
 HUGE = "word " * 80_000  # about 100,000 tokens: $0.30
+
+
+@pytest.fixture
+def zot(zot: Zot) -> Zot:
+    """With a model whose price the figures below assume: 3 dollars a million tokens in, 15 out."""
+    zot.model_id = "claude-sonnet-4-5"
+    return zot
 
 
 def asked(server: FakeModelServer) -> int:

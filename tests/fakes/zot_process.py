@@ -40,6 +40,7 @@ class Zot:
     url: str = ""
     environment: dict[str, str] = field(default_factory=dict)
     as_plain_user: bool = False  # root becomes one for it
+    model_id: str = ""  # instead of the default model, with ``url``
 
     def argv(self, args: Sequence[str]) -> list[str]:
         argv = [sys.executable, "-m", "zot", *args]
@@ -53,7 +54,7 @@ class Zot:
 
     def __call__(self, *args: str, stdin: str | bytes | None = None, model: bool = True) -> Ran:
         done = subprocess.run(
-            self.argv([*args, *self.endpoint(model)]),
+            self.argv([*args, *self.endpoint(model, args)]),
             input=stdin.encode() if isinstance(stdin, str) else stdin,
             stdin=subprocess.DEVNULL if stdin is None else None,
             capture_output=True,
@@ -66,15 +67,18 @@ class Zot:
     def start(self, *args: str, **options: Any) -> subprocess.Popen[bytes]:
         defaults = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         return subprocess.Popen(
-            self.argv([*args, *self.endpoint(True)]), cwd=self.project, env=self.env(), **(defaults | options)
+            self.argv([*args, *self.endpoint(True, args)]), cwd=self.project, env=self.env(), **(defaults | options)
         )
 
     def patiently(self, *args: str) -> Ran:
         """With the retries of its settings."""
         return self(*args, "--base-url", self.url, "--api-key", "test-key", model=False)
 
-    def endpoint(self, model: bool) -> list[str]:
-        return ["--base-url", self.url, "--api-key", "test-key", "--retries", "2"] if self.url and model else []
+    def endpoint(self, model: bool, args: Sequence[str] = ()) -> list[str]:
+        if not self.url or not model:
+            return []
+        named = ["--model", self.model_id] if self.model_id and "--model" not in args else []
+        return ["--base-url", self.url, "--api-key", "test-key", "--retries", "2", *named]
 
     @property
     def sessions(self) -> list[Path]:

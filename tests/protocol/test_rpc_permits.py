@@ -6,13 +6,22 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from tests.e2e.conftest import Zot
 from tests.fakes.model_server import CallTools, Refuse, Say, Slow
 from tests.fakes.rpc_client import FakeRpcClient
 
 Start = Callable[..., FakeRpcClient]
-DEAR = (100_000, 10_000)  # $0.45 with claude-sonnet-5-5
+DEAR = (100_000, 10_000)  # $0.45 with claude-sonnet-4-5
 BUSY = Refuse(429, {"error": {"message": "slow down"}}, {"retry-after": "1"})
+
+
+@pytest.fixture
+def zot(zot: Zot) -> Zot:
+    """With a model of 200k tokens, for 3 dollars a million tokens in and 15 out, as the figures below assume."""
+    zot.model_id = "claude-sonnet-4-5"
+    return zot
 
 
 def asked(client: FakeRpcClient) -> dict[str, Any]:
@@ -31,7 +40,7 @@ def test_model_call_is_permitted_and_settled_with_its_cost(rpc: Start, serve: An
     server = serve([CallTools([("bash", {"command": "true"})], usage=DEAR), Say("done")])
     client = begun(rpc)
     first = asked(client)
-    assert (first["provider"], first["model"]) == ("anthropic", "claude-sonnet-5-5") and first["usd"] > 0
+    assert (first["provider"], first["model"]) == ("anthropic", "claude-sonnet-4-5") and first["usd"] > 0
     assert "unpriced" not in first
     assert client.is_silent() and not server.requests
     assert client.ask("permit", request_id=first["request_id"], decision="go")["success"]

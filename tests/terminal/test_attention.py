@@ -17,6 +17,13 @@ from tests.terminal.scripts import configure
 from tests.terminal.test_dialogs_confirm import listening
 
 
+@pytest.fixture
+def zot(zot: Zot) -> Zot:
+    """With a model of 200k tokens, for 3 dollars a million tokens in and 15 out, as the figures below assume."""
+    zot.model_id = "claude-sonnet-4-5"
+    return zot
+
+
 def titles(terminal: FakeTerminal) -> list[str]:
     return [found.decode() for found in re.findall(rb"\x1b\]2;([^\x07]*)\x07", terminal.raw)]
 
@@ -112,7 +119,7 @@ def test_a_program_of_the_users_own_writes_a_row(serve: Any, open_zot: OpenZot, 
     terminal.submit("go")
     terminal.wait_for('mine "messages":2')
     given = json.loads((tmp_path / "given").read_text())
-    assert given["model"] == "claude-sonnet-5-5"
+    assert given["model"] == "claude-sonnet-4-5"
     assert given["cwd"] == str(zot.project)
     assert given["context"] == {"tokens": 2000, "window": 200_000, "percent": 1.0}
     assert given["usage"]["output_tokens"] == 7

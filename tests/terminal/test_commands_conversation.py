@@ -5,11 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.e2e.conftest import Zot
 from tests.fakes.model_server import Refuse, Say, Silent, Slow
 from tests.terminal.conftest import OpenZot
 from tests.terminal.scripts import configure, rows, said
 from zot import __version__
+
+
+@pytest.fixture
+def zot(zot: Zot) -> Zot:
+    """With a model of 200k tokens, for 3 dollars a million tokens in and 15 out, as the figures below assume."""
+    zot.model_id = "claude-sonnet-4-5"
+    return zot
 
 
 def test_an_unknown_command_is_reported_and_nothing_is_sent(serve: Any, open_zot: OpenZot) -> None:
@@ -106,7 +115,7 @@ def test_new_keeps_the_session_in_the_list_and_starts_at_zero(serve: Any, open_z
     terminal.submit("/new")
     terminal.wait_for("started a new session")
     assert "↑5.0k" not in terminal.screen
-    assert "claude-sonnet-5-5" in terminal.screen
+    assert "claude-sonnet-4-5" in terminal.screen
     terminal.submit("/sessions")
     terminal.wait_for("sessions of this directory")
     terminal.wait_for("keep me")

@@ -99,7 +99,7 @@ def test_alias_and_part_of_an_id_select_a_model(serve: Any, open_zot: OpenZot, z
     terminal.submit("/model opus41")
     terminal.wait_for("model: claude-opus-4-1 (anthropic)")
     terminal.submit("/model claude-sonet")
-    terminal.wait_for("did you mean claude-sonnet-4-6,")
+    terminal.wait_for("did you mean claude-sonnet-5,")
     terminal.submit("/model fast")
     terminal.wait_for("model: beta-one (beta)")
     terminal.submit("go")
@@ -111,13 +111,15 @@ def test_part_of_an_id_takes_the_newest_or_opens_the_list(open_zot: OpenZot) -> 
     """issue 29.12: `/model sonnet` takes the newest; of several kinds the list opens, newest first, filtered."""
     terminal = open_zot(rows=40)
     terminal.submit("/model sonnet")
-    terminal.wait_for("model: claude-sonnet-4-6 (anthropic)")
+    terminal.wait_for("model: claude-sonnet-5-5 (anthropic)")
     terminal.submit("/model claude")
     terminal.wait_for("filter: claude")
     terminal.press(*["backspace"] * 6)
     terminal.wait_gone("filter:")
     listed = [word for line in terminal.screen.splitlines() for word in line.split() if word.startswith("anthropic/")]
-    assert listed[:4] == [f"anthropic/claude-{name}" for name in ("opus-4-7", "opus-4-6", "sonnet-4-6", "haiku-4-5")]
+    assert listed[0] == "anthropic/claude-sonnet-5-5"  # used last
+    newest = ("haiku-5-5", "opus-5-5", "fable-5-2")
+    assert listed[1:4] == [f"anthropic/claude-{name}" for name in newest]
     assert "[speculative]" not in terminal.screen
 
 
@@ -163,6 +165,8 @@ def test_a_stale_list_is_refreshed_when_the_picker_opens(serve: Any, open_zot: O
     terminal.wait_idle()
     assert server.requests == []
     terminal.submit("/model")
+    terminal.wait_for("openrouter/")
+    terminal.type("brand new")
     terminal.wait_for("brand-new-model")
     assert server.requests[0].path == "/v1/models"  # and, of a server on this machine, what its window is
 
@@ -173,12 +177,14 @@ def test_reasoning_offers_model_levels_and_stores_choice(serve: Any, open_zot: O
     terminal.submit("/reasoning")
     terminal.wait_for("reasoning of claude-sonnet-5-5")
     terminal.wait_for("xhigh")
-    terminal.press("down", "down", "enter")
+    assert "● off" not in terminal.screen and "  off" not in terminal.screen  # it always reasons
+    terminal.press("enter")
     terminal.wait_for("reasoning: low")
     assert config(zot)["reasoning"] == "low"
     terminal.submit("think")
     terminal.wait_for("thought")
-    assert server.requests[0].json["thinking"]["budget_tokens"] == 2048
+    assert server.requests[0].json["thinking"]["type"] == "adaptive"
+    assert server.requests[0].json["output_config"]["effort"] == "low"
 
 
 def test_a_model_without_reasoning_has_only_off(serve: Any, open_zot: OpenZot, zot: Zot) -> None:

@@ -31,7 +31,7 @@ def test_status_shows_model_session_mode_and_jail(open_zot: OpenZot) -> None:
     terminal.submit("/status")
     terminal.wait_for("── status")
     terminal.wait_for("claude-sonnet-5-5 (anthropic)")
-    for text in ("zot 0.", "API key, from --api-key", ".jsonl", "everything runs", "none: commands", "window of 200k"):
+    for text in ("zot 0.", "API key, from --api-key", ".jsonl", "everything runs", "none: commands", "window of 1.0M"):
         assert text in terminal.screen
 
 

@@ -91,7 +91,7 @@ def test_login_after_start_without_credential_creates_session(open_zot: OpenZot,
         terminal.press("esc")
         terminal.wait_gone("welcome to zot")
         log_in(terminal, "openai", "sk-secret-0123456789")
-        terminal.wait_for("logged in to OpenAI: gpt-5")
+        terminal.wait_for("logged in to OpenAI: gpt-6.1-sol")
         terminal.submit("hello")
         terminal.wait_for("welcome")
         assert len(zot.sessions) == 1

@@ -5,9 +5,18 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
+
 from tests.e2e.conftest import Zot
 from tests.fakes.model_server import CallTools, Say
 from tests.terminal.conftest import OpenZot
+
+
+@pytest.fixture
+def zot(zot: Zot) -> Zot:
+    """With a model of 200k tokens, for 3 dollars a million tokens in and 15 out, as the figures below assume."""
+    zot.model_id = "claude-sonnet-4-5"
+    return zot
 
 
 def test_a_fresh_session_shows_no_figures(serve: Any, open_zot: OpenZot) -> None:
@@ -81,7 +90,7 @@ def test_a_narrow_terminal_gets_separate_lines(serve: Any, open_zot: OpenZot) ->
     terminal = open_zot(columns=40, rows=20)
     terminal.submit("go")
     terminal.wait_for("↑1.2k")
-    assert terminal.row_of("claude-sonnet-5-5") != terminal.row_of("↑1.2k")
+    assert terminal.row_of("claude-sonnet-4-5") != terminal.row_of("↑1.2k")
 
 
 def test_a_bell_rings_after_a_long_turn_and_can_be_switched_off(zot: Zot, serve: Any, open_zot: OpenZot) -> None:

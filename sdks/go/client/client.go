@@ -2,7 +2,7 @@
 // time limit. zot queues prompts sent while one runs. If the process dies, the next command starts another one; the
 // conversation is lost unless it is saved (Args: "--session", FILE).
 //
-//	zot, err := client.Start(ctx, client.Options{Model: "claude-opus-4-5"})
+//	zot, err := client.Start(ctx, client.Options{Model: "claude-opus-5-5"})
 //	if err != nil { ... }
 //	defer zot.Close()
 //	stream := zot.Prompt(ctx, "Say hello.")

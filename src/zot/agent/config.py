@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
@@ -73,6 +73,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     retries: int | None = None  # retries of a failed model call; None is the setting
     max_steps: int = 0
     max_cost: float = 0.0
+    price_unknown: Literal["", "allow"] = ""  # "allow": models without a price count as free for a spending limit
     # directories and environment
     cwd: str = ""
     home: Path | None = None  # instead of $ZOT_HOME

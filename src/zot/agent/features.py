@@ -68,6 +68,10 @@ def _wants_fallback(services: Services) -> bool:
     return bool(services.config.fallback_model)
 
 
+def _wants_model_roles(services: Services) -> bool:
+    return bool(services.settings.values.models)
+
+
 def _wants_limits(services: Services) -> bool:
     """Where a limit is set, may be set while it runs, or comes back with the session."""
     config, values = services.config, services.settings.values
@@ -226,6 +230,7 @@ FEATURES = (
     FeatureRow("web_search", "zot.features.web_search:WebSearchFeature", _wants_web_search),
     FeatureRow("answer_schema", "zot.features.answer_schema:AnswerSchemaFeature", _wants_answer_schema, early=True),
     FeatureRow("fallback", "zot.features.fallback:FallbackFeature", _wants_fallback),
+    FeatureRow("model_roles", "zot.features.model_roles:ModelRolesFeature", _wants_model_roles),
     FeatureRow(
         "state",
         "zot.features.conversation_state:StateFeature",

@@ -15,8 +15,9 @@ from zot.provider.providers import canonical_id
 
 _SHORTEST_PART = 3
 _NAMED = 3
-_DATE = r"\d{4}-\d{2}-\d{2}|\d{6,}"
-_NUMBER = r"(?<![a-z\d])[a-z]?(\d{1,2})(?![\dbkm])"  # a part of a version; not of a date or a size (70b, 128k)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}|\d{6,}")
+# A part of a version; not of a date or a size (70b, 128k).
+_NUMBER = re.compile(r"(?<![a-z\d])[a-z]?(\d{1,2})(?![\dbkm])")
 
 
 class ModelMatch(msgspec.Struct, frozen=True):
@@ -100,8 +101,8 @@ def version_key(id: str) -> tuple[int, int, str]:
     >>> version_key("claude-sonnet-4-6"), version_key("claude-3-7-sonnet-20250219"), version_key("llama-3.3-70b")
     ((4, 6, ''), (3, 7, '20250219'), (3, 3, ''))
     """
-    date = re.search(_DATE, id)
-    numbers = [int(number) for number in re.findall(_NUMBER, re.sub(_DATE, "", id.lower()))]
+    date = _DATE.search(id)
+    numbers = [int(number) for number in _NUMBER.findall(_DATE.sub("", id.lower()) if date else id.lower())]
     major, minor = (*numbers, 0, 0)[:2]
     return major, minor, date[0] if date else ""
 

@@ -139,7 +139,7 @@ def resolve(
 
 def guess_notice(model: Model) -> str:
     """The line about a model that the catalog does not have."""
-    price = "" if model.is_priced else f"; set its price with `zot models price {model.id} INPUT OUTPUT`"
+    price = "" if model.is_priced else f"; `zot models price {model.provider}/{model.id} INPUT OUTPUT` sets its price"
     return f"{model.id} is not in the catalog; guessed its limits from {model.guessed}{price}"
 
 

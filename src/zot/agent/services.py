@@ -110,6 +110,11 @@ class Services:
             found = resolve_alias(own, self.catalog, current.id)
             model, provider = found.model, found.provider
         if not provider and self.catalog.find(model, current.id) is None and not current.any_model:
+            from zot.provider.catalog import builtin_rows
+            from zot.provider.families import unlisted_model  # a model newer than the catalog
+
+            if unlisted_model(model, current, builtin_rows) is not None:
+                return launch.query(current.id, model)
             raise UsageError(f'unknown model "{model}" (provider="{current.id}")')
         return launch.query(provider or current.id, model)
 

@@ -220,6 +220,13 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
             '`{"fast": "claude-haiku-5-5", "smart": "openai/gpt-6.1-sol"}`.'
         ),
     ] = {}
+    models: Annotated[
+        dict[Literal["small", "plan", "compact"], str],
+        Meta(
+            description="Models for other work: `plan` for plan mode, `compact` for summaries of long conversations, "
+            '`small` for summaries without `compact` and other short work: `{"compact": "claude-haiku-5-5"}`.'
+        ),
+    ] = {}
     quick_model_shortcuts: Annotated[
         dict[str, str],
         Meta(description='Models on ctrl+1 to ctrl+9, by digit: `{"1": "anthropic/claude-sonnet-5-5"}`.'),

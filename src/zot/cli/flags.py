@@ -22,6 +22,7 @@ REASONING_ALIASES = {"minimal": "minimum", "maximum": "max"}
 TOOL_NAMES = ("read", "write", "edit", "bash", "skill", "glob", "grep")
 JAIL_LEVELS = ("full", "reduced")
 APPROVALS = ("outside",)
+PRICE_UNKNOWN = ("refuse", "allow")
 REASONING = ("off", "minimum", "low", "medium", "high", "xhigh", "max")
 PERMISSION_MODES = ("plan", "ask", "accept-edits", "everything")
 NO_SCHEMA = "--output-schema works with -p, --json and --stream"
@@ -79,6 +80,7 @@ class Flags:
     all_workers: bool = False
     script: str = ""
     max_cost: float = 0.0
+    price_unknown: str = ""  # "allow"
     theme: str = ""
     words: tuple[str, ...] = ()
 
@@ -110,6 +112,7 @@ class Flags:
             "retries": self.retries,
             "max_steps": self.max_steps,
             "max_cost": self.max_cost,
+            "price_unknown": self.price_unknown,
             "cwd": self.cwd,
             "system_prompt": self.system_prompt,
             "append_system_prompt": self.append_system_prompt,
@@ -218,6 +221,12 @@ def _approve(flag: str, value: str) -> str:
     return value
 
 
+def _price_unknown(flag: str, value: str) -> str:
+    if value not in PRICE_UNKNOWN:
+        raise UsageError(f'{flag} "{value}": expected {" or ".join(PRICE_UNKNOWN)}')
+    return "" if value == "refuse" else value
+
+
 def _positive(flag: str, value: str) -> int:
     if not value.isascii() or not value.isdigit() or len(value) > 9 or int(value) == 0:
         raise UsageError(f'{flag} "{value}": expected a whole number above 0')
@@ -317,6 +326,15 @@ FLAGS: tuple[Flag, ...] = (
         "stop before the next request once this is spent",
         "USD",
         _number(0, 1e9),
+    ),
+    Flag(
+        ("--price-unknown",),
+        "price_unknown",
+        MODEL,
+        "with a spending limit, a model without a price: refuse or allow",
+        "WHAT",
+        _price_unknown,
+        kind=PRICE_UNKNOWN,
     ),
     Flag(("--insecure",), "insecure", MODEL, "skip TLS checks, only for --base-url and your own endpoints"),
     Flag(

@@ -61,6 +61,7 @@ COMMANDS = {
     "swarm": "run agents in the background",
     "local": "run a model on this machine",
     "jail": "run any command confined",
+    "models": "list, search and price models",
     "cost": "show what was spent",
     "rpc": "drive zot from a program",
     "docs": "read the manual offline",

@@ -25,6 +25,7 @@ LAST_INSTRUCTION = "## Last instruction"
 
 CHARS_PER_TOKEN = 4
 _ASSUMED_WINDOW = 32_768  # for a model whose window is unknown
+ROLE = "compact"
 _OVERHEAD_TOKENS = 1024  # the summariser's instructions
 _LEAST_ROOM = 2_000  # characters of a conversation; cutting further makes no sense
 
@@ -133,8 +134,20 @@ def tail_start(messages: Sequence[Message], keep: int, window: int) -> int:
 
 
 async def _summarise(state: AgentState, run: Run, messages: Sequence[Message], focus: str) -> str:
+    """By the model for compaction; if it fails, by the conversation's."""
+    if (side := await state.side_model(ROLE)) is not None:
+        try:
+            return await _summary_by(state, run, side, messages, focus)
+        except CompactionFailed as error:
+            run.emit(
+                events.Notice(f"{side.provider}/{side.id} cannot summarise: {error}; using {state.model.id}", "warn")
+            )
+    return await _summary_by(state, run, state.model, messages, focus)
+
+
+async def _summary_by(state: AgentState, run: Run, model: Model, messages: Sequence[Message], focus: str) -> str:
     """Halve texts that are too long a few times: the token estimate may be too low."""
-    window = state.model.context_window or _ASSUMED_WINDOW
+    window = model.context_window or _ASSUMED_WINDOW
     room = max(1, window - SUMMARY_TOKENS - _OVERHEAD_TOKENS) * CHARS_PER_TOKEN
     while True:
         text = transcript_text(messages, room)
@@ -143,7 +156,7 @@ async def _summarise(state: AgentState, run: Run, messages: Sequence[Message], f
             asked = f"{INSTRUCTIONS}\n\nThe user asks you to keep this above all:\n{focus}" if focus else INSTRUCTIONS
             conversation = f"<conversation>\n{text}\n</conversation>\n\n{asked}"
             request = stream.Request(
-                model=state.model,
+                model=model,
                 system=SYSTEM,
                 messages=(user_message(conversation),),
                 max_tokens=SUMMARY_TOKENS,
@@ -168,7 +181,8 @@ async def _read(state: AgentState, run: Run, request: stream.Request) -> str:
                     case stream.TextDelta(text):
                         texts.append(text)
                     case stream.UsageReported(usage):
-                        state.count_call(usage)
+                        side = request.model is not state.model
+                        state.count_call(usage, request.model if side else None, ROLE if side else "")
                     case stream.Retrying() | stream.Noticed():
                         run.emit(events.event_of_call(event))
                     case stream.Finished():

@@ -229,8 +229,12 @@ class TranscriptCompacted(msgspec.Struct, frozen=True, tag="transcript_compacted
 
 
 class UsageCounted(msgspec.Struct, frozen=True, tag="usage_counted"):
+    """``model`` as ``provider/id`` if it is not the conversation's; ``role`` is what the model was chosen for."""
+
     usage: Usage
     cumulative: Usage
+    model: str = ""
+    role: str = ""
 
 
 class ToolStarting(msgspec.Struct, frozen=True, tag="tool_starting"):

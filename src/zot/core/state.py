@@ -94,6 +94,7 @@ System = Callable[[tuple[ToolSpec, ...]], str]
 SystemEditor = Callable[[str], Awaitable[str]]
 Fallback = Callable[[Exception], Awaitable[bool]]
 Guard = Callable[[Client, Request], AsyncGenerator[StreamEvent]]
+FindSideModel = Callable[[str], Awaitable[tuple[Client, Model] | None]]
 
 
 class Boundary:
@@ -121,7 +122,8 @@ class Boundary:
         return Run(readers)
 
     def call(self, agent: AgentState, request: Request) -> AsyncGenerator[StreamEvent]:
-        return agent.client.stream(request) if agent.guard is None else agent.guard(agent.client, request)
+        client = agent.client_for(request.model)
+        return client.stream(request) if agent.guard is None else agent.guard(client, request)
 
     async def perform(self, tool: Tool, args: dict[str, Any], context: ToolContext) -> ToolResult:
         return await tool.execute(args, context)
@@ -169,6 +171,9 @@ class AgentState:
         self.system_editor: SystemEditor | None = None
         self.fallback: Fallback | None = None
         self.guard: Guard | None = None
+        self.find_side_model: FindSideModel | None = None
+        self._side_clients: dict[tuple[str, str], Client] = {}
+        self.role = ""  # what the current model was chosen for, if not for everything
         self.goes_on = False
         self.server_tools: tuple[str, ...] = ()  # run by the provider
         self.output_schema: dict[str, Any] | None = None  # of answers
@@ -209,6 +214,7 @@ class AgentState:
     def replace_model(self, client: Client, model: Model) -> None:
         """Use another model from the next model call on; the caller closes the old client."""
         self.client, self.model = client, model
+        self._side_clients.pop((model.provider, model.id), None)
         self.invalidate_system_prompt()
         self.boundary.on_input("model", model=model)
 
@@ -242,6 +248,18 @@ class AgentState:
         self._transcript = list(messages)
         self.revision += 1
         self.last_context_tokens = 0
+
+    async def side_model(self, role: str) -> Model | None:
+        """The model for other work than answering; None for the conversation's."""
+        found = None if self.find_side_model is None else await self.find_side_model(role)
+        if found is None or (found[1].provider, found[1].id) == (self.model.provider, self.model.id):
+            return None
+        client, model = found
+        self._side_clients[model.provider, model.id] = client
+        return model
+
+    def client_for(self, model: Model) -> Client:
+        return self._side_clients.get((model.provider, model.id), self.client) if self._side_clients else self.client
 
     def call_model(self, request: Request) -> AsyncGenerator[StreamEvent]:
         """Every model call is made here."""
@@ -282,15 +300,15 @@ class AgentState:
         self.boundary.on_input("cost", usage=cumulative)
         self.cost = cumulative
 
-    def count_call(self, usage: Usage) -> Usage:
-        """Count one model call, priced by the current model unless the provider sent the cost."""
-        priced = usage if usage.cost_usd else self.model.priced(usage)
-        self.count(priced)
+    def count_call(self, usage: Usage, side: Model | None = None, role: str = "") -> Usage:
+        """Count one model call, priced by the current model (or ``side``) unless the provider sent the cost."""
+        priced = usage if usage.cost_usd else (side or self.model).priced(usage)
+        self.count(priced, "" if side is None else f"{side.provider}/{side.id}", role or self.role)
         return priced
 
-    def count(self, priced: Usage) -> None:
+    def count(self, priced: Usage, model: str = "", role: str = "") -> None:
         self.cost = self.cost + priced
-        self.emit(UsageCounted(priced, self.cost))
+        self.emit(UsageCounted(priced, self.cost, model, role))
 
     @property
     def needs_compaction(self) -> bool:

@@ -79,6 +79,7 @@ class Options(_OlderOptions, total=False):
     on_question: OnQuestion | None  # answers MCP servers: values by name ({} for an opened address), None declines
     max_steps: int  # model calls per prompt; default and 0: 50
     max_cost_usd: float  # stop before the next model call once this is spent
+    price_unknown: Literal["refuse", "allow"]  # with max_cost_usd, a model without a price; default: refuse
     # extensions and sessions
     extensions: Sequence[PathLike]  # directories of extensions to load
     installed_extensions: bool  # also installed ones
@@ -127,6 +128,7 @@ def config_of(options: Options) -> RunConfig:
         retries=options.get("retries"),
         max_steps=options.get("max_steps", 0) or MAX_STEPS,
         max_cost=options.get("max_cost_usd", 0.0),
+        price_unknown="allow" if options.get("price_unknown") == "allow" else "",
         cwd=os.fspath(options.get("cwd", "")),
         home=_path(options.get("home")),
         environ=options.get("environ"),

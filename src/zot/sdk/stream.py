@@ -207,6 +207,7 @@ OPTIONS = {
     "--fallback-model": "fallback_model=",
     "--retries": "retries=",
     "--max-cost": "max_cost_usd=",
+    "--price-unknown": "price_unknown=",
     "--max-steps": "max_steps=",
     "--insecure": "insecure=True",
     "--script": "script=",

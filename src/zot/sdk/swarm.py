@@ -1,7 +1,7 @@
 """Many agents from your program: each worker is a zot in its own process; all share one budget.
 
 >>> async def main():
-...     async with Swarm(model="claude-haiku-4-5", max_cost=2.0) as swarm:
+...     async with Swarm(model="claude-haiku-5-5", max_cost=2.0) as swarm:
 ...         workers = [await swarm.start(f"write a test for {name}") for name in ("a.py", "b.py")]
 ...         for worker in workers:
 ...             result = await worker.result()

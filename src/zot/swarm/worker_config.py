@@ -162,6 +162,8 @@ def check_control(starter: RunConfig, worker: WorkerRecord) -> None:
         raise UsageError(f"{text} (--no-yolo)")
     if starter.tools is not None and (config.tools is None or set(config.tools) - set(starter.tools)):
         raise UsageError(f"{text} (--tools {','.join(starter.tools) or 'none'})")
+    if config.price_unknown and not starter.price_unknown:
+        raise UsageError(f"{text} (--price-unknown)")
     if starter.jail and (not config.jail or (config.jail == "net" and starter.jail != "net")):
         raise UsageError(f"{text} (--jail)")
     places = (worker.tree.repository if worker.tree is not None else worker.spec.cwd, *config.jail_read)

@@ -78,12 +78,28 @@ async def test_model_without_price_is_an_error_with_a_fix(talk: Open, tmp_path: 
     async with talk(max_cost=1.0, **far) as (conversation, _):
         outcome = await conversation.prompt("hi")
     assert isinstance(outcome.error, CostLimitReached)
-    assert "unknown price of far/m" in str(outcome.error) and "priceInput" in str(outcome.error)
+    assert "unknown price of far/m" in str(outcome.error)
+    assert "`zot models price far/m INPUT OUTPUT`" in str(outcome.error)
     models["far"]["models"] = [{"id": "m", "priceInput": 0, "priceOutput": 0}]
     (tmp_path / "home" / "models.json").write_text(json.dumps({"providers": models}))
     async with talk(max_cost=1.0, **far) as (conversation, _):
         outcome = await conversation.prompt("hi")
     assert not isinstance(outcome.error, CostLimitReached)  # nobody answers there
+
+
+async def test_loopback_address_of_a_vendor_is_not_free(talk: Open) -> None:
+    """A proxy on this machine may bill for what it passes on."""
+    async with talk(Say("hi"), max_cost=1.0, model="claude-opus-9") as (conversation, server):
+        outcome = await conversation.prompt("hi")
+        assert "unknown price of anthropic/claude-opus-9" in str(outcome.error)
+        assert server.requests == []
+
+
+async def test_unknown_price_can_be_allowed(talk: Open) -> None:
+    options = {"model": "claude-opus-9", "price_unknown": "allow"}
+    async with talk(Say("hi", usage=DEAR), max_cost=1.0, **options) as (conversation, _):
+        assert (await conversation.prompt("hi")).error is None
+        assert conversation.total_usage.cost_usd == 0
 
 
 async def test_a_server_on_this_machine_costs_nothing(talk: Open, tmp_path: Path) -> None:

@@ -60,6 +60,8 @@ PRINTING = {
     ("devkit/cli/ext_replay.py", "run"): "lines made safe one by one",
     ("devkit/cli/ext_trace.py", "_write"): "JSON, and lines made safe one by one",
     ("devkit/cli/replay.py", "_verify"): "lines made safe one by one",
+    ("cli/verbs/models.py", "print_table"): "a table made safe line by line, and what the user typed, quoted",
+    ("cli/verbs/models_catalog.py", "_write"): "JSON in ASCII",
     ("cli/list_models.py", "run"): "a table made safe cell by cell",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from datetime import date
@@ -59,7 +60,7 @@ def _json(row: Model) -> dict[str, Any]:
 
 
 def _write(value: object) -> None:
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
 # -- show -----------------------------------------------------------------------------------------------------------
@@ -178,7 +179,8 @@ def _priced_model(catalog: Catalog, typed: str, provider: str) -> tuple[str, str
             raise UsageError(f'unknown provider "{provider}"; known providers: {", ".join(providers)}')
         return providers[owner].rows_of or owner, typed
     name, slash, rest = typed.partition("/")
-    if slash and (owner := canonical_id(name, providers)) in providers and catalog.find(typed) is None:
+    owner = canonical_id(name, providers) if slash else ""
+    if owner in providers and (catalog.find(rest, owner) is not None or catalog.find(typed) is None):
         return providers[owner].rows_of or owner, rest
     if (row := catalog.find(typed)) is not None:
         return row.provider, typed

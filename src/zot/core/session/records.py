@@ -100,12 +100,24 @@ class MessageRow(msgspec.Struct, frozen=True, tag="message"):
     message: DiskMessage
 
 
+def role_label(model: str, role: str) -> str:
+    """``anthropic/claude-haiku-5-5 (compact)``: one line of a cost report per model and role."""
+    return f"{model} ({role})" if role else model
+
+
 class UsageRow(msgspec.Struct, frozen=True, tag="usage"):
-    """``usage`` is of one call, ``cumulative`` the session's so far."""
+    """``usage`` is of one call, ``cumulative`` the session's so far. ``model`` (``provider/id``) if it is not the
+    session's; ``role`` is what it was chosen for."""
 
     usage: Usage = Usage()
     cumulative: Usage = Usage()
     time: str = ""
+    model: str | msgspec.UnsetType = msgspec.UNSET
+    role: str | msgspec.UnsetType = msgspec.UNSET
+
+    def label(self, model: str) -> str:
+        """The name in a cost report; ``model`` is the session's."""
+        return role_label(self.model or model, self.role or "")
 
 
 class RenameRow(msgspec.Struct, frozen=True, tag="rename"):

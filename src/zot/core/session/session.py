@@ -94,8 +94,8 @@ class Session:
         match event:
             case MessageAppended(message):
                 self.appended(message)
-            case UsageCounted(usage, cumulative):
-                self.record_usage(usage, cumulative)
+            case UsageCounted(usage, cumulative, model, role):
+                self.record_usage(usage, cumulative, model, role)
             case ToolStarting(call):
                 self.tool_intent(call)
             case ToolReturned(call_id, result):
@@ -121,9 +121,9 @@ class Session:
             self._waiting.insert(0, (encode_row(MetaRow(self.meta)), None))
         self._write(message_row(message), entry, sync=message.role == "user")
 
-    def record_usage(self, usage: Usage, cumulative: Usage) -> None:
+    def record_usage(self, usage: Usage, cumulative: Usage, model: str = "", role: str = "") -> None:
         self.cumulative = cumulative
-        self._write(UsageRow(usage, cumulative, utc_now()))
+        self._write(UsageRow(usage, cumulative, utc_now(), model or msgspec.UNSET, role or msgspec.UNSET))
 
     def tool_intent(self, call: ToolCallBlock) -> None:
         self._write(intent_row(call))

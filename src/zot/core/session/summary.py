@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.core.events import PERMISSION_MODE
-from zot.core.session.records import DiskBlock, Meta
+from zot.core.session.records import DiskBlock, Meta, role_label
 from zot.core.session.session_file import lines_of
 from zot.provider.messages import Usage
 from zot.system.files import make_private_dir
@@ -76,6 +76,8 @@ class _SummaryRow(msgspec.Struct):
     cumulative: Usage | None = None
     time: str = ""
     title: str = ""
+    model: str = ""
+    role: str = ""
 
 
 _decode_row = msgspec.json.Decoder(_SummaryRow).decode
@@ -103,7 +105,8 @@ def summarise(path: Path) -> Summary | None:
             elif row.type == "usage" and row.cumulative is not None:
                 cost_usd = row.cumulative.cost_usd
                 if row.usage is not None and (messages > copied or not copied):
-                    costs.add(row.time or last_time, f"{meta.provider}/{meta.model}", row.usage)
+                    model = row.model or f"{meta.provider}/{meta.model}"
+                    costs.add(row.time or last_time, role_label(model, row.role), row.usage)
             elif row.type == "rename":
                 title = row.title or title
             elif row.type == "meta" and row.meta is not None:

@@ -99,8 +99,9 @@ def cost_of(path: Path) -> CostReport:
                     answered = False
                 case MessageRow():
                     answered = True
-                case UsageRow(usage=usage):
-                    models[model] = _more(models.get(model) or UsageTotal(model, Usage()), usage)
+                case UsageRow(usage=usage) as row:
+                    name = row.label(model)
+                    models[name] = _more(models.get(name) or UsageTotal(name, Usage()), usage)
                     if turns:
                         turns[-1] = _more(turns[-1], usage)
                 case _:

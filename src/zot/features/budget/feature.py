@@ -75,10 +75,9 @@ class BudgetFeature(Feature):
 
             present, saved = self.conversation.snapshot, self.conversation.session is not None
             directory = present.directory if saved else ""
+            provider, _, model = event.model.partition("/") if event.model else (present.provider, "", present.model)
             try:
-                self.ledger.append(
-                    spent_row(event.usage, present.provider, present.model, present.session_id, directory)
-                )
+                self.ledger.append(spent_row(event.usage, provider, model, present.session_id, directory, event.role))
             except OSError as error:
                 if not self._failed:
                     self._failed = True

@@ -31,6 +31,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, tag="spent", omit_defaults=True):
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
+    role: str = ""
 
     @property
     def usage(self) -> Usage:
@@ -40,7 +41,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, tag="spent", omit_defaults=True):
 _encode = msgspec.json.Encoder().encode
 
 
-def spent_row(usage: Usage, provider: str, model: str, session: str, cwd: str) -> LedgerEntry:
+def spent_row(usage: Usage, provider: str, model: str, session: str, cwd: str, role: str = "") -> LedgerEntry:
     return LedgerEntry(
         utc_now(),
         usage.cost_usd,
@@ -52,6 +53,7 @@ def spent_row(usage: Usage, provider: str, model: str, session: str, cwd: str) -
         usage.output_tokens,
         usage.cache_read_tokens,
         usage.cache_write_tokens,
+        role,
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from zot import __version__
-from zot.core.session.records import MessageRow, MetaRow, UsageRow
+from zot.core.session.records import MessageRow, MetaRow, UsageRow, role_label
 from zot.core.session.session_file import read_lines
 from zot.core.session.store import SessionStore
 from zot.core.session.turn_history import is_synthetic
@@ -47,7 +47,8 @@ def _without_a_file(root: Path, since: str, known: set[str]) -> Iterable[Cost]:
         if day >= since:
             for row in _rows(root, day):
                 if row.session not in known:
-                    yield Cost(day, f"{row.provider}/{row.model}", row.cwd or NO_PROJECT, row.usage)
+                    model = role_label(f"{row.provider}/{row.model}", row.role)
+                    yield Cost(day, model, row.cwd or NO_PROJECT, row.usage)
 
 
 def _rows(root: Path, day: str) -> list[ledger.LedgerEntry]:

@@ -18,7 +18,7 @@ from zot.features.budget.reservations import Reservations
 from zot.provider.messages import ImageBlock, ToolResultBlock
 from zot.provider.model import Model
 from zot.provider.model_call import Client, Request, StreamEvent, UsageReported
-from zot.provider.providers import is_loopback
+from zot.provider.providers import builtin_providers
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
@@ -43,8 +43,8 @@ class SpendingGuard:
         session, day = limits(self._conversation)
         if not cost_is_known(self._conversation, request.model):
             raise CostLimitReached(
-                f"unknown price of {request.model.provider}/{request.model.id}: cannot enforce a cost limit; "
-                "set priceInput and priceOutput in models.json (0 if free), or run without a limit"
+                f"unknown price of {request.model.provider}/{request.model.id}: cannot enforce a cost limit; set it "
+                f"with {price_command(request.model)} (0 0 if free), or pass --price-unknown allow"
             )
         costs = self._estimate.costs(request)
         claim = await self._claim_of_session(session, costs)
@@ -135,11 +135,17 @@ _RAISE = {
 
 
 def cost_is_known(conversation: Conversation, model: Model) -> bool:
-    """True if the price is known; local models are free."""
-    resolved = conversation.resolved
-    own = resolved.provider.local or model.source in ("script", "ollama")
-    here = resolved.endpoint is not None and is_loopback(resolved.endpoint.base_url)
-    return model.is_priced or own or here
+    """True if the price is known or the user accepts an unknown one. Models of local servers are free; another
+    provider's address on this machine may be a proxy of a paid one."""
+    if model.is_priced or conversation.services.config.price_unknown == "allow":
+        return True
+    known = builtin_providers().get(model.provider)
+    return (known is not None and known.local) or model.source == "script"
+
+
+def price_command(model: Model) -> str:
+    """The command that sets its price."""
+    return f"`zot models price {model.provider}/{model.id} INPUT OUTPUT`"
 
 
 def limits(conversation: Conversation) -> tuple[float, float]:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from zot.core.agent import Outcome
 from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.commands.model import use_model
-from zot.frontends.terminal.dialogs.picker import Picker, model_row, reachable_models, value_of
+from zot.frontends.terminal.dialogs.model_picker import model_row, reachable_models, value_of
+from zot.frontends.terminal.dialogs.picker import Picker
 from zot.provider.error_mapping import recovery_kind
 from zot.provider.model import Model
 from zot.tui.sanitize import one_line

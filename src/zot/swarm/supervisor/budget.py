@@ -126,8 +126,8 @@ LONGEST_PAUSE_S = 300.0
 KEPT_S = 30 * 86400.0  # an unused budget without workers is deleted after this
 FIRST_ASKING = 64  # parallel calls at first: a provider rejects a burst of a thousand
 _UNKNOWN = (
-    "no price is known for {}, so the cost limit of the swarm {} cannot be enforced; set priceInput and"
-    " priceOutput in models.json (0 if it is free)"
+    "no price is known for {0}, so the cost limit of the swarm {1} cannot be enforced; set it with `zot models price"
+    " {0} INPUT OUTPUT` (0 0 if it is free)"
 )
 
 

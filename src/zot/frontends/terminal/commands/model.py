@@ -10,15 +10,23 @@ import msgspec
 
 from zot.errors import UsageError, ZotError, closest_match
 from zot.frontends.terminal.commands.command_context import CommandContext
+from zot.frontends.terminal.model_picks import add_recent
 from zot.tui.sanitize import one_line
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.frontends.terminal.dialogs.picker import ModelPicker
+    from zot.frontends.terminal.dialogs.model_picker import ModelPicker
     from zot.tui.widgets import Choice
 
 
+_ROLES = ("small", "plan", "compact")
+
+
 async def run(context: CommandContext, arguments: str) -> None:
+    role, _, model = arguments.partition(" ")
+    if role in _ROLES:
+        await _set_role(context, role, model.strip())
+        return
     named = named_model(context.conversation, arguments) if arguments else None
     if named is None:
         await _pick(context, arguments)
@@ -29,7 +37,7 @@ async def run(context: CommandContext, arguments: str) -> None:
 
 
 async def _pick(context: CommandContext, filter: str) -> None:
-    from zot.frontends.terminal.dialogs.picker import ModelPicker
+    from zot.frontends.terminal.dialogs.model_picker import ModelPicker
 
     picker = ModelPicker(context.conversation, filter)
     refreshing = context.ui.spawn(_refresh(context, picker))
@@ -42,9 +50,32 @@ async def _pick(context: CommandContext, filter: str) -> None:
         await use_model(context, provider, model)
 
 
+async def _set_role(context: CommandContext, role: str, typed: str) -> None:
+    """``/model plan opus``: the model for a role, saved in the settings; ``off`` removes it."""
+    conversation = context.conversation
+    models: dict[str, str] = {**conversation.settings.values.models}
+    if not typed:
+        context.status.ok(f"{role} model: {models.get(role) or 'none'}; set it with /model {role} ID, or off")
+        return
+    if typed == "off":
+        models.pop(role, None)
+    else:
+        named = named_model(conversation, typed)
+        if named is None:
+            raise UsageError(f'"{typed}" fits several models; type more of the id')
+        await conversation.find_model(named[1], named[0])  # UsageError or NotLoggedIn
+        models[role] = "/".join(named)
+    conversation.settings.save(models=models)
+    from zot.features.model_roles import ModelRolesFeature
+
+    await conversation.features.join_late(conversation, ModelRolesFeature)
+    conversation.apply_settings()
+    context.status.ok(f"{role} model: {models.get(role, 'none')}")
+
+
 def complete(context: CommandContext, typed: str) -> list[Choice]:
     """Arguments offered after ``/model``."""
-    from zot.frontends.terminal.dialogs.picker import model_row, usable_models
+    from zot.frontends.terminal.dialogs.model_picker import model_row, usable_models
 
     rows = [model_row(model) for model in usable_models(context.conversation)]
     return [msgspec.structs.replace(row, value=row.label.strip()) for row in rows]
@@ -68,7 +99,7 @@ def named_model(conversation: Conversation, typed: str) -> tuple[str, str] | Non
     """Provider and id of a typed ``id``, ``provider/id`` or part of an id. The current provider comes first.
     None if the part fits several kinds of models."""
     from zot.agent.model_lookup import match_model, newest_match, resolve_alias, suggestion_text
-    from zot.frontends.terminal.dialogs.picker import usable_models
+    from zot.frontends.terminal.dialogs.model_picker import usable_models
 
     current, names = conversation.resolved.provider, conversation.settings.values.model_names
     if typed in names:
@@ -125,6 +156,7 @@ async def use_model(context: CommandContext, provider: str, model_id: str, *, li
     await context.end_turn("/model")
     await conversation.set_model(model_id, provider)
     present = conversation.snapshot
+    add_recent(conversation.home, present.provider, present.model)
     if listed:
         context.status.ok(f"model: {present.model} ({present.provider})")
         conversation.settings.save(provider=present.provider, model=present.model)

@@ -55,4 +55,5 @@ def levels(conversation: Conversation) -> list[str]:
     if not model.reasoning:
         return ["off"]
     known = model.reasoning_levels or dialect_for(conversation.resolved.api).levels
-    return [level for level in REASONING_LEVELS if level == "off" or level in known]
+    always = model.can_skip_reasoning is False
+    return [level for level in REASONING_LEVELS if level in known or (level == "off" and not always)]

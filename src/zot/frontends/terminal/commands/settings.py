@@ -242,7 +242,7 @@ async def _pinned_servers(context: CommandContext) -> None:
 
 async def _shortcuts(context: CommandContext) -> None:
     """Nine slots, filled from the available models."""
-    from zot.frontends.terminal.dialogs.picker import ModelPicker
+    from zot.frontends.terminal.dialogs.model_picker import ModelPicker
 
     conversation = context.conversation
     while True:

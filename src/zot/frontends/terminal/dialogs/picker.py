@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 
-from zot.agent.conversation import Conversation
-from zot.agent.model_lookup import version_key
 from zot.core.session.turn_history import PromptTurn
 from zot.frontends.terminal.dialogs.dialog import Dialog
-from zot.provider.auth.credential_lookup import has_credential
-from zot.provider.model import Model
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
-from zot.tui.widgets import Choice, SelectList, tokens
+from zot.tui.widgets import Choice, SelectList
 from zot.tui.width import cut, wrap
 
 FILTERED = "type to filter · enter picks · esc closes"
@@ -131,86 +126,3 @@ def _label(number: int, turn: PromptTurn) -> str:
     badge = "99+t" if turn.tools > 99 else f"{turn.tools}t" if turn.tools else ""
     text = turn.prompt.text().strip()
     return f"#{number + 1:<4} {badge:>4}  {one_line(text.partition(chr(10))[0][:_LABEL]) or '(no text)'}"
-
-
-# Choose a model.
-
-
-class ModelPicker(Picker):
-    """Ends with ``provider`` and ``id`` joined by a newline. ``filter`` is the initial filter.
-    Call ``update`` when the catalog grew."""
-
-    def __init__(self, conversation: Conversation, filter: str = "") -> None:
-        self._conversation = conversation
-        selected = value_of(conversation.model)
-        super().__init__("model", self._choices(), selected=selected, empty=_NONE)
-        for letter in filter:
-            self.list.key(Key(letter, letter))
-
-    def update(self) -> None:
-        self.list.set_choices(self._choices())
-
-    def _choices(self) -> list[Choice]:
-        current = value_of(self._conversation.model)
-        rows = [model_row(model, current) for model in usable_models(self._conversation)]
-        others = ", ".join(logged_out(self._conversation))
-        return [*rows, *([Choice("", f"/login for: {others}", divider=True)] if rows and others else [])]
-
-
-_NONE = "no provider has a credential; log in with /login"
-
-
-def usable_models(conversation: Conversation) -> list[Model]:
-    """Models of providers with a credential or without need of one, by provider, the newest first.
-    The current model is always included."""
-    usable = {name for name, usable in _providers(conversation).items() if usable}
-    rows = {value_of(model): model for model in conversation.catalog.rows() if model.provider in usable}
-    if conversation.resolved.endpoint is not None or conversation.resolved.script:
-        rows.setdefault(value_of(conversation.model), conversation.model)
-    by_id = sorted(rows.values(), key=lambda model: model.id)
-    by_age = sorted(by_id, key=lambda model: version_key(model.id), reverse=True)
-    return sorted(by_age, key=lambda model: model.provider)
-
-
-def reachable_models(conversation: Conversation) -> list[Model]:
-    """Providers that can be listed without the run's own key and address."""
-    if not conversation.launch.active_flags:
-        return usable_models(conversation)
-    usable = {name for name, usable in _providers(conversation, current="").items() if usable}
-    return [model for model in usable_models(conversation) if model.provider in usable]
-
-
-def logged_out(conversation: Conversation) -> list[str]:
-    """The best known providers without a credential."""
-    known = _providers(conversation)
-    return [name for name in ("anthropic", "openai", "kimi") if not known.get(name, True)]
-
-
-def _providers(conversation: Conversation, current: str | None = None) -> dict[str, bool]:
-    """True if it can be listed; always for the ``current`` one."""
-    commands = conversation.settings.values.api_key_command
-    if current is None:
-        current = conversation.resolved.provider.id if conversation.resolved.endpoint is not None else ""
-    return {
-        name: name == current
-        or not provider.needs_key
-        or has_credential(provider, conversation.auth, os.environ, commands)
-        for name, provider in conversation.catalog.providers().items()
-        if provider.api != "script" and not provider.rows_of
-    }
-
-
-def value_of(model: Model) -> str:
-    return f"{model.provider}\n{model.id}"
-
-
-def model_row(model: Model, current: str = "") -> Choice:
-    mark = "● " if value_of(model) == current else "  "
-    tag = "[live]" if model.source in ("live", "cache") else ""
-    price = f"${model.price_input:g}/${model.price_output:g}" if model.price_input or model.price_output else ""
-    window = tokens(model.context_window) if model.context_window else ""
-    tag = f"{tag} [no tools]".strip() if model.tools is False else tag
-    name = one_line(model.name) if model.name != model.id else ""
-    columns = f"{'✦' if model.reasoning else ' '} {window:>5}  {price:<9}"
-    about = "  ".join(part for part in (columns, tag, name) if part)
-    return Choice(value_of(model), f"{mark}{one_line(model.provider)}/{one_line(model.id)}", about)

@@ -6,7 +6,8 @@ import pytest
 
 from zot.core.session.summary import Summary
 from zot.core.session.turn_history import PromptTurn, turns_in
-from zot.frontends.terminal.dialogs.picker import Picker, TurnPicker, YesNo, model_row
+from zot.frontends.terminal.dialogs.model_picker import model_row
+from zot.frontends.terminal.dialogs.picker import Picker, TurnPicker, YesNo
 from zot.frontends.terminal.dialogs.sessions_list import SessionsList, age
 from zot.frontends.terminal.dialogs.text_dialogs import Pager
 from zot.provider.messages import Message, TextBlock, ToolCallBlock, user_message
