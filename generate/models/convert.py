@@ -32,7 +32,7 @@ SOURCES: dict[str, tuple[tuple[str, ...], str]] = {
     "google": (("google", "google-vertex"), "gemini/"),
     "bedrock": (("amazon-bedrock",), ""),
     "azure": (("azure",), "azure/"),
-    "github-copilot": (("github-copilot",), "github_copilot/"),
+    "copilot": (("github-copilot",), "github_copilot/"),
 }
 OVERLAY = Path(__file__).with_name("overlay.json")
 

@@ -18,12 +18,12 @@ def ask(zot: Zot, *flags: str) -> Any:
 @pytest.mark.parametrize(
     ("variable", "provider", "model"),
     [
-        ("OPENROUTER", "openrouter", "anthropic/claude-sonnet-4.5"),
-        ("MISTRAL", "mistral", "devstral-latest"),
-        ("GEMINI", "google", "gemini-pro-latest"),
+        ("OPENROUTER", "openrouter", "anthropic/claude-sonnet-5.5"),
+        ("MISTRAL", "mistral", "mistral-large-4"),
+        ("GEMINI", "google", "gemini-4-argon"),
         ("DEEPSEEK", "deepseek", "deepseek-v4-pro"),
         ("GROQ", "groq", "openai/gpt-oss-120b"),
-        ("XAI", "xai", "grok-4.3"),
+        ("XAI", "xai", "grok-4.7"),
     ],
 )
 def test_only_key_selects_its_provider(serve: Any, zot: Zot, variable: str, provider: str, model: str) -> None:
@@ -47,7 +47,7 @@ def test_several_keys_take_the_first_then_the_last_used(serve: Any, zot: Zot) ->
     assert "several" not in ask(zot).err
     ask(zot, "--provider", "groq")
     ask(zot)
-    assert [request.json["model"] for request in server.requests] == ["gpt-5"] * 2 + ["openai/gpt-oss-120b"] * 2
+    assert [request.json["model"] for request in server.requests] == ["gpt-6.1-sol"] * 2 + ["openai/gpt-oss-120b"] * 2
 
 
 def test_stored_key_is_not_sent_to_an_address_of_the_environment(serve: Any, zot: Zot) -> None:

@@ -28,10 +28,10 @@ def test_context_shows_window_parts_and_free_space(serve: Any, open_zot: OpenZot
     for part in (*parts, "your prompts (1)", "free"):
         assert part in shown
     assert "/context" not in shown  # the editor gave way
-    assert "of 200k tokens" in " ".join(shown.split())
+    assert "of 1.0M tokens" in " ".join(shown.split())
     assert "░" in shown
     assert "9.0k tokens the provider counted" in " ".join(shown.split())
-    assert "compacts automatically at 85% (170k)" in " ".join(shown.split())
+    assert "compacts automatically at 85% (850k)" in " ".join(shown.split())
     assert all(len(row) <= columns for row in shown.splitlines())
     terminal.press("esc")
     terminal.wait_gone("── context")

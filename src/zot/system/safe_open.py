@@ -9,7 +9,6 @@ import os
 import stat
 import sys
 from io import BufferedReader
-from pathlib import Path
 
 LARGEST_SETTINGS = 16 << 20  # of a file that users edit; the largest usual ones have some hundred KiB
 
@@ -40,6 +39,8 @@ def open_regular(path: AnyPath, within: AnyPath | None = None, *, follow: bool =
         if within is not None:
             root = os.path.realpath(within)
             real = opened_path(fd, path)
+            from pathlib import Path  # listing models does without it
+
             if not Path(real).is_relative_to(root):
                 raise SymlinkEscape(path, real, root)
     except BaseException:

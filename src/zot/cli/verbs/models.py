@@ -7,6 +7,7 @@ import os
 import sys
 
 from zot.errors import UsageError
+from zot.system.safe_open import read_whole
 
 TYPE_CHECKING = False  # importing `typing` takes longer than the list
 if TYPE_CHECKING:
@@ -60,8 +61,7 @@ def table_rows() -> list[list[str]]:
     import zot.provider
 
     path = os.path.join(os.path.dirname(zot.provider.__file__ or ""), "models", "index.tsv")
-    with open(path, encoding="utf-8") as file:
-        return [line.rstrip("\n").split("\t") for line in file]
+    return [line.split("\t") for line in read_whole(path).decode().splitlines()]
 
 
 def _discovered(path: str, rows: list[list[str]]) -> list[list[str]] | None:
@@ -70,8 +70,7 @@ def _discovered(path: str, rows: list[list[str]]) -> list[list[str]] | None:
 
     known = {(row[0], row[1]) for row in rows}
     try:
-        with open(path, encoding="utf-8") as file:
-            models = json.load(file)["models"]
+        models = json.loads(read_whole(path))["models"]
         pairs = {(str(model["provider"]), str(model["id"])): str(model.get("display_name", "")) for model in models}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

@@ -22,6 +22,7 @@ from zot.provider.catalog import CATALOG_FILE, MODELS_FILE, Catalog, builtin_row
 from zot.provider.model import Model
 from zot.provider.model_facts import reasoning_text, table_row
 from zot.system.files import write_atomic, zot_home
+from zot.system.safe_open import TooLarge, read_whole
 
 
 def run_verb(verb: str, argv: list[str]) -> int:
@@ -250,8 +251,9 @@ def _content(source: str, home: Path) -> bytes:
     if "://" not in source:
         path = os.path.expanduser(source)
         try:
-            with open(path, "rb") as file:
-                return file.read(LARGEST + 1)
+            return read_whole(path, LARGEST)
+        except TooLarge as error:
+            raise ConfigError(f"{path}: larger than {LARGEST >> 20} MiB, which no catalog is") from error
         except OSError as error:
             raise ConfigError(f"{path}: {error.strerror or error}") from error
     from zot.frontends.console import run_loop
