@@ -67,7 +67,7 @@ def objects() -> list[Shape]:
         rpc_frames.ElicitationField,
         rpc_frames.McpServer,
     )
-    plain += (rpc_frames.Quota, swarm_frames.WorkerInfo)
+    plain += (swarm_frames.WorkerInfo,)
     return [shape_of(struct) for struct in plain]
 
 

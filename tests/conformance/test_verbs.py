@@ -152,6 +152,7 @@ SDK_ALONE = {
     "list_models",
 }  # two older names
 TERMINAL_ALONE = {
+    "add-dir",
     *("help", "login", "logout", "skills", "study", "settings", "doctor", "exit", "yolo"),
     *("copy", "export", "init", "jobs", "mcp", "review", "swarm", "plan", "hooks", "vim", "memory", "status"),
 }

@@ -433,7 +433,8 @@ def test_an_automatic_compaction_can_be_refused(zot: Zot, serve: Any, refused: b
         zot, PreCompact=[entry("cat > before.json; " + ("echo keep it all >&2; exit 2" if refused else "true"), "auto")]
     )
     server = serve([Say("one"), Say("two"), Say("three", usage=(190_000, 1)), Say("a summary"), Say("four")])
-    client = FakeRpcClient(zot.argv(["rpc", *zot.endpoint(True)]), zot.env(), zot.project)
+    argv = zot.argv(["rpc", "--model", "claude-sonnet-4-5", *zot.endpoint(True)])  # a window of 200k
+    client = FakeRpcClient(argv, zot.env(), zot.project)
     for text in ("first", "second", "third", "fourth"):
         client.prompt(text)
     told = json.loads((zot.project / "before.json").read_text())

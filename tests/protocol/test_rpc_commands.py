@@ -384,7 +384,7 @@ def test_idle_only_commands_fail_during_prompt_work_after_done(rpc, serve) -> No
 def test_reasoning_applies_to_next_request_and_lists_levels(rpc, serve) -> None:
     """rpc-064: a reasoning level is used by the next request; an unknown one fails and names the seven levels."""
     server = serve([Say("one"), Say("two")])
-    client = rpc()
+    client = rpc("--model", "claude-sonnet-4-5")
     client.prompt("plain")
     assert client.ask("set_reasoning", reasoning="high")["data"] == {"reasoning": "high"}
     refusal = client.ask("set_reasoning", reasoning="much")

@@ -66,7 +66,7 @@ def test_stdout_is_silent_before_first_command(rpc, serve) -> None:
 def test_line_is_one_compact_object_with_type_and_id_first(rpc, serve) -> None:
     """rpc-003: every line is one compact object with `type` first and `id` second."""
     serve([CallTools([("bash", {"command": "echo hé"})]), Say("fertig, ja — gut")])
-    client = rpc()
+    client = rpc("--model", "claude-sonnet-4-5")
     client.prompt("hi", id="a")
     client.ask("get_messages", id="b")
     for raw, line in zip(client.raw, client.seen, strict=True):

@@ -23,6 +23,7 @@ from tests.protocol.test_rpc_process import PNG
 from zot import __version__
 from zot.wire import rpc_frames
 
+MODEL = ("--model", "claude-sonnet-4-5")  # the recorded one, whatever the default
 CASSETTES = Path(__file__).parent.parent / "cassettes" / "rpc"
 TIME = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 TOOK = re.compile(rb"Took \d+\.\d+s")
@@ -136,7 +137,7 @@ def test_every_byte_is_as_recorded(rpc, serve, zot: Zot, tmp_path: Path, name: s
     """rpc-003, rpc-027, rpc-036: whole conversations are byte for byte as they were recorded."""
     scenario = SCENARIOS[name]
     serve(scenario.turns)
-    flags = list(scenario.flags)
+    flags = [*MODEL, *scenario.flags]
     if scenario.extension:
         flags += ["--ext", str(write_extension(tmp_path / "extensions", "demo", scenario.extension))]
     client = rpc(*flags)
@@ -154,7 +155,7 @@ def test_json_mode_writes_the_same_bytes(zot: Zot, serve, name: str) -> None:
     """rpc-060: except for the response before and the text in ``done``."""
     scenario = SCENARIOS[name]
     serve(scenario.turns)
-    ran = zot("--json", scenario.prompt, *scenario.flags)
+    ran = zot("--json", scenario.prompt, *MODEL, *scenario.flags)
     theirs = normalised([line.encode() for line in ran.out.splitlines()], zot).splitlines()
     response, *ours = (CASSETTES / f"{name}.jsonl").read_bytes().splitlines()
     assert response.startswith(b'{"type":"response"')

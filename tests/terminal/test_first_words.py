@@ -62,6 +62,6 @@ def test_help_and_exit_need_no_agent(serve: Any, open_zot: OpenZot, zot: Zot) ->
 
 def test_key_for_another_provider_is_used_without_a_notice(open_zot: OpenZot) -> None:
     terminal = open_zot(model=False, env={"OPENAI_API_KEY": "sk-only-this"})
-    terminal.wait_for("(openai) gpt-5")
+    terminal.wait_for("(openai) gpt-6.1-sol")
     terminal.wait_idle()
     assert "no credential" not in terminal.everything

@@ -137,14 +137,6 @@ type McpServer struct {
 	Version string `json:"version,omitempty"`
 }
 
-// Quota: What the provider says is left of a plan (`plan`) or of a rate limit. `resets_at` is RFC 3339; absent if the answer has none.
-type Quota struct {
-	Name             string  `json:"name"`
-	RemainingPercent float64 `json:"remaining_percent"`
-	ResetsAt         string  `json:"resets_at,omitempty"`
-	Plan             bool    `json:"plan,omitempty"`
-}
-
 // WorkerInfo: A worker. Times are in seconds since 1970; 0 means not yet.
 type WorkerInfo struct {
 	ID       string      `json:"id"`

@@ -148,14 +148,6 @@ export interface McpServer {
   version?: string;
 }
 
-/** What the provider says is left of a plan (`plan`) or of a rate limit. `resets_at` is RFC 3339; absent if the answer has none. */
-export interface Quota {
-  name: string;
-  remaining_percent: number;
-  resets_at?: string;
-  plan?: boolean;
-}
-
 /** A worker. Times are in seconds since 1970; 0 means not yet. */
 export interface WorkerInfo {
   id: string;

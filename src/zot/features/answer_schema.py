@@ -14,6 +14,7 @@ from zot.core.interceptors import Interceptor
 from zot.errors import UsageError
 from zot.features.json_schema import validate_arguments
 from zot.provider.messages import Message, TextBlock
+from zot.system.safe_open import read_whole
 
 if TYPE_CHECKING:
     from zot.agent.services import Services
@@ -77,7 +78,7 @@ def read_schema(given: str, directory: Path) -> dict[str, Any]:
     text = given
     if not given.lstrip().startswith("{"):
         try:
-            text = (directory / given).expanduser().read_text(encoding="utf-8")
+            text = read_whole(directory / Path(given).expanduser()).decode("utf-8")
         except (OSError, UnicodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
             raise UsageError(f"--output-schema {given}: {reason}") from error

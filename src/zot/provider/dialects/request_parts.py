@@ -144,7 +144,9 @@ def thinking_fields(request: Request, max_tokens: int) -> tuple[dict[str, Any], 
     if model.reasoning_style == "adaptive" or (value and value != "max" and not value.isdigit()):
         if request.reasoning == "off" and not value:
             return {"thinking": NOT_THINKING}, max_tokens
-        fields: dict[str, Any] = {"thinking": {"type": "adaptive", "display": "summarized"}} if model.reasoning else {}
+        if not value and model.can_skip_reasoning is not False:
+            return {}, max_tokens
+        fields: dict[str, Any] = {"thinking": {"type": "adaptive", "display": "summarized"}}
         return (fields | {"output_config": {"effort": value}} if value else fields), max_tokens
     if not value:
         return {}, max_tokens
