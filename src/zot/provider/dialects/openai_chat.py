@@ -20,6 +20,7 @@ from zot.provider.dialects.request_parts import (
     image_or_placeholder,
     joined,
     named_schema,
+    output_limit,
     post,
     reasoning_setting,
     result_text,
@@ -112,7 +113,7 @@ def _body(request: Request, endpoint: Endpoint, sent: WireMessageCache) -> dict[
     body["stream_options"] = {"include_usage": True}
     body |= temperature_field(request)
     # A model of unknown size gets no limit; 0 would be rejected.
-    if limit := request.max_tokens or request.model.max_output:
+    if limit := output_limit(request, len(request.system) + sum(len(memoryview(item)) for item in items)):
         body["max_completion_tokens" if request.model.reasoning else "max_tokens"] = limit
     if request.output_schema:
         body["response_format"] = {"type": "json_schema", "json_schema": named_schema(request.output_schema)}

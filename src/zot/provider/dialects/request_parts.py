@@ -157,6 +157,18 @@ def thinking_fields(request: Request, max_tokens: int) -> tuple[dict[str, Any], 
     return {"thinking": {"type": "enabled", "budget_tokens": tokens}}, limit
 
 
+_BYTES_PER_TOKEN = 3  # fewer than in most texts, so that the input is not underestimated
+_LEAST_SHARE = 8  # images count by their bytes; the answer keeps this part of the window
+
+
+def output_limit(request: Request, sent: int) -> int:
+    """The longest answer, for servers that reject one which could exceed the window; ``sent`` is the input in bytes."""
+    limit, window = request.max_tokens or request.model.max_output, request.model.context_window
+    if not window or limit + sent // _BYTES_PER_TOKEN <= window:
+        return limit
+    return min(limit, max(window - sent // _BYTES_PER_TOKEN, window // _LEAST_SHARE))
+
+
 def temperature_field(request: Request) -> dict[str, float]:
     """The temperature, unless the model rejects one."""
     if request.temperature is None or request.model.temperature is False:
