@@ -11,8 +11,8 @@ Reasoning = Literal["", "off", "minimum", "low", "medium", "high", "xhigh", "max
 REASONING_LEVELS = ("off", "minimum", "low", "medium", "high", "xhigh", "max")
 Source = Literal["catalog", "live", "cache", "user", "ollama", "script"]
 
-# How a model is told how much to reason. "effort": a word; "budget": a number of tokens; "adaptive": it decides, within
-# an effort; "switch": only on or off; "none": it does not reason; "": unknown.
+# How a request sets how much a model reasons. "effort": a word; "budget": a number of tokens; "adaptive": the model
+# decides within an effort; "switch": only on or off; "none": it does not reason; "": unknown.
 ReasoningStyle = Literal["", "none", "effort", "budget", "adaptive", "switch"]
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from zot.system.jail.jail import Jail
 
 END_S = 5.0  # for SessionEnd hooks without a timeout
-IDLE_S = 60.0  # without a prompt, until a Notification hook is told
+IDLE_S = 60.0  # without a prompt, before Notification hooks run
 HEARD = (SessionStarted, SessionEnded, CompactDone, PromptAccepted, Done)
 _NOTHING_TO_END = ("UserPromptSubmit", "PreCompact")  # the first denies the prompt instead
 _SHOWN = 120  # characters of a command

@@ -101,7 +101,7 @@ def _files(home: Path, cwd: Path, environ: Mapping[str, str]) -> Iterator[tuple[
 
 
 def _read(path: Path, within: Path) -> bytes | None:
-    """The file if it is this user's and nobody else may change it; None if there is none."""
+    """The file if it is this user's and no other user may change it; None if there is none."""
     try:
         fd = open_regular(path, within)
     except (FileNotFoundError, NotADirectoryError):
