@@ -114,13 +114,15 @@ def _members(kind: type[Any]) -> Iterator[tuple[str, Any]]:
 
 def _record_fields(kind: type[Any]) -> list[str]:
     """A row for each field of a record of the extension protocol."""
-    if not issubclass(kind, Record) or not kind.keys:
+    if not issubclass(kind, Record) or not kind.wire_keys:
         return []
     declared: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
-        declared |= {name: text for name, text in vars(base).get("__annotations__", {}).items() if name in kind.keys}
+        declared |= {
+            name: text for name, text in vars(base).get("__annotations__", {}).items() if name in kind.wire_keys
+        }
     rows: list[str] = []
-    for name in kind.keys:
+    for name in kind.wire_keys:
         default = f"`{getattr(kind, name)!r}`" if hasattr(kind, name) else "required"
         rows.append(f"| `{name}` | `{_shown(str(declared[name])).replace('|', chr(92) + '|')}` | {default} |")
     return ["| field | type | default |", "|---|---|---|", *rows, ""]

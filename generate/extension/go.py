@@ -20,7 +20,7 @@ package ext
 // Version is the release of zot this SDK belongs to.
 const Version = "{version}"
 """
-_ACRONYMS = {"id": "ID", "cwd": "CWD"}
+_ACRONYMS = {"id": "ID", "cwd": "CWD", "ui": "UI", "ms": "MS"}
 
 
 def version() -> str:
@@ -58,7 +58,8 @@ def _name(key: str) -> str:
 
 
 def _type(key: Key) -> str:
-    kind = {"string": "string", "integer": "int", "boolean": "bool", "any": "json.RawMessage"}.get(key.kind, key.kind)
+    kinds = {"string": "string", "integer": "int", "number": "float64", "boolean": "bool", "any": "json.RawMessage"}
+    kind = kinds.get(key.kind, key.kind)
     if key.repeated:
         return f"[]{kind}"
     pointer = key.presence == "unless absent" and key.kind != "any"

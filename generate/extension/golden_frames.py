@@ -84,4 +84,6 @@ def _one(key: Key) -> Any:
     if key.kind in _OBJECTS:
         inner = _OBJECTS[key.kind]
         return _sample(inner, list(inner.keys))
-    return {"string": key.name.replace("_", "-"), "integer": 7, "boolean": True, "any": {"any": 1}}[key.kind]
+    return {"string": key.name.replace("_", "-"), "integer": 7, "number": 0.5, "boolean": True, "any": {"any": 1}}[
+        key.kind
+    ]

@@ -43,7 +43,9 @@ def _tag(shape: Shape) -> str:
 
 
 def _field(key: Key, *, lenient: bool) -> str:
-    kind = {"string": "str", "integer": "int", "boolean": "bool", "any": "Any"}.get(key.kind, key.kind)
+    kind = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "any": "Any"}.get(
+        key.kind, key.kind
+    )
     if key.repeated:
         return f"{key.name}: Sequence[{kind}]" + (" = ()" if lenient or key.presence != "always" else "")
     if key.presence == "always" and not lenient:

@@ -15,13 +15,15 @@ from zot.wire.extension_frames import ChildFrame, HostFrame
 Presence = Literal["always", "unless empty", "unless absent"]
 
 # Required of a child, although the structs have defaults: zot decodes its frames leniently.
-_OWED_BY_CHILD = ("id", "name", "panel_id", "panel")
+_OWED_BY_CHILD = ("id", "name", "panel_id", "panel", "kind", "method")
+_OPTIONAL_IDS = ("contribute", "withdraw")
 # Typed as Any so that zot can distinguish an invalid answer from none; authors write a string.
 _STRING_FOR_AUTHORS = ("event_intercept_response.system_prompt",)
 
 
 class Key(NamedTuple):
-    """One key of a frame. ``kind`` is ``string``, ``integer``, ``boolean``, ``any`` or the name of an object."""
+    """One key of a frame.
+    ``kind`` is ``string``, ``integer``, ``number``, ``boolean``, ``any`` or the name of an object."""
 
     name: str
     kind: str
@@ -84,13 +86,15 @@ def _key(field: msgspec.structs.FieldInfo, owner: str, *, from_host: bool) -> Ke
         annotation, repeated = get_args(annotation)[0], True
     choices = get_args(annotation) if get_origin(annotation) is Literal else ()
     kind = "string" if choices or f"{owner}.{field.name}" in _STRING_FOR_AUTHORS else _kind(annotation)
-    owed = field.name in _OWED_BY_CHILD and (not from_host or owner == "panel_close")
+    both = ("panel_close", "request", "response", "progress", "cancel")
+    owed = field.name in _OWED_BY_CHILD and (not from_host or owner in both)
+    owed = owed and not (field.name == "id" and owner in _OPTIONAL_IDS)
     presence = "always" if owed else _presence(field)
     return Key(field.name, kind, repeated, presence, choices, _meaning(owner, field.name, from_host=from_host))
 
 
 def _kind(annotation: Any) -> str:
-    names = {str: "string", int: "integer", bool: "boolean", Any: "any"}
+    names = {str: "string", int: "integer", float: "number", bool: "boolean", Any: "any"}
     part = next(part for part in (*get_args(annotation), annotation) if part is not type(None))
     return names.get(part) or part.__name__
 
@@ -130,7 +134,7 @@ def _definition(shape: Shape) -> dict[str, Any]:
 
 
 def _property(key: Key) -> dict[str, Any]:
-    if key.kind in ("string", "integer", "boolean"):
+    if key.kind in ("string", "integer", "number", "boolean"):
         value: dict[str, Any] = {"type": key.kind}
     else:
         value = {} if key.kind == "any" else {"$ref": f"#/$defs/{key.kind}"}
@@ -242,6 +246,65 @@ MEANINGS: dict[str, str] = {
     "Content.mime_type": "The type of an image, such as `image/png`.",
     "Content.data": "The image in standard base64.",
     "Content.format": "`markdown`: a hint for display.",
+    # second edition
+    "Panel.keys": "`named` (default), `all` or `release`: the keys the panel gets.",
+    "rows": "Styled lines instead of `lines`.",
+    "place": "Where the panel is drawn: `mode`, `anchor`, `width`, `max_height`, `margin`, `focus`.",
+    "cursor": "Where the terminal's cursor is shown: `row` and `col`.",
+    "label": "The name for users; default: the name.",
+    "prompt_line": "One line for the system prompt's list of tools instead of the description.",
+    "guidelines": "Up to 5 lines for the system prompt while the tool is active.",
+    "parallel": "May run in parallel with other calls of the same message.",
+    "timeout_s": "The limit of silence in seconds, 1 to 3,600; default: the setting.",
+    "override": "Take the place of the built-in tool of this name; needs `tools.override`.",
+    "register_tool.ask": "Ask the user before each call, whatever the permission mode.",
+    "options": "Options by event name: `tools`, `topics`, `every_ms`, `content`, `thinking`.",
+    "drop": "Events to observe and intercept no longer.",
+    "tool_result.view": "How users see the result.",
+    "tool_result.details": "Data stored in the session for renderers and the extension; never for the model.",
+    "tool_result.usage": "Money spent elsewhere: `cost_usd`.",
+    "end_turn": "If every result of the message says so, the prompt ends without another model call.",
+    "value": "What to use instead; depends on the event.",
+    "contribute.value": "The contribution; depends on the kind.",
+    "handled": "The extension has done it: zot does not, and this is no refusal.",
+    "ask": "For `tool_call`: the user must approve the call, whatever the permission mode.",
+    "desktop": "Also as a notification of the desktop.",
+    "method": "The name of the method.",
+    "params": "Its parameters, an object.",
+    "request.parent_id": "The open request of the other side that this one serves; it ends with that one.",
+    "timeout_ms": "A shorter limit than the method's own.",
+    "response.result": "The result.",
+    "response.error": "Why it failed.",
+    "ResponseError.code": "The kind of failure, see below.",
+    "ResponseError.message": "One sentence for users.",
+    "ResponseError.data": "More for programs.",
+    "progress.text": "What is happening; the newest is shown.",
+    "fraction": "How much is done, 0 to 1.",
+    "progress.content": "The partial result.",
+    "view": "What is shown meanwhile.",
+    "progress.data": "More for programs.",
+    "cancel.reason": "Why.",
+    "kind": "The kind of contribution.",
+    "contribute.name": "Its name, unique for the extension and kind.",
+    "withdraw.name": "Its name.",
+    "contribute.id": "Requests a `response`.",
+    "withdraw.id": "Requests a `response`.",
+    "edition": "2.",
+    "features": "What this zot implements.",
+    "granted": "The words of `uses` that hold in this run.",
+    "mode": "`terminal`, `print`, `json`, `stream`, `rpc`, `sdk`, `daemon` or `subagent`.",
+    "ui": "What can be shown: `dialogs`, `surfaces`, `panels`, `editor`, `width`, `height`, `colors`, `images`.",
+    "session": "`id`, `name`, `reason` and number of `entries`; absent without a session.",
+    "flags": "Values of the flags of the manifest.",
+    "settings": "Values of its settings, without secrets.",
+    "limits": "`line`, `open_requests`, `progress_hz`, `delta_ms`.",
+    "state": "What the previous process of this extension saved before a reload.",
+    "event.data": "Everything that belongs to a new event.",
+    "event_intercept.data": "Everything that belongs to a new event.",
+    "panel_key.event": "`press`, `repeat` or `release`, with `keys` `release`.",
+    "width": "Columns.",
+    "height": "Rows.",
+    "focused": "True if it has the focus.",
 }
 
 

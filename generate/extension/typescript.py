@@ -21,11 +21,12 @@ def module() -> str:
         + "".join(f"  {shape.type or shape.name}: [{_keys(shape)}],\n" for shape in [*inner, *children])
         + "};\n"
     )
-    nested = sorted({(key.name, key.kind) for shape in children for key in shape.keys if key.kind[0].isupper()})
+    owners = [(shape.type or shape.name, key) for shape in (*inner, *children) for key in shape.keys]
+    nested = sorted((f"{owner}.{key.name}", key.kind) for owner, key in owners if key.kind[0].isupper())
     parts.append(
         "\n/** The object type of keys that contain objects. */\n"
         "export const OBJECTS: Readonly<Record<string, string>> = {\n"
-        + "".join(f'  {name}: "{kind}",\n' for name, kind in nested)
+        + "".join(f'  "{name}": "{kind}",\n' for name, kind in nested)
         + "};\n"
     )
     return "".join(parts)
@@ -42,7 +43,8 @@ def _interface(shape: Shape) -> str:
 
 
 def _type(key: Key) -> str:
-    kind = {"string": "string", "integer": "number", "boolean": "boolean", "any": "unknown"}.get(key.kind, key.kind)
+    kinds = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "any": "unknown"}
+    kind = kinds.get(key.kind, key.kind)
     if key.choices:
         kind = " | ".join(f'"{choice}"' for choice in key.choices)
     return f"readonly {kind}[]" if key.repeated else kind

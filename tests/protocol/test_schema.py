@@ -34,7 +34,14 @@ def test_golden_frames_fit_the_json_schema(line: str) -> None:
 def _check(value: Any, rule: dict[str, Any], definitions: dict[str, Any]) -> None:
     """The few words of JSON Schema we write, checked by hand."""
     rule = definitions[rule["$ref"].rpartition("/")[2]] if "$ref" in rule else rule
-    kinds: dict[str, type] = {"string": str, "integer": int, "boolean": bool, "array": list, "object": dict}
+    kinds: dict[str, type] = {
+        "string": str,
+        "integer": int,
+        "number": float,
+        "boolean": bool,
+        "array": list,
+        "object": dict,
+    }
     if "type" in rule:
         assert type(value) is kinds[rule["type"]]
     if "enum" in rule:

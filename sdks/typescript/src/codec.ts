@@ -32,6 +32,12 @@ const FROM_HOST: ReadonlySet<string> = new Set<HostFrame["type"]>([
   "tool_result",
   "panel_key",
   "panel_close",
+  "panel_resize",
+  "panel_focus",
+  "request",
+  "response",
+  "progress",
+  "cancel",
   "shutdown",
 ]);
 
@@ -42,7 +48,7 @@ function inOrder(fields: Fields, shape: string): Fields {
     const value = fields[key];
     if (value === undefined || (value === null && rule !== key)) continue;
     if (rule.endsWith("?") && isEmpty(value)) continue;
-    made[key] = nested(value, OBJECTS[key]);
+    made[key] = nested(value, OBJECTS[`${shape}.${key}`]);
   }
   return made;
 }

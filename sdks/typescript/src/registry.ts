@@ -4,9 +4,9 @@
 import type { ChildFrame, EventIntercept, RegisterCommand, RegisterTool, Subscribe } from "./frames.js";
 import type { CommandHandler, EventHandler, PanelKeyHandler, ReconcileHandler, ToolHandler } from "./handlers.js";
 
-const INTERCEPTS = ["before_agent_start", "tool_call", "turn_start", "assistant_message"] as const;
+export type Intercepted = EventIntercept["event"];
 
-export type Intercepted = (typeof INTERCEPTS)[number];
+const INTERCEPTS: readonly Intercepted[] = ["before_agent_start", "tool_call", "turn_start", "assistant_message"];
 
 export class Registry {
   readonly commands = new Map<string, { frame: RegisterCommand; handler: CommandHandler }>();

@@ -274,6 +274,8 @@ function answerTo(event: Intercepted, value: unknown): Decision {
       return decisionOf(value, ["block", "reason", "replace_text"]);
     case "before_agent_start":
       return systemPromptOf(value);
+    default:
+      return decisionOf(value, ["block", "reason"]);
   }
 }
 

@@ -11,12 +11,16 @@ if TYPE_CHECKING:
 
 
 class Panel(Record):
-    """The content of a panel."""
+    """The content of a panel. Keys after `footer` are for extensions of the second edition."""
 
     id: str
     title: str = ""
     lines: Sequence[str] = ()
     footer: str = ""
+    rows: Any = None
+    place: Any = None
+    cursor: Any = None
+    keys: str = ""
 
 
 class Content(Record):
@@ -27,6 +31,14 @@ class Content(Record):
     mime_type: str = ""
     data: str = ""
     format: str = ""
+
+
+class ResponseError(Record):
+    """Why a request failed: a code for programs and a sentence for users."""
+
+    code: str = ""
+    message: str = ""
+    data: Any = None
 
 
 class ResultView(Record, nested={"content": Content}):
@@ -66,6 +78,13 @@ class RegisterTool(Record, type="register_tool"):
     deferred: bool = False
     interactive: bool = False
     replay: str = ""
+    label: str = ""
+    prompt_line: str = ""
+    guidelines: Sequence[str] = ()
+    parallel: bool = False
+    timeout_s: int = 0
+    override: bool = False
+    ask: bool = False
 
 
 class Subscribe(Record, type="subscribe"):
@@ -73,6 +92,8 @@ class Subscribe(Record, type="subscribe"):
 
     events: Sequence[str] = ()
     intercept: Sequence[str] = ()
+    options: Any = None
+    drop: Sequence[str] = ()
 
 
 class Ready(Record, type="ready"):
@@ -101,6 +122,10 @@ class ToolResult(Record, type="tool_result", nested={"content": Content}):
     is_error: bool = False
     activate_tools: Sequence[str] = ()
     structured_content: Any = None
+    view: Any = None
+    details: Any = None
+    usage: Any = None
+    end_turn: bool = False
 
 
 class EventInterceptResponse(Record, type="event_intercept_response"):
@@ -112,6 +137,9 @@ class EventInterceptResponse(Record, type="event_intercept_response"):
     modified_args: Any = None
     replace_text: str = ""
     system_prompt: str | None = None
+    value: Any = None
+    handled: bool = False
+    ask: bool = False
 
 
 class Notify(Record, type="notify"):
@@ -119,6 +147,7 @@ class Notify(Record, type="notify"):
 
     level: str = ""
     message: str = ""
+    desktop: bool = False
 
 
 class ClearNotes(Record, type="clear_notes"):
@@ -132,6 +161,9 @@ class PanelRender(Record, type="panel_render"):
     title: str = ""
     lines: Sequence[str] = ()
     footer: str = ""
+    rows: Any = None
+    place: Any = None
+    cursor: Any = None
 
 
 class PanelClose(Record, type="panel_close"):
@@ -173,12 +205,65 @@ class CallToolCancel(Record, type="call_tool_cancel"):
     id: str
 
 
+class Request(Record, type="request"):
+    """Asks the other side to do something; exactly one `response` follows."""
+
+    id: str
+    method: str
+    params: Any = None
+    parent_id: str = ""
+    timeout_ms: int = 0
+
+
+class Response(Record, type="response", nested={"error": ResponseError}):
+    """The answer to a `request`; `error` wins over `result`."""
+
+    id: str
+    result: Any = None
+    error: ResponseError | None = None
+
+
+class Progress(Record, type="progress", nested={"content": Content}):
+    """How far an open request, tool call, command or interception is."""
+
+    id: str
+    text: str = ""
+    fraction: float | None = None
+    content: Sequence[Content] = ()
+    view: Any = None
+    data: Any = None
+
+
+class Cancel(Record, type="cancel"):
+    """The asker no longer needs the answer; the `response` still follows."""
+
+    id: str
+    reason: str = ""
+
+
+class Contribute(Record, type="contribute"):
+    """Adds or replaces a contribution of this extension; with `id` zot answers with a `response`."""
+
+    id: str = ""
+    kind: str
+    name: str
+    value: Any = None
+
+
+class Withdraw(Record, type="withdraw"):
+    """Removes a contribution; does nothing if there is none."""
+
+    id: str = ""
+    kind: str
+    name: str
+
+
 class ShutdownAck(Record, type="shutdown_ack"):
     """Optional; zot accepts and ignores it, and waits for the process to exit."""
 
 
 class HelloAck(Record, type="hello_ack"):
-    """zot's answer to `hello`, sent exactly once."""
+    """zot's answer to `hello`, sent exactly once. Keys after `data_dir`: only for the second edition."""
 
     protocol_version: int = 0
     capabilities: Sequence[str] = ()
@@ -188,6 +273,16 @@ class HelloAck(Record, type="hello_ack"):
     cwd: str = ""
     extension_dir: str = ""
     data_dir: str = ""
+    edition: int = 0
+    features: Sequence[str] = ()
+    granted: Sequence[str] = ()
+    mode: str = ""
+    ui: Any = None
+    session: Any = None
+    flags: Any = None
+    settings: Any = None
+    limits: Any = None
+    state: Any = None
 
 
 class CommandInvoked(Record, type="command_invoked"):
@@ -246,6 +341,7 @@ class Event(Record, type="event", nested={"result": ResultView}):
     name: str = ""
     reason: str = ""
     origin_extension: str = ""
+    data: Any = None
 
 
 class EventIntercept(Record, type="event_intercept"):
@@ -265,6 +361,7 @@ class EventIntercept(Record, type="event_intercept"):
     model: str = ""
     system_prompt: str | None = None
     origin_extension: str = ""
+    data: Any = None
 
 
 class HostToolResult(Record, type="tool_result", nested={"content": Content}):
@@ -283,6 +380,22 @@ class PanelKey(Record, type="panel_key"):
     panel_id: str = ""
     key: str = ""
     text: str = ""
+    event: str = ""
+
+
+class PanelResize(Record, type="panel_resize"):
+    """The size of an open panel, when it opens and when it changes."""
+
+    panel_id: str = ""
+    width: int = 0
+    height: int = 0
+
+
+class PanelFocus(Record, type="panel_focus"):
+    """Whether a panel has the focus and gets the keys."""
+
+    panel_id: str = ""
+    focused: bool = False
 
 
 class Shutdown(Record, type="shutdown"):
@@ -299,5 +412,11 @@ FROM_HOST: dict[str, type[Record]] = {
     "tool_result": HostToolResult,
     "panel_key": PanelKey,
     "panel_close": PanelClose,
+    "panel_resize": PanelResize,
+    "panel_focus": PanelFocus,
+    "request": Request,
+    "response": Response,
+    "progress": Progress,
+    "cancel": Cancel,
     "shutdown": Shutdown,
 }

@@ -67,19 +67,19 @@ class Record:
     """Base of all records; ``frame_type`` is the ``type`` on the wire, or empty for an object inside a frame."""
 
     frame_type: ClassVar[str] = ""
-    keys: ClassVar[tuple[str, ...]] = ()
+    wire_keys: ClassVar[tuple[str, ...]] = ()
     nested: ClassVar[Mapping[str, type[Record]]] = {}
 
     def __init_subclass__(cls, *, type: str = "", nested: Mapping[str, type[Record]] | None = None) -> None:
         cls.frame_type = type
-        cls.keys = (*cls.keys, *cls.__annotations__)
+        cls.wire_keys = (*cls.wire_keys, *cls.__annotations__)
         cls.nested = nested or cls.nested
 
     if not TYPE_CHECKING:
 
         def __init__(self, **values: Any) -> None:
             for key in values:
-                if key not in self.keys:
+                if key not in self.wire_keys:
                     raise TypeError(f"{type(self).__name__} has no {key!r}")
             self.__dict__.update(values)
 
@@ -87,7 +87,7 @@ class Record:
     def read(cls, fields: Mapping[str, Any]) -> Self:
         """The record of a decoded JSON object; ``null`` counts as absent."""
         record = cls.__new__(cls)
-        for key in cls.keys:
+        for key in cls.wire_keys:
             if (value := fields.get(key)) is not None:
                 record.__dict__[key] = _read(value, cls.nested[key]) if key in cls.nested else value
         return record
@@ -96,7 +96,7 @@ class Record:
         """The JSON object: ``type`` first, keys in order, without defaults."""
         cls = type(self)
         made: dict[str, Any] = {"type": cls.frame_type} if cls.frame_type else {}
-        for key in cls.keys:
+        for key in cls.wire_keys:
             value = _plain(getattr(self, key))
             if not hasattr(cls, key) or value != _plain(getattr(cls, key)):
                 made[key] = value

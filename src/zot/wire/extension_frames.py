@@ -13,18 +13,39 @@ import msgspec
 
 PROTOCOL_VERSION = 1
 
+InterceptName = Literal[
+    "tool_call",
+    "turn_start",
+    "assistant_message",
+    "before_agent_start",
+    "input",
+    "user_shell",
+    "prompt_start",
+    "context",
+    "model_request",
+    "provider_payload",
+    "tool_result",
+    "session_before",
+    "compaction",
+    "prompt_end",
+]
+
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Base of all frames."""
 
 
 class Panel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The content of a panel."""
+    """The content of a panel. Keys after ``footer`` are for extensions of the second edition."""
 
     id: str
     title: str = ""
     lines: tuple[str, ...] = ()
     footer: str = ""
+    rows: Any = None
+    place: Any = None
+    cursor: Any = None
+    keys: str = ""
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -35,6 +56,53 @@ class Content(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     mime_type: str = ""
     data: str = ""
     format: str = ""  # "markdown": a hint for display
+
+
+# --- both directions (second edition) --------------------------------------------------------------------------
+
+
+class Request(Frame, frozen=True, kw_only=True, tag="request"):
+    """Asks the other side to do something; exactly one ``response`` follows."""
+
+    id: str = ""
+    method: str = ""
+    params: Any = None
+    parent_id: str = ""
+    timeout_ms: int = 0
+
+
+class ResponseError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Why a request failed: a code for programs and a sentence for users."""
+
+    code: str = ""
+    message: str = ""
+    data: Any = None
+
+
+class Response(Frame, frozen=True, kw_only=True, tag="response"):
+    """The answer to a ``request``; ``error`` wins over ``result``."""
+
+    id: str = ""
+    result: Any = None
+    error: ResponseError | None = None
+
+
+class Progress(Frame, frozen=True, kw_only=True, tag="progress"):
+    """How far an open request, tool call, command or interception is."""
+
+    id: str = ""
+    text: str = ""
+    fraction: float | None = None
+    content: tuple[Content, ...] = ()
+    view: Any = None
+    data: Any = None
+
+
+class Cancel(Frame, frozen=True, kw_only=True, tag="cancel"):
+    """The asker no longer needs the answer; the ``response`` still follows."""
+
+    id: str = ""
+    reason: str = ""
 
 
 # --- child -> host ---------------------------------------------------------------------------------------------
@@ -69,6 +137,13 @@ class RegisterTool(Frame, frozen=True, kw_only=True, tag="register_tool"):
     deferred: bool = False
     interactive: bool = False
     replay: str = ""
+    label: str = ""
+    prompt_line: str = ""
+    guidelines: tuple[str, ...] = ()
+    parallel: bool = False
+    timeout_s: int = 0
+    override: bool = False
+    ask: bool = False
 
 
 class Subscribe(Frame, frozen=True, kw_only=True, tag="subscribe"):
@@ -76,6 +151,8 @@ class Subscribe(Frame, frozen=True, kw_only=True, tag="subscribe"):
 
     events: tuple[str, ...] = ()
     intercept: tuple[str, ...] = ()
+    options: Any = None
+    drop: tuple[str, ...] = ()
 
 
 class Ready(Frame, frozen=True, kw_only=True, tag="ready"):
@@ -104,6 +181,10 @@ class ToolResult(Frame, frozen=True, kw_only=True, tag="tool_result"):
     is_error: bool = False
     activate_tools: tuple[str, ...] = ()
     structured_content: Any = None
+    view: Any = None
+    details: Any = None
+    usage: Any = None
+    end_turn: bool = False
 
 
 class EventInterceptResponse(Frame, frozen=True, kw_only=True, tag="event_intercept_response"):
@@ -115,6 +196,9 @@ class EventInterceptResponse(Frame, frozen=True, kw_only=True, tag="event_interc
     modified_args: Any = None
     replace_text: str = ""
     system_prompt: Any = msgspec.UNSET
+    value: Any = None
+    handled: bool = False
+    ask: bool = False
 
 
 class Notify(Frame, frozen=True, kw_only=True, tag="notify"):
@@ -122,6 +206,7 @@ class Notify(Frame, frozen=True, kw_only=True, tag="notify"):
 
     level: str = ""
     message: str = ""
+    desktop: bool = False
 
 
 class ClearNotes(Frame, frozen=True, kw_only=True, tag="clear_notes"):
@@ -135,6 +220,9 @@ class PanelRender(Frame, frozen=True, kw_only=True, tag="panel_render"):
     title: str = ""
     lines: tuple[str, ...] = ()
     footer: str = ""
+    rows: Any = None
+    place: Any = None
+    cursor: Any = None
 
 
 class PanelClose(Frame, frozen=True, kw_only=True, tag="panel_close"):
@@ -176,6 +264,23 @@ class CallToolCancel(Frame, frozen=True, kw_only=True, tag="call_tool_cancel"):
     id: str = ""
 
 
+class Contribute(Frame, frozen=True, kw_only=True, tag="contribute"):
+    """Adds or replaces a contribution of this extension; with ``id`` zot answers with a ``response``."""
+
+    id: str = ""
+    kind: str = ""
+    name: str = ""
+    value: Any = None
+
+
+class Withdraw(Frame, frozen=True, kw_only=True, tag="withdraw"):
+    """Removes a contribution; does nothing if there is none."""
+
+    id: str = ""
+    kind: str = ""
+    name: str = ""
+
+
 class ShutdownAck(Frame, frozen=True, kw_only=True, tag="shutdown_ack"):
     """Optional; zot accepts and ignores it, and waits for the process to exit."""
 
@@ -198,6 +303,12 @@ ChildFrame = (
     | SubmitSlash
     | CallTool
     | CallToolCancel
+    | Request
+    | Response
+    | Progress
+    | Cancel
+    | Contribute
+    | Withdraw
     | ShutdownAck
 )
 
@@ -206,7 +317,7 @@ ChildFrame = (
 
 
 class HelloAck(Frame, frozen=True, kw_only=True, tag="hello_ack"):
-    """zot's answer to ``hello``, sent exactly once."""
+    """zot's answer to ``hello``, sent exactly once. Keys after ``data_dir``: only for the second edition."""
 
     protocol_version: int
     capabilities: tuple[str, ...] = ()
@@ -216,6 +327,16 @@ class HelloAck(Frame, frozen=True, kw_only=True, tag="hello_ack"):
     cwd: str
     extension_dir: str
     data_dir: str
+    edition: int = 0
+    features: tuple[str, ...] = ()
+    granted: tuple[str, ...] = ()
+    mode: str = ""
+    ui: Any = None
+    session: Any = None
+    flags: Any = None
+    settings: Any = None
+    limits: Any = None
+    state: Any = None
 
 
 class CommandInvoked(Frame, frozen=True, kw_only=True, tag="command_invoked"):
@@ -282,13 +403,14 @@ class Event(Frame, frozen=True, kw_only=True, tag="event"):
     name: str = ""
     reason: str = ""
     origin_extension: str = ""
+    data: Any = None
 
 
 class EventIntercept(Frame, frozen=True, kw_only=True, tag="event_intercept"):
     """Asks whether an action may happen, and whether to change it. The keys depend on ``event``."""
 
     id: str
-    event: Literal["tool_call", "turn_start", "assistant_message", "before_agent_start"]
+    event: InterceptName
     tool_id: str = ""
     tool_name: str = ""
     tool_args: Any = None
@@ -301,6 +423,7 @@ class EventIntercept(Frame, frozen=True, kw_only=True, tag="event_intercept"):
     model: str = ""
     system_prompt: str | None = None
     origin_extension: str = ""
+    data: Any = None
 
 
 class HostToolResult(Frame, frozen=True, kw_only=True, tag="tool_result"):
@@ -319,6 +442,22 @@ class PanelKey(Frame, frozen=True, kw_only=True, tag="panel_key"):
     panel_id: str
     key: str
     text: str = ""
+    event: str = ""
+
+
+class PanelResize(Frame, frozen=True, kw_only=True, tag="panel_resize"):
+    """The size of an open panel, when it opens and when it changes."""
+
+    panel_id: str
+    width: int
+    height: int
+
+
+class PanelFocus(Frame, frozen=True, kw_only=True, tag="panel_focus"):
+    """Whether a panel has the focus and gets the keys."""
+
+    panel_id: str
+    focused: bool
 
 
 class Shutdown(Frame, frozen=True, kw_only=True, tag="shutdown"):
@@ -335,6 +474,12 @@ HostFrame = (
     | HostToolResult
     | PanelKey
     | PanelClose
+    | PanelResize
+    | PanelFocus
+    | Request
+    | Response
+    | Progress
+    | Cancel
     | Shutdown
 )
 
@@ -350,6 +495,26 @@ LATER_EVENTS = (
     "post_compact",
     "subagent_start",
     "subagent_stop",
+)
+# Second edition: only for a child whose hello announced EDITION2.
+EDITION2 = "edition2"
+FEATURES = (
+    *("request", "contribute", "progress", "intercept2", "deltas", "dialogs", "surfaces", "panels2", "editor"),
+    *("keys", "session", "chat", "model", "agents", "exec", "terminal", "tools2", "providers", "render"),
+    *("completion", "bus", "settings", "secrets", "resources", "theme", "state"),
+)
+EDITION2_INTERCEPTS = (
+    *("input", "user_shell", "prompt_start", "context", "model_request", "provider_payload", "tool_result"),
+    *("session_before", "compaction", "prompt_end"),
+)
+EDITION2_EVENTS = (
+    *("prompt_start", "prompt_end", "idle", "message_end", "message_delta", "tool_start", "tool_update"),
+    *("model_changed", "tools_changed", "mode_changed", "usage", "session_info", "files_changed", "queue_changed"),
+    *("dialog", "resize", "theme_changed", "settings_changed", "bus", "ui_changed"),
+)
+ERROR_CODES = (
+    *("unknown_method", "bad_params", "denied", "unavailable", "refused", "cancelled", "timeout", "busy"),
+    *("budget", "not_found", "conflict", "too_large", "failed"),
 )
 ACTIONS = ("prompt", "insert", "display", "open_panel", "tool_prompt", "noop")
 EXPOSURES = ("direct", "codemode", "deferred", "model-only")

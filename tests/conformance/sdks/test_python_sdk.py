@@ -47,7 +47,7 @@ def test_golden_frames_to_the_host_are_written_byte_for_byte(line: bytes) -> Non
     names = {shape.type: shape.name for shape in child_frames()}
     fields = msgspec.json.decode(line)
     kind: type[Any] = getattr(ext_frames, names[fields["type"]])
-    untidy = dict(reversed([*dict.fromkeys(kind.keys).items(), *fields.items()]))
+    untidy = dict(reversed([*dict.fromkeys(kind.wire_keys).items(), *fields.items()]))
     assert kind.read(untidy | fields).encode() == line + b"\n"
 
 

@@ -81,6 +81,18 @@ func Decode(line []byte) (Frame, error) {
 		return decode[PanelKey](line)
 	case "panel_close":
 		return decode[PanelClose](line)
+	case "panel_resize":
+		return decode[PanelResize](line)
+	case "panel_focus":
+		return decode[PanelFocus](line)
+	case "request":
+		return decode[Request](line)
+	case "response":
+		return decode[Response](line)
+	case "progress":
+		return decode[Progress](line)
+	case "cancel":
+		return decode[Cancel](line)
 	case "shutdown":
 		return decode[Shutdown](line)
 	}

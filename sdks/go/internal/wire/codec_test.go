@@ -16,7 +16,8 @@ var fromChild = map[string]func([]byte) (Frame, error){
 	"notify": decode[Notify], "clear_notes": decode[ClearNotes], "panel_render": decode[PanelRender],
 	"panel_close": decode[PanelClose], "open_panel": decode[OpenPanel], "submit": decode[Submit],
 	"submit_slash": decode[SubmitSlash], "call_tool": decode[CallTool], "call_tool_cancel": decode[CallToolCancel],
-	"shutdown_ack": decode[ShutdownAck],
+	"request": decode[Request], "response": decode[Response], "progress": decode[Progress], "cancel": decode[Cancel],
+	"contribute": decode[Contribute], "withdraw": decode[Withdraw], "shutdown_ack": decode[ShutdownAck],
 }
 
 func golden(t *testing.T, to string) []string {
@@ -106,7 +107,7 @@ func TestWhatIsNotAFrameIsAnErrorAndAnUnknownTypeIsNot(t *testing.T) {
 			t.Errorf("%q was accepted", line)
 		}
 	}
-	if frame, err := Decode([]byte(`{"type":"panel_resize"}`)); frame != nil || err != nil {
+	if frame, err := Decode([]byte(`{"type":"from_a_later_host"}`)); frame != nil || err != nil {
 		t.Errorf("%v %v", frame, err)
 	}
 	if frame, err := Decode([]byte(`{"type":"command_invoked","id":"1","name":"x","args":null}` + "\r\n")); err != nil ||

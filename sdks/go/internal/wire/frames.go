@@ -4,12 +4,16 @@ package wire
 
 import "encoding/json"
 
-// Panel: The content of a panel.
+// Panel: The content of a panel. Keys after `footer` are for extensions of the second edition.
 type Panel struct {
-	ID     string   `json:"id"`               // Any text; names the panel in later frames.
-	Title  string   `json:"title,omitempty"`  // The title; if empty, the old one, or the name of the extension.
-	Lines  []string `json:"lines,omitempty"`  // The lines; default: none.
-	Footer string   `json:"footer,omitempty"` // A muted last line.
+	ID     string          `json:"id"`               // Any text; names the panel in later frames.
+	Title  string          `json:"title,omitempty"`  // The title; if empty, the old one, or the name of the extension.
+	Lines  []string        `json:"lines,omitempty"`  // The lines; default: none.
+	Footer string          `json:"footer,omitempty"` // A muted last line.
+	Rows   json.RawMessage `json:"rows,omitempty"`   // Styled lines instead of `lines`.
+	Place  json.RawMessage `json:"place,omitempty"`  // Where the panel is drawn: `mode`, `anchor`, `width`, `max_height`, `margin`, `focus`.
+	Cursor json.RawMessage `json:"cursor,omitempty"` // Where the terminal's cursor is shown: `row` and `col`.
+	Keys   string          `json:"keys,omitempty"`   // `named` (default), `all` or `release`: the keys the panel gets.
 }
 
 // Content: One block of a tool result: `text` (`text`) or `image` (`mime_type`, base64 `data`).
@@ -19,6 +23,13 @@ type Content struct {
 	MimeType string `json:"mime_type,omitempty"` // The type of an image, such as `image/png`.
 	Data     string `json:"data,omitempty"`      // The image in standard base64.
 	Format   string `json:"format,omitempty"`    // `markdown`: a hint for display.
+}
+
+// ResponseError: Why a request failed: a code for programs and a sentence for users.
+type ResponseError struct {
+	Code    string          `json:"code,omitempty"`    // The kind of failure, see below.
+	Message string          `json:"message,omitempty"` // One sentence for users.
+	Data    json.RawMessage `json:"data,omitempty"`    // More for programs.
 }
 
 // ResultView: A tool result as an observer sees it, truncated to 256 KiB and 128 blocks.
@@ -63,6 +74,13 @@ type RegisterTool struct {
 	Deferred              bool            `json:"deferred,omitempty"`               // Older form of `exposure` `deferred`.
 	Interactive           bool            `json:"interactive,omitempty"`            // The tool waits for the user: no time limit, available only with a screen.
 	Replay                string          `json:"replay,omitempty"`                 // Whether a durable host may repeat a call: `never`, `safe`, `idempotent` or `reconcile`.
+	Label                 string          `json:"label,omitempty"`                  // The name for users; default: the name.
+	PromptLine            string          `json:"prompt_line,omitempty"`            // One line for the system prompt's list of tools instead of the description.
+	Guidelines            []string        `json:"guidelines,omitempty"`             // Up to 5 lines for the system prompt while the tool is active.
+	Parallel              bool            `json:"parallel,omitempty"`               // May run in parallel with other calls of the same message.
+	TimeoutS              int             `json:"timeout_s,omitempty"`              // The limit of silence in seconds, 1 to 3,600; default: the setting.
+	Override              bool            `json:"override,omitempty"`               // Take the place of the built-in tool of this name; needs `tools.override`.
+	Ask                   bool            `json:"ask,omitempty"`                    // Ask the user before each call, whatever the permission mode.
 }
 
 // FrameType is "register_tool".
@@ -70,9 +88,11 @@ func (RegisterTool) FrameType() string { return "register_tool" }
 
 // Subscribe: Subscribes to events to observe and events to intercept. Further subscriptions are added.
 type Subscribe struct {
-	Type      string   `json:"type"`
-	Events    []string `json:"events,omitempty"`    // Events to observe.
-	Intercept []string `json:"intercept,omitempty"` // Events to intercept.
+	Type      string          `json:"type"`
+	Events    []string        `json:"events,omitempty"`    // Events to observe.
+	Intercept []string        `json:"intercept,omitempty"` // Events to intercept.
+	Options   json.RawMessage `json:"options,omitempty"`   // Options by event name: `tools`, `topics`, `every_ms`, `content`, `thinking`.
+	Drop      []string        `json:"drop,omitempty"`      // Events to observe and intercept no longer.
 }
 
 // FrameType is "subscribe".
@@ -111,6 +131,10 @@ type ToolResult struct {
 	IsError           bool            `json:"is_error,omitempty"`           // Whether the tool failed.
 	ActivateTools     []string        `json:"activate_tools,omitempty"`     // Deferred tools that become available with the next model request.
 	StructuredContent json.RawMessage `json:"structured_content,omitempty"` // The result for programs; the model reads `content`.
+	View              json.RawMessage `json:"view,omitempty"`               // How users see the result.
+	Details           json.RawMessage `json:"details,omitempty"`            // Data stored in the session for renderers and the extension; never for the model.
+	Usage             json.RawMessage `json:"usage,omitempty"`              // Money spent elsewhere: `cost_usd`.
+	EndTurn           bool            `json:"end_turn,omitempty"`           // If every result of the message says so, the prompt ends without another model call.
 }
 
 // FrameType is "tool_result".
@@ -125,6 +149,9 @@ type EventInterceptResponse struct {
 	ModifiedArgs json.RawMessage `json:"modified_args,omitempty"` // New arguments for the tool; an object.
 	ReplaceText  string          `json:"replace_text,omitempty"`  // The text to show to the user instead.
 	SystemPrompt *string         `json:"system_prompt,omitempty"` // Replaces the whole system prompt; an empty string removes it.
+	Value        json.RawMessage `json:"value,omitempty"`         // What to use instead; depends on the event.
+	Handled      bool            `json:"handled,omitempty"`       // The extension has done it: zot does not, and this is no refusal.
+	Ask          bool            `json:"ask,omitempty"`           // For `tool_call`: the user must approve the call, whatever the permission mode.
 }
 
 // FrameType is "event_intercept_response".
@@ -135,6 +162,7 @@ type Notify struct {
 	Type    string `json:"type"`
 	Level   string `json:"level,omitempty"`   // `info`, `success`, `warn` or `error`.
 	Message string `json:"message,omitempty"` // The text of the notification.
+	Desktop bool   `json:"desktop,omitempty"` // Also as a notification of the desktop.
 }
 
 // FrameType is "notify".
@@ -150,11 +178,14 @@ func (ClearNotes) FrameType() string { return "clear_notes" }
 
 // PanelRender: Redraws an open panel. `lines` and `footer` replace the old ones; an absent title stays unchanged.
 type PanelRender struct {
-	Type    string   `json:"type"`
-	PanelID string   `json:"panel_id"`         // The panel's id.
-	Title   string   `json:"title,omitempty"`  // The title; if empty, the old one, or the name of the extension.
-	Lines   []string `json:"lines,omitempty"`  // The lines; default: none.
-	Footer  string   `json:"footer,omitempty"` // A muted last line.
+	Type    string          `json:"type"`
+	PanelID string          `json:"panel_id"`         // The panel's id.
+	Title   string          `json:"title,omitempty"`  // The title; if empty, the old one, or the name of the extension.
+	Lines   []string        `json:"lines,omitempty"`  // The lines; default: none.
+	Footer  string          `json:"footer,omitempty"` // A muted last line.
+	Rows    json.RawMessage `json:"rows,omitempty"`   // Styled lines instead of `lines`.
+	Place   json.RawMessage `json:"place,omitempty"`  // Where the panel is drawn: `mode`, `anchor`, `width`, `max_height`, `margin`, `focus`.
+	Cursor  json.RawMessage `json:"cursor,omitempty"` // Where the terminal's cursor is shown: `row` and `col`.
 }
 
 // FrameType is "panel_render".
@@ -217,6 +248,77 @@ type CallToolCancel struct {
 // FrameType is "call_tool_cancel".
 func (CallToolCancel) FrameType() string { return "call_tool_cancel" }
 
+// Request: Asks the other side to do something; exactly one `response` follows.
+type Request struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`                   // Correlates a request with its answer; the answer repeats it.
+	Method    string          `json:"method"`               // The name of the method.
+	Params    json.RawMessage `json:"params,omitempty"`     // Its parameters, an object.
+	ParentID  string          `json:"parent_id,omitempty"`  // The open request of the other side that this one serves; it ends with that one.
+	TimeoutMS int             `json:"timeout_ms,omitempty"` // A shorter limit than the method's own.
+}
+
+// FrameType is "request".
+func (Request) FrameType() string { return "request" }
+
+// Response: The answer to a `request`; `error` wins over `result`.
+type Response struct {
+	Type   string          `json:"type"`
+	ID     string          `json:"id"`               // Correlates a request with its answer; the answer repeats it.
+	Result json.RawMessage `json:"result,omitempty"` // The result.
+	Error  *ResponseError  `json:"error,omitempty"`  // Why it failed.
+}
+
+// FrameType is "response".
+func (Response) FrameType() string { return "response" }
+
+// Progress: How far an open request, tool call, command or interception is.
+type Progress struct {
+	Type     string          `json:"type"`
+	ID       string          `json:"id"`                 // Correlates a request with its answer; the answer repeats it.
+	Text     string          `json:"text,omitempty"`     // What is happening; the newest is shown.
+	Fraction *float64        `json:"fraction,omitempty"` // How much is done, 0 to 1.
+	Content  []Content       `json:"content,omitempty"`  // The partial result.
+	View     json.RawMessage `json:"view,omitempty"`     // What is shown meanwhile.
+	Data     json.RawMessage `json:"data,omitempty"`     // More for programs.
+}
+
+// FrameType is "progress".
+func (Progress) FrameType() string { return "progress" }
+
+// Cancel: The asker no longer needs the answer; the `response` still follows.
+type Cancel struct {
+	Type   string `json:"type"`
+	ID     string `json:"id"`               // Correlates a request with its answer; the answer repeats it.
+	Reason string `json:"reason,omitempty"` // Why.
+}
+
+// FrameType is "cancel".
+func (Cancel) FrameType() string { return "cancel" }
+
+// Contribute: Adds or replaces a contribution of this extension; with `id` zot answers with a `response`.
+type Contribute struct {
+	Type  string          `json:"type"`
+	ID    string          `json:"id,omitempty"`    // Requests a `response`.
+	Kind  string          `json:"kind"`            // The kind of contribution.
+	Name  string          `json:"name"`            // Its name, unique for the extension and kind.
+	Value json.RawMessage `json:"value,omitempty"` // The contribution; depends on the kind.
+}
+
+// FrameType is "contribute".
+func (Contribute) FrameType() string { return "contribute" }
+
+// Withdraw: Removes a contribution; does nothing if there is none.
+type Withdraw struct {
+	Type string `json:"type"`
+	ID   string `json:"id,omitempty"` // Requests a `response`.
+	Kind string `json:"kind"`         // The kind of contribution.
+	Name string `json:"name"`         // Its name.
+}
+
+// FrameType is "withdraw".
+func (Withdraw) FrameType() string { return "withdraw" }
+
 // ShutdownAck: Optional; zot accepts and ignores it, and waits for the process to exit.
 type ShutdownAck struct {
 	Type string `json:"type"`
@@ -225,17 +327,27 @@ type ShutdownAck struct {
 // FrameType is "shutdown_ack".
 func (ShutdownAck) FrameType() string { return "shutdown_ack" }
 
-// HelloAck: zot's answer to `hello`, sent exactly once.
+// HelloAck: zot's answer to `hello`, sent exactly once. Keys after `data_dir`: only for the second edition.
 type HelloAck struct {
-	Type            string   `json:"type"`
-	ProtocolVersion int      `json:"protocol_version"`       // 1.
-	Capabilities    []string `json:"capabilities,omitempty"` // Features of zot you can rely on.
-	ZotVersion      string   `json:"zot_version"`            // The version of zot.
-	Provider        string   `json:"provider"`               // The active provider.
-	Model           string   `json:"model"`                  // The active model.
-	CWD             string   `json:"cwd"`                    // The directory of the project.
-	ExtensionDir    string   `json:"extension_dir"`          // The directory of your manifest.
-	DataDir         string   `json:"data_dir"`               // The directory for your data.
+	Type            string          `json:"type"`
+	ProtocolVersion int             `json:"protocol_version"`       // 1.
+	Capabilities    []string        `json:"capabilities,omitempty"` // Features of zot you can rely on.
+	ZotVersion      string          `json:"zot_version"`            // The version of zot.
+	Provider        string          `json:"provider"`               // The active provider.
+	Model           string          `json:"model"`                  // The active model.
+	CWD             string          `json:"cwd"`                    // The directory of the project.
+	ExtensionDir    string          `json:"extension_dir"`          // The directory of your manifest.
+	DataDir         string          `json:"data_dir"`               // The directory for your data.
+	Edition         int             `json:"edition,omitempty"`      // 2.
+	Features        []string        `json:"features,omitempty"`     // What this zot implements.
+	Granted         []string        `json:"granted,omitempty"`      // The words of `uses` that hold in this run.
+	Mode            string          `json:"mode,omitempty"`         // `terminal`, `print`, `json`, `stream`, `rpc`, `sdk`, `daemon` or `subagent`.
+	UI              json.RawMessage `json:"ui,omitempty"`           // What can be shown: `dialogs`, `surfaces`, `panels`, `editor`, `width`, `height`, `colors`, `images`.
+	Session         json.RawMessage `json:"session,omitempty"`      // `id`, `name`, `reason` and number of `entries`; absent without a session.
+	Flags           json.RawMessage `json:"flags,omitempty"`        // Values of the flags of the manifest.
+	Settings        json.RawMessage `json:"settings,omitempty"`     // Values of its settings, without secrets.
+	Limits          json.RawMessage `json:"limits,omitempty"`       // `line`, `open_requests`, `progress_hz`, `delta_ms`.
+	State           json.RawMessage `json:"state,omitempty"`        // What the previous process of this extension saved before a reload.
 }
 
 // FrameType is "hello_ack".
@@ -306,6 +418,7 @@ type Event struct {
 	Name            string          `json:"name,omitempty"`             // The sub-agent's name.
 	Reason          string          `json:"reason,omitempty"`           // Why the session ended, or why permission was denied.
 	OriginExtension string          `json:"origin_extension,omitempty"` // The extension that sent the `call_tool`.
+	Data            json.RawMessage `json:"data,omitempty"`             // Everything that belongs to a new event.
 }
 
 // FrameType is "event".
@@ -328,6 +441,7 @@ type EventIntercept struct {
 	Model           string          `json:"model,omitempty"`            // The active model.
 	SystemPrompt    *string         `json:"system_prompt,omitempty"`    // The complete system prompt.
 	OriginExtension string          `json:"origin_extension,omitempty"` // The extension that sent the `call_tool`.
+	Data            json.RawMessage `json:"data,omitempty"`             // Everything that belongs to a new event.
 }
 
 // FrameType is "event_intercept".
@@ -349,13 +463,35 @@ func (HostToolResult) FrameType() string { return "tool_result" }
 // PanelKey: The user pressed a key in the open panel; `text` is present only with `rune`.
 type PanelKey struct {
 	Type    string `json:"type"`
-	PanelID string `json:"panel_id"`       // The panel's id.
-	Key     string `json:"key"`            // The name of the key, see below.
-	Text    string `json:"text,omitempty"` // The character, with `rune` only.
+	PanelID string `json:"panel_id"`        // The panel's id.
+	Key     string `json:"key"`             // The name of the key, see below.
+	Text    string `json:"text,omitempty"`  // The character, with `rune` only.
+	Event   string `json:"event,omitempty"` // `press`, `repeat` or `release`, with `keys` `release`.
 }
 
 // FrameType is "panel_key".
 func (PanelKey) FrameType() string { return "panel_key" }
+
+// PanelResize: The size of an open panel, when it opens and when it changes.
+type PanelResize struct {
+	Type    string `json:"type"`
+	PanelID string `json:"panel_id"` // The panel's id.
+	Width   int    `json:"width"`    // Columns.
+	Height  int    `json:"height"`   // Rows.
+}
+
+// FrameType is "panel_resize".
+func (PanelResize) FrameType() string { return "panel_resize" }
+
+// PanelFocus: Whether a panel has the focus and gets the keys.
+type PanelFocus struct {
+	Type    string `json:"type"`
+	PanelID string `json:"panel_id"` // The panel's id.
+	Focused bool   `json:"focused"`  // True if it has the focus.
+}
+
+// FrameType is "panel_focus".
+func (PanelFocus) FrameType() string { return "panel_focus" }
 
 // Shutdown: zot shuts down: finish, optionally send `shutdown_ack`, and exit.
 type Shutdown struct {
