@@ -48,6 +48,6 @@ test("null means absent, an unknown type is undefined, and invalid input throws"
     id: "1",
     name: "x",
   });
-  assert.equal(decode('{"type":"panel_resize"}'), undefined);
+  assert.equal(decode('{"type":"from_a_later_host"}'), undefined);
   for (const line of ["", "[]", "null", "{}", '{"type":1}', "garbage"]) assert.throws(() => decode(line));
 });
