@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import time
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +16,7 @@ from zot.errors import BadFrame, ConfigError, ExtensionCrashed, ExtensionError, 
 from zot.features.extensions.child_log import ChildLog, Diagnostics
 from zot.features.extensions.loader.discovery import DiscoveredExtension
 from zot.features.extensions.loader.manifest import read_manifest
+from zot.features.extensions.open_questions import Answer, Kind, OnProgress, OpenQuestion, OpenQuestions, Question
 from zot.wire import extension_frames, limits
 from zot.wire.extension_codec import UnknownFrame, decode_child, encode
 
@@ -30,19 +29,16 @@ if TYPE_CHECKING:
     from zot.system.jail.jail import Jail
 
 State = Literal["waiting", "starting", "greeting", "ready", "stopping", "gone", "restarting"]
-_REMEMBERED = 1000
-_SECOND_THOUGHTS = 0.5
 ReadyHow = Literal["", "frame", "idle", "grace"]
-
-Question = extension_frames.CommandInvoked | extension_frames.ToolCall | extension_frames.EventIntercept
-Answer = extension_frames.CommandResponse | extension_frames.ToolResult | extension_frames.EventInterceptResponse
-
-_KINDS: dict[type[Question], Kind] = {
-    extension_frames.CommandInvoked: "command",
-    extension_frames.ToolCall: "tool",
-    extension_frames.EventIntercept: "intercept",
-}
 _SHOWN_CHARS = 200
+_AFTERMATH_S = 2.0  # answers and progress of an abandoned request are dropped silently for so long
+_NEW_FRAMES = (
+    extension_frames.Request,
+    extension_frames.Response,
+    extension_frames.Cancel,
+    extension_frames.Contribute,
+    extension_frames.Withdraw,
+)
 
 
 def new_request_id() -> str:
@@ -71,7 +67,11 @@ class ChildOwner(Protocol):
         """Its jail if it has permissions; ExtensionError if none can be built."""
         ...
 
-    def acknowledge(self, entry: DiscoveredExtension, place: Path) -> extension_frames.HelloAck: ...
+    def acknowledge(self, child: ExtensionChild) -> extension_frames.HelloAck: ...
+
+    def readied(self, child: ExtensionChild) -> None:
+        """It sent ``ready`` or counts as ready."""
+        ...
 
     def guard_declared(self, child: ExtensionChild) -> None:
         """Its hello declares a guard that the manifest does not declare: store it."""
@@ -132,8 +132,9 @@ class ExtensionChild:
         self.guarded: set[str] = set(self._before_reload)
         self._owner = owner
         self.log = ChildLog(self.name, owner.diagnostics)
-        self._open_questions: dict[tuple[Kind, str], asyncio.Future[Any]] = {}
-        self._asked: deque[str] = deque(maxlen=_REMEMBERED)  # ids of all requests, open or not
+        self.questions = OpenQuestions()
+        self._abandoned: dict[str, float] = {}
+        self.options: dict[str, dict[str, Any]] = {}  # of ``subscribe``, by event
         self._restarts = RestartBackoff()
         self._stop_asked = asyncio.Event()
         self.manifest = entry.manifest
@@ -174,20 +175,39 @@ class ExtensionChild:
         """Send a frame that was encoded once for many children."""
         return self.alive and self._write(line)
 
-    async def ask(self, question: Question, seconds: float | None) -> Any:
-        """The frame that answers a request; ExtensionError without one."""
-        key = _KINDS[type(question)], question.id
-        answer = self._open_questions[key] = asyncio.get_running_loop().create_future()
-        self._asked.append(question.id)
+    @property
+    def edition2(self) -> bool:
+        return extension_frames.EDITION2 in self.capabilities
+
+    async def ask(
+        self,
+        question: Question,
+        seconds: float | None,
+        *,
+        most: float | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> Any:
+        """The frame that answers a request; ExtensionError without one.
+        ``seconds`` limit the silence, ``most`` the whole; ``progress`` frames are passed on."""
+        opened = self.questions.open(question, seconds, most, on_progress)
         try:
             if not self.send(question):
                 raise ExtensionCrashed("does not accept input" if self.alive else "is not running")
-            async with asyncio.timeout(seconds):
-                return await answer
-        except TimeoutError:
-            raise ExtensionTimedOut(f"no answer within {seconds:g} s") from None
+            return await opened.answer()
+        except (asyncio.CancelledError, ExtensionTimedOut) as error:
+            self._abandon(opened, "timeout" if isinstance(error, ExtensionTimedOut) else "aborted")
+            raise
         finally:
-            del self._open_questions[key]
+            self.questions.close(opened)
+
+    def _abandon(self, question: OpenQuestion, reason: str) -> None:
+        """Tell the process once that the answer is no longer needed."""
+        if self.edition2:
+            self._abandoned = {id: at for id, at in self._abandoned.items() if time.monotonic() - at < _AFTERMATH_S}
+            self._abandoned[question.id] = time.monotonic()
+            self.send(extension_frames.Cancel(id=question.id, reason=reason))
+        elif question.kind == "tool" and "tool_cancel" in self.capabilities:
+            self.send(extension_frames.ToolCancel(id=question.id))
 
     def fault(self, kind: str, text: str) -> None:
         self.log.fault(kind, text)
@@ -317,9 +337,9 @@ class ExtensionChild:
         stopping = self.state == "stopping"
         self.state = "stopping" if stopping else "gone"
         self._cancel_timers()
-        self._fail_questions(ExtensionCrashed("disconnected before answering"), *_KINDS.values())
+        self.questions.fail_all(ExtensionCrashed("disconnected before answering"))
         self.commands, self.tools = {}, {}
-        self.events, self.intercepts = set(), set()
+        self.events, self.intercepts, self.options = set(), set(), {}
         self.log.write("end of its stdout")
         self._owner.ended(self)
 
@@ -387,7 +407,7 @@ class ExtensionChild:
             return
         self._greeted = True
         self.state = "greeting"
-        self._write(encode(self._owner.acknowledge(self.entry, self.place)))
+        self._write(encode(self._owner.acknowledge(self)))
         self._watch_for_silence()
 
     def _may_guard(self) -> bool:
@@ -415,6 +435,8 @@ class ExtensionChild:
             self.state = "ready"
             self.ready_how = how
             self.settled.set()
+            if self.edition2:
+                self._owner.readied(self)
 
     def give_up_waiting(self) -> None:
         """Continue the start without its ``ready``; without hello it may join later."""
@@ -450,7 +472,7 @@ class ExtensionChild:
         if line is None:
             text = f"sent a line above {limits.MAX_LINE >> 20} MiB, which was skipped"
             self._spoiled("oversize", text)
-            self._fail_only("tool", BadFrame(text))  # only results are that long
+            self.questions.fail_only("tool", BadFrame(text))  # only results are that long
             return
         if self.state == "starting":
             self._greet(line)
@@ -470,6 +492,10 @@ class ExtensionChild:
                 self._answered("tool", frame)
             case extension_frames.EventInterceptResponse():
                 self._answered("intercept", frame)
+            case extension_frames.Progress():
+                self._progressed(frame)
+            case extension_frames.Response() if self.edition2:
+                self._answered("request", frame)
             case extension_frames.Ready():
                 self._said_ready = True
                 self.guarded = self.guarded - self._before_reload | self.intercepts
@@ -477,39 +503,28 @@ class ExtensionChild:
                 self.make_ready("frame")
             case extension_frames.Hello():
                 raise UnknownFrame("hello")
+            case _ if isinstance(frame, _NEW_FRAMES) and not self.edition2:
+                raise UnknownFrame(str(type(frame).__struct_config__.tag))
             case _:
                 self._owner.received(self, frame)
 
     def _answered(self, kind: Kind, answer: Answer) -> None:
         """Unexpected answers are dropped and reported. An unknown id fails the only open request of its kind."""
-        question = self._open_questions.get((kind, answer.id))
-        if question is not None and not question.done():
-            question.set_result(answer)
+        if self.questions.settle(kind, answer) or self._is_aftermath(answer.id):
             return
         text = f"answered a {kind} request {answer.id[:60]!r} that is not open; it was dropped"
         self.fault("stray answer", text)
-        if answer.id not in self._asked:
-            self._fail_only(kind, BadFrame(text))
+        if not self.questions.was_asked(answer.id):
+            self.questions.fail_only(kind, BadFrame(text))
 
-    def _fail_only(self, kind: Kind, error: ExtensionError) -> None:
-        """Fail the only open request of this kind.
-        Interceptions keep waiting: another process writing into the pipe must not decide for the child."""
-        if kind == "intercept":
-            return
-        waiting = [each for (of, _), each in self._open_questions.items() if of == kind and not each.done()]
-        if len(waiting) == 1:
-            self._fail_soon(waiting[0], error)
+    def _progressed(self, progress: extension_frames.Progress) -> None:
+        """Progress of a finished request crossed its end on the wire: it is dropped."""
+        if (question := self.questions.named(progress.id)) is not None:
+            question.progressed(progress)
 
-    def _fail_soon(self, question: asyncio.Future[Any], error: ExtensionError) -> None:
-        """Unless a valid answer follows immediately."""
-        loop = asyncio.get_running_loop()
-        loop.call_later(_SECOND_THOUGHTS, lambda: question.done() or question.set_exception(error))
-
-    def _fail_questions(self, error: ExtensionError, *kinds: Kind) -> None:
-        """Fail all open requests of these kinds."""
-        for (kind, _), question in self._open_questions.items():
-            if kind in kinds and not question.done():
-                question.set_exception(error)
+    def _is_aftermath(self, id: str) -> bool:
+        at = self._abandoned.get(id)
+        return at is not None and time.monotonic() - at < _AFTERMATH_S
 
     def _spoiled(self, kind: str, text: str, line: bytes = b"") -> None:
         """An unparsable line never counts as permission by a guard."""
@@ -518,15 +533,9 @@ class ExtensionChild:
             return
         self.fault(kind, text)
         if self.guard and kind != "unknown":
-            self._fail_questions(BadFrame(text), "intercept")
+            self.questions.fail_all(BadFrame(text), ("intercept",))
         if line:
-            # fails the request that the line names
-            request_kind, id = guess_request(line)
-            named = next((each for (_, of), each in self._open_questions.items() if of == id and not each.done()), None)
-            if named is not None:
-                self._fail_soon(named, BadFrame(text))  # only the child knows the id
-            elif request_kind is not None and id not in self._asked:
-                self._fail_only(request_kind, BadFrame(text))
+            self.questions.fail_named(line, BadFrame(text))
 
     def _cancel_timers(self) -> None:
         for timer in self._timers:
@@ -549,25 +558,3 @@ def _exit(code: int) -> str:
 
 def _shown(line: bytes) -> str:
     return repr(line[:_SHOWN_CHARS].decode("utf-8", "replace"))
-
-
-# The request an invalid line was meant to answer, found by pattern since it may not be JSON, so that its caller need
-# not wait for the timeout.
-
-Kind = Literal["command", "tool", "intercept"]
-
-_TYPE = re.compile(rb'"type"\s*:\s*"(command_response|tool_result|event_intercept_response)"')
-_ID = re.compile(rb'"id"\s*:\s*"?([^",}\s]{1,200})')
-_ANSWER_KINDS: dict[bytes, Kind] = {
-    b"command_response": "command",
-    b"tool_result": "tool",
-    b"event_intercept_response": "intercept",
-}
-_LOOKED_AT = 64 * 1024  # type and id are at the beginning
-
-
-def guess_request(line: bytes) -> tuple[Kind | None, str]:
-    """The kind of answer and its id; None and empty if not stated."""
-    start = line[:_LOOKED_AT]
-    kind, id = _TYPE.search(start), _ID.search(start)
-    return (_ANSWER_KINDS[kind[1]] if kind else None), (id[1].decode("utf-8", "replace") if id else "")

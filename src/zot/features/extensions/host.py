@@ -340,7 +340,8 @@ class ExtensionHost:
         setting = JailContext(child.place, entry.data_dir, self.cwd, self.home, kept)
         return build_jail(permissions, setting, argv, environment, otherwise)
 
-    def acknowledge(self, entry: DiscoveredExtension, place: Path) -> extension_frames.HelloAck:
+    def acknowledge(self, child: ExtensionChild) -> extension_frames.HelloAck:
+        entry, place = child.entry, child.place
         return extension_frames.HelloAck(
             protocol_version=extension_frames.PROTOCOL_VERSION,
             capabilities=("call_tool",),
@@ -351,6 +352,9 @@ class ExtensionHost:
             extension_dir=str(place),
             data_dir=str(entry.data_dir if os.path.isdir(entry.data_dir) else place),  # the home is not writable
         )
+
+    def readied(self, child: ExtensionChild) -> None:
+        pass
 
     def guard_declared(self, child: ExtensionChild) -> None:
         if not child.entry.was_guard:

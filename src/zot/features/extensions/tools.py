@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -68,11 +67,7 @@ class ExtensionTool:
                 answer: extension_frames.ToolResult = await child.ask(
                     extension_frames.ToolCall(id=id, name=self.name, args=args), seconds
                 )
-            except asyncio.CancelledError:
-                self._cancel(child, id)
-                raise
             except ExtensionTimedOut as error:
-                self._cancel(child, id)
                 child.log.write(f"tool {self.name}: {error}")
                 return self._failed(f"timeout: {error}; the limit is the setting {_LIMIT}", timed_out=True)
             except ExtensionError as error:
@@ -92,10 +87,6 @@ class ExtensionTool:
         who = f"{self.extension} {self.name}"
         note = missing_variable_note(who, output, failed=True, names=withheld, receiver=f"extension {self.extension}")
         return msgspec.structs.replace(result, content=(*result.content, TextBlock(note))) if note else result
-
-    def _cancel(self, child: ExtensionChild, id: str) -> None:
-        if "tool_cancel" in child.capabilities:
-            child.send(extension_frames.ToolCancel(id=id))
 
     def _failed(self, reason: str, *, timed_out: bool = False) -> ToolResult:
         return failed(self.extension, self.name, reason, timed_out=timed_out)
