@@ -77,6 +77,8 @@ MANIFEST_KEYS = (
     ),
 )
 
+MANIFEST_KEYS += (("uses", "list of string", "second edition: what it may do to zot, in words the user reads"),)
+
 _PRESENCE = {"always": "always", "unless empty": "if not empty", "unless absent": "if there is one"}
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Zot, zot
+from zot.agent.extension_ui import ExtensionUI
 from zot.agent.snapshot import ConversationSnapshot
 from zot.features.extensions.commands import PromptAnswer
 from zot.features.extensions.host import ExtensionHost
 from zot.features.extensions.loader.extension_trust import ExtensionTrust
-from zot.features.extensions.ui import NullExtensionUI
 
 __all__ = ["zot"]
 
@@ -38,7 +38,7 @@ async def test_a_published_quick_start_installs_starts_and_prompts(
     host = ExtensionHost(
         home=home,
         cwd=zot.project,
-        surface=NullExtensionUI(),
+        surface=ExtensionUI(),
         zot_version="0",
         present=lambda: ConversationSnapshot("p", "m", "", "", "", str(zot.project)),
         on_fault=print,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -14,45 +14,8 @@ from zot.core.events import SHOWN, AgentEvent
 from zot.core.tool import Tool
 
 if TYPE_CHECKING:
+    from zot.agent.extension_ui import ExtensionUI
     from zot.core.interceptors import Interceptor
-    from zot.wire.extension_frames import Panel
-
-
-class ExtensionUI(Protocol):
-    """UI calls of an extension. They are quick and never raise; unsupported ones are ignored (protocol reference,
-    "Modes").
-    """
-
-    @property
-    def interactive(self) -> bool:
-        """True if a user is present: tools that need an answer may run, panels may open."""
-        ...
-
-    def notify(self, extension: str, level: str, message: str) -> None:
-        """A short note; an unknown level is shown as info."""
-        ...
-
-    def clear_notes(self, extension: str) -> None: ...
-
-    def display(self, extension: str, text: str) -> None:
-        """The answer of a slash command, of one or more lines."""
-        ...
-
-    def submit(self, extension: str, text: str) -> None:
-        """Submit text as if typed: starts a turn, or queues behind the running one."""
-        ...
-
-    def submit_slash(self, extension: str, text: str) -> None:
-        """Run a slash command; the text begins with a slash."""
-        ...
-
-    def open_panel(self, extension: str, panel: Panel) -> None: ...
-
-    def render_panel(self, extension: str, panel: Panel) -> None:
-        """Redraw; an empty title keeps the old one, lines and footer are replaced."""
-        ...
-
-    def close_panel(self, extension: str, panel_id: str) -> None: ...
 
 
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -124,9 +87,10 @@ class FrontEnd(msgspec.Struct, frozen=True):
     """``reader`` receives events of these ``kinds``, from the first diagnostic on.
     ``tools`` are offered whatever tools are chosen; ``interceptors`` run before those of extensions; ``on_question``
     answers questions of these ``question_kinds`` (``features/questions.py``) and may be registered later;
-    ``switches``: the mode may change during the run. ``surface`` shows extension UI, if any. With ``may_log_in`` a
-    missing credential is no error: prompts fail until there is one. With ``offers_to_go_on`` the front end handles
-    an answer that broke off; otherwise the model is asked once to continue."""
+    ``switches``: the mode may change during the run. ``mode`` is the name extensions get: terminal, print, json,
+    stream, rpc, sdk, daemon or subagent. ``surface`` shows extension UI, if any. With ``may_log_in`` a missing
+    credential is no error: prompts fail until there is one. With ``offers_to_go_on`` the front end handles an answer
+    that broke off; otherwise the model is asked once to continue."""
 
     reader: Reader | None = None
     kinds: tuple[type[AgentEvent], ...] = SHOWN
@@ -135,6 +99,7 @@ class FrontEnd(msgspec.Struct, frozen=True):
     on_question: Callable[[Any], Awaitable[Any]] | None = None  # features.questions.Presenter
     question_kinds: tuple[str, ...] = ()
     surface: ExtensionUI | None = None
+    mode: str = "sdk"
     may_log_in: bool = False
     offers_to_go_on: bool = False
     switches: bool = False

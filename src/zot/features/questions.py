@@ -5,6 +5,7 @@ the answer is the question's denial. A new kind is a subclass of ``Question`` an
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -23,6 +24,7 @@ class Question(msgspec.Struct, Generic[T], frozen=True):
     """Base class; ``kind`` selects the rendering, ``T`` is the type of the answer."""
 
     kind: ClassVar[str]
+    lane: ClassVar[str] = ""  # questions of one lane are asked one at a time; zot's own are in the first
 
     @property
     def source(self) -> str:
@@ -61,8 +63,8 @@ class QuestionQueue:
         self._presenter: Presenter | None = None
         self._kinds: frozenset[str] = frozenset()
         self._one_at_a_time = True
-        self._turn = asyncio.Lock()  # fair: preserves the order of questions
-        self._asked = 0
+        self._turns: dict[str, asyncio.Lock] = {}  # by lane; fair: preserves the order of questions
+        self._asked: Counter[str] = Counter()
         self._followers: list[tuple[str, Callable[[bool], None]]] = []
         self._sections: dict[str, asyncio.Lock] = {}
         self._listeners: list[Callable[[Question[Any]], None]] = []
@@ -81,7 +83,7 @@ class QuestionQueue:
     @property
     def waiting(self) -> int:
         """The number of waiting questions behind the shown one."""
-        return max(self._asked - 1, 0)
+        return max(self._asked[""] - 1, 0)
 
     # --- for features
 
@@ -110,16 +112,16 @@ class QuestionQueue:
     ) -> T:
         """The user's answer. If the question waited, ``settled`` may have an answer by then.
         ``on_failure`` gets the reason if the presenter fails."""
-        waits = self._one_at_a_time and self._asked > 0
-        self._asked += 1
+        waits = self._one_at_a_time and self._asked[question.lane] > 0
+        self._asked[question.lane] += 1
         try:
             if not self._one_at_a_time:
                 return await self._show(question, on_failure)
-            async with self._turn:
+            async with self._turns.setdefault(question.lane, asyncio.Lock()):
                 answer = settled() if waits else None
                 return await self._show(question, on_failure) if answer is None else answer
         finally:
-            self._asked -= 1
+            self._asked[question.lane] -= 1
 
     async def _show(self, question: Question[T], on_failure: Callable[[str], None]) -> T:
         if self._presenter is None or not self.can_ask(question.kind):

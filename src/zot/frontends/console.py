@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from zot.core.events import RetryWait
     from zot.tui.sanitize import Sanitizer
-    from zot.wire.extension_frames import Panel
 
     T = TypeVar("T")
 
@@ -274,34 +273,3 @@ def exit_immediately(code: int) -> NoReturn:
 
         kill_all()
     os._exit(code)
-
-
-class StderrExtensionUI:
-    """Notes of extensions in front ends without a screen: lines on stderr; other requests are ignored.
-    ``show`` prints the answer of a slash command.
-    It does not inherit from ``NullExtensionUI``: a run without extensions imports nothing of them."""
-
-    interactive = False
-
-    def __init__(self, show: Callable[[str, str], None]) -> None:
-        self._show = show
-
-    def display(self, extension: str, text: str) -> None:
-        self._show(extension, text)
-
-    def notify(self, extension: str, level: str, message: str) -> None:
-        from zot.features.extensions.ui import LEVELS
-
-        print_stderr(f"[{extension}] {level if level in LEVELS else 'info'}: {message}")
-
-    def clear_notes(self, extension: str) -> None: ...
-
-    def submit(self, extension: str, text: str) -> None: ...
-
-    def submit_slash(self, extension: str, text: str) -> None: ...
-
-    def open_panel(self, extension: str, panel: Panel) -> None: ...
-
-    def render_panel(self, extension: str, panel: Panel) -> None: ...
-
-    def close_panel(self, extension: str, panel_id: str) -> None: ...

@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast, get_args
 
-from zot.agent.config import ExtensionUI, FrontEnd, RunConfig
+from zot.agent.config import FrontEnd, RunConfig
+from zot.agent.extension_ui import ExtensionUI
 from zot.core.event_bus import Reader
 from zot.core.events import Diagnostic, SessionFault
 from zot.core.interceptors import Interceptor

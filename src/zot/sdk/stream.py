@@ -13,10 +13,10 @@ from typing import Any, Generic, Self, TypeVar
 
 import msgspec
 
+from zot.agent.extension_ui import ExtensionUI
 from zot.core.event_bus import Reader
 from zot.core.events import AgentEvent
 from zot.errors import AnswerAborted, AnswerMismatch, UsageError
-from zot.features.extensions.ui import NullExtensionUI
 from zot.wire import rpc_frames
 from zot.wire.events import of
 from zot.wire.rpc_frames import Event, ExtClearNotes, ExtDisplay, ExtensionEvent, ExtNotify
@@ -168,7 +168,7 @@ class EventStream(Generic[R]):
 _HELD = 256  # notes of an idle runtime; the oldest are dropped
 
 
-class SdkExtensionUI(NullExtensionUI):
+class SdkExtensionUI(ExtensionUI):
     """``deliver`` returns whether a prompt received the event."""
 
     def __init__(self, deliver: Callable[[ExtensionEvent], bool]) -> None:

@@ -34,3 +34,37 @@ SHUTDOWN_EACH = 0.1  # minimum for a child after that deadline
 TERMINATE_GRACE = 1.0  # between SIGTERM and SIGKILL
 
 SDK_HANDLERS_GRACE = 1.0  # for running handlers before an SDK acknowledges `shutdown`
+
+# Second edition
+
+OPEN_REQUESTS = 64  # per child and direction
+NESTED_QUESTIONS = 8  # of zot to one child
+REQUEST_REPLY = 30.0  # of most methods
+CONTROL_REPLY = 60.0  # of session.new and the like
+REQUEST_ID = 64  # bytes
+RENDER_REPLY = 0.1
+COMPLETE_REPLY = 0.3
+STATE_REPLY = 0.5
+KEY_REPLY = 30.0
+COMPACTION_SILENCE = 120.0  # `progress` starts it again
+COMPACTION_TOTAL = 600.0
+DIALOG_WAIT = 600.0  # a parent's clock stands still at most so long
+TOOL_TOTAL = 3600.0  # config key extension_tool_max_s
+
+FRAMES_PER_SECOND = 1000  # contributions and progress of one child
+SURFACE_INTERVAL = 0.05
+PROGRESS_INTERVAL = 0.05
+DELTA_INTERVAL = 0.1
+LEAST_DELTA_INTERVAL = 0.033
+DELTA_BYTES = 256 * 1024
+STALE_SURFACE = 3.0  # for a new process to renew it
+
+DIALOGS_WAITING = 3  # per extension, besides the open one
+DIALOGS_IN_ALL = 20
+
+PROGRESS_BYTES = 1024 * 1024
+STATE_BYTES = 1024 * 1024
+ENTRY_BYTES = 256 * 1024
+DETAILS_BYTES = 64 * 1024
+BUS_BYTES = 64 * 1024
+CONTRIBUTIONS = 200  # per child and kind

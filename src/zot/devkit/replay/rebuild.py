@@ -16,6 +16,7 @@ import msgspec
 
 from zot import __version__
 from zot.agent.context_files import ContextFile
+from zot.agent.extension_ui import ExtensionUI
 from zot.agent.snapshot import ConversationSnapshot
 from zot.agent.system_prompt import SystemPrompt
 from zot.agent.tools.registry import ALL_TOOLS, BashLimits, bash_spec, builtin_tools, offered_tools
@@ -44,7 +45,6 @@ from zot.features.extensions.loader.declared_permissions import Permissions
 from zot.features.extensions.loader.discovery import DiscoveredExtension, Discovery, LoadProblem
 from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.features.extensions.loader.manifest import Manifest
-from zot.features.extensions.ui import NullExtensionUI
 from zot.features.recording.reader import Recording
 from zot.features.recording.recorder import Recorder
 from zot.features.recording.recording_boundary import RecordingBoundary
@@ -306,14 +306,22 @@ class _NoJail:
     def close(self) -> None: ...
 
 
+class _RecordedUI(ExtensionUI):
+    def __init__(self, interactive: bool) -> None:
+        self._interactive = interactive
+
+    @property
+    def interactive(self) -> bool:
+        return self._interactive
+
+
 class RecordedHost(ExtensionHost):
     """The real host over recorded processes."""
 
     def __init__(
         self, setup: RecordedSetup, recording: Recording, conductor: ReplayDriver, home: Path, agent: Agent
     ) -> None:
-        surface = NullExtensionUI()
-        surface.interactive = bool(setup.fields.get("interactive"))
+        surface = _RecordedUI(bool(setup.fields.get("interactive")))
         self.processes: dict[str, RecordedProcess] = {}
         self._setup = setup
         self._acks: dict[str, dict[str, Any]] = {}  # by extension: the directories it was given
@@ -361,9 +369,9 @@ class RecordedHost(ExtensionHost):
     def confine(self, child: ExtensionChild, argv: list[str], environment: dict[str, str]) -> JailedCommand:
         return JailedCommand(cast("Jail", _NoJail()), environment, [])
 
-    def acknowledge(self, entry: DiscoveredExtension, place: Path) -> extension_frames.HelloAck:
-        then = self._acks.get(entry.manifest.name, {})
-        ack = super().acknowledge(entry, place)
+    def acknowledge(self, child: ExtensionChild) -> extension_frames.HelloAck:
+        then = self._acks.get(child.name, {})
+        ack = super().acknowledge(child)
         places = {name: str(then[name]) for name in ("extension_dir", "data_dir") if name in then}
         return msgspec.structs.replace(ack, **places)
 

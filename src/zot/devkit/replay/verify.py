@@ -11,6 +11,7 @@ from typing import Any, cast
 import msgspec
 
 from zot import __version__
+from zot.agent.extension_ui import ExtensionUI
 from zot.agent.snapshot import ConversationSnapshot
 from zot.agent.tools.workspace import Workspace
 from zot.core.agent import Agent, InitialToolCall
@@ -22,7 +23,6 @@ from zot.devkit.replay.recorded_world import RecordedApprovals, frame_of
 from zot.errors import ConfigError, ZotError
 from zot.features.extensions.host import ExtensionHost
 from zot.features.extensions.loader.extension_trust import ExtensionTrust
-from zot.features.extensions.ui import NullExtensionUI
 from zot.features.recording.reader import RecordedLine, Recording
 from zot.features.recording.recorder import Recorder
 from zot.features.recording.recording_boundary import RecordingBoundary
@@ -382,7 +382,7 @@ def live_host(
     return ExtensionHost(
         home=home,
         cwd=cwd,
-        surface=NullExtensionUI(),
+        surface=ExtensionUI(),
         zot_version=__version__,
         present=present,
         on_fault=lambda text: None,

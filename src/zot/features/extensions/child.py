@@ -133,6 +133,7 @@ class ExtensionChild:
         self._owner = owner
         self.log = ChildLog(self.name, owner.diagnostics)
         self.questions = OpenQuestions()
+        self.granted: frozenset[str] = frozenset()  # words of ``uses`` that hold
         self._abandoned: dict[str, float] = {}
         self.options: dict[str, dict[str, Any]] = {}  # of ``subscribe``, by event
         self._restarts = RestartBackoff()

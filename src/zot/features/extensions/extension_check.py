@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from zot import __version__
+from zot.agent.extension_ui import ExtensionUI
 from zot.agent.settings import Settings
 from zot.agent.snapshot import ConversationSnapshot
 from zot.agent.tools.registry import ALL_TOOLS
@@ -17,7 +18,6 @@ from zot.features.extensions.install.installed import Installed, all_installed
 from zot.features.extensions.loader.discovery import STAGING, Discovery, discover, global_dir
 from zot.features.extensions.loader.extension_trust import ExtensionTrust, UntrustedExtension, untrusted_extensions
 from zot.features.extensions.registry import ExtensionStatus
-from zot.features.extensions.ui import NullExtensionUI
 from zot.provider.catalog import Catalog
 from zot.provider.providers import credential_variables
 
@@ -51,7 +51,7 @@ async def examine(home: Path, cwd: Path, explicit: list[Path]) -> Findings:
     host = ExtensionHost(
         home=home,
         cwd=cwd,
-        surface=NullExtensionUI(),  # the findings contain everything
+        surface=ExtensionUI(),  # the findings contain everything
         zot_version=__version__,
         present=lambda: ConversationSnapshot(settings.values.provider, settings.values.model, "", "", "", str(cwd)),
         on_fault=lambda text: None,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot import __version__
+from zot.agent.extension_ui import ExtensionUI
 from zot.agent.feature import Feature
 from zot.agent.slash_commands import SlashCommand
 from zot.core.tool import Tool
@@ -19,7 +20,6 @@ from zot.errors import ExtensionError, NotThere
 from zot.features.extensions.host import ExtensionHost
 from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.features.extensions.loader.manifest import FILE, read_manifest
-from zot.features.extensions.ui import NullExtensionUI
 from zot.wire.limits import READY_GRACE_EXPLICIT
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class ExtensionsFeature(Feature):
             home=conversation.home,
             cwd=workspace.cwd,
             project=services.project,
-            surface=services.front_end.surface or NullExtensionUI(),
+            surface=services.front_end.surface or ExtensionUI(),
             zot_version=__version__,
             present=lambda: conversation.snapshot,
             on_fault=partial(self.notify, level="error"),
@@ -75,6 +75,7 @@ class ExtensionsFeature(Feature):
     async def start(self) -> None:
         """From here on extensions receive events and may deny."""
         host, agent = self.host, self.conversation.agent
+        host.conversation, host.mode = self.conversation, self.services.front_end.mode
         host.run_tool = agent.run_tool
         host.on_tools_changed = self.conversation.refresh_tools
         agent.interceptors.append(host.interceptor)

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from zot.agent.config import ExtensionUI
+from zot.agent.extension_ui import ExtensionUI
 from zot.agent.slash_commands import CommandAnswer
 from zot.core.tool import Tool
 from zot.errors import ConfigError, ExtensionError, describe_error
@@ -22,6 +23,7 @@ from zot.features.extensions.child_group import ChildGroup
 from zot.features.extensions.child_log import Diagnostics
 from zot.features.extensions.commands import CommandInvoker
 from zot.features.extensions.event_fanout import OBSERVED, EventFanout
+from zot.features.extensions.handshake import second_edition_ack
 from zot.features.extensions.inbound_requests import InboundRequests, NestedCalls, PanelRequests, RunTool
 from zot.features.extensions.interception import ExtensionInterceptor
 from zot.features.extensions.loader.data_dir import LOCK, is_data_dir, make_data_dir
@@ -41,11 +43,14 @@ from zot.system.background_tasks import BackgroundTasks
 from zot.wire import extension_frames, limits
 
 if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
     from zot.agent.snapshot import ConversationSnapshot
+    from zot.features.extensions.contributions import Contributions
     from zot.features.extensions.jail_policy import JailedCommand
     from zot.features.extensions.loader.declared_permissions import Permissions
     from zot.features.extensions.loader.extension_trust import UntrustedExtension
     from zot.features.extensions.loader.manifest import Manifest
+    from zot.features.extensions.requests import RequestRouter
     from zot.features.recording.frame_trace import Direction, ExitListener, FrameTap
 
 
@@ -102,6 +107,15 @@ class ExtensionHost:
         self.diagnostics = Diagnostics(on_fault)
         self.discovery: Discovery | None = None
         self.start_process = start_process
+        self.conversation: Conversation | None = None
+        self.mode = "sdk"
+        self.flag_values: dict[str, dict[str, Any]] = {}
+        self.open_dialogs: Counter[str] = Counter()
+        self.saved_states: dict[tuple[str, str], Any] = {}
+        self._requests2: RequestRouter | None = None
+        self._contributions: Contributions | None = None
+        self._used_words: set[tuple[str, str]] = set()
+        self._starts: Counter[str] = Counter()
         self._surface = surface
         self._zot_version = zot_version
         self._environment = environment
@@ -118,6 +132,7 @@ class ExtensionHost:
         self._missing_guards: list[LoadProblem] = []
         self._activated: set[str] = set()
         self._taken: frozenset[str] = frozenset()
+        self._reloading = False
         self._tools_stale = False
         self._tasks = BackgroundTasks(self._on_bug)
         self._children = ChildGroup(self, self._tasks)
@@ -126,6 +141,7 @@ class ExtensionHost:
         self._nested = NestedCalls(self._tasks)
         self._commands = CommandInvoker(self._registry, self._panels)
         self._requests = InboundRequests(surface, self._registry, self._panels, self._nested, self._tools_changed)
+        self._requests.second_edition = self._second_edition
         self._fanout = EventFanout(self._children, present)
         self.observe, self.observed = self._fanout.observe, OBSERVED
         self.interceptor = ExtensionInterceptor(self._children, lambda: self._missing_guards, self._warn)
@@ -168,6 +184,11 @@ class ExtensionHost:
 
     async def stop(self) -> None:
         """Send ``shutdown``, wait 2 s, then SIGTERM, then SIGKILL; no process or task is left."""
+        if self._contributions is not None:
+            self._contributions.close()
+        if self._requests2 is not None:
+            self._requests2.close()
+            await asyncio.sleep(0)  # answers first
         await self._children.stop()
         await self._tasks.aclose()
 
@@ -342,7 +363,7 @@ class ExtensionHost:
 
     def acknowledge(self, child: ExtensionChild) -> extension_frames.HelloAck:
         entry, place = child.entry, child.place
-        return extension_frames.HelloAck(
+        ack = extension_frames.HelloAck(
             protocol_version=extension_frames.PROTOCOL_VERSION,
             capabilities=("call_tool",),
             zot_version=self._zot_version,
@@ -352,9 +373,74 @@ class ExtensionHost:
             extension_dir=str(place),
             data_dir=str(entry.data_dir if os.path.isdir(entry.data_dir) else place),  # the home is not writable
         )
+        self._starts[child.name] += 1
+        return second_edition_ack(self, child, ack) if child.edition2 else ack
+
+    def start_reason(self, child: ExtensionChild) -> str:
+        """Why this process starts: ``start``, ``reload`` or ``restart``."""
+        if (child.name, str(child.entry.manifest.directory)) in self.saved_states or self._reloading:
+            return "reload"
+        return "restart" if self._starts[child.name] > 1 else "start"
+
+    # --- second edition
+
+    @property
+    def surface(self) -> ExtensionUI:
+        return self._surface
+
+    @property
+    def children(self) -> ChildGroup:
+        return self._children
+
+    def granted(self, child: ExtensionChild) -> tuple[str, ...]:
+        """The words of ``uses`` that hold in this run."""
+        from zot.features.extensions.loader.declared_uses import granted_words
+
+        return granted_words(self.home, child.manifest, child.entry.scope)
+
+    def require_word(self, child: ExtensionChild, word: str, method: str) -> None:
+        """RequestError unless the user granted it; one diagnostic per word."""
+        if word in child.granted:
+            self._used_words.add((child.name, word))
+            return
+        from zot.features.extensions.requests import denied
+
+        error = denied(method, word)
+        child.fault(f"needs {word}", str(error))
+        raise error
+
+    @property
+    def contributions(self) -> Contributions:
+        if self._contributions is None:
+            from zot.features.extensions.contributions import Contributions  # only for the second edition
+
+            self._contributions = Contributions(self._surface, self._requests.dispatch, self.require_word)
+        return self._contributions
+
+    @property
+    def router(self) -> RequestRouter:
+        if self._requests2 is None:
+            from zot.features.extensions.requests import RequestRouter  # only for the second edition
+
+            self._requests2 = RequestRouter(self, self._tasks, self._on_bug)
+        return self._requests2
+
+    def _second_edition(self, child: ExtensionChild, frame: extension_frames.ChildFrame) -> None:
+        match frame:
+            case extension_frames.Request():
+                self.router.requested(child, frame)
+            case extension_frames.Cancel(id=id):
+                self.router.cancelled(child, id)
+            case extension_frames.Contribute():
+                self.contributions.contributed(child, frame)
+            case extension_frames.Withdraw():
+                self.contributions.withdrawn(child, frame)
+            case _:
+                pass
 
     def readied(self, child: ExtensionChild) -> None:
-        pass
+        if self._contributions is not None:
+            self._contributions.readied(child)
 
     def guard_declared(self, child: ExtensionChild) -> None:
         if not child.entry.was_guard:
@@ -371,6 +457,10 @@ class ExtensionHost:
         self._registry.release(child)
         self._panels.child_ended(child)
         self._nested.child_ended(child)
+        if self._requests2 is not None:
+            self._requests2.child_ended(child)
+        if self._contributions is not None:
+            self._contributions.child_ended(child)
         self._tools_changed()
 
     def disconnected(self, child: ExtensionChild, reason: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import msgspec
 
-from zot.agent.config import ExtensionUI
+from zot.agent.extension_ui import ExtensionUI
 from zot.core.tool import ToolResult, text_result
 from zot.errors import ToolError
 from zot.features.extensions.child import ExtensionChild
@@ -127,6 +127,13 @@ class NestedCalls:
 
 _NOTES_PER_SECOND = 1000
 _EVENTS = frozenset((*extension_frames.CLASSIC_EVENTS, *extension_frames.LATER_EVENTS))
+_DESKTOP_S = 10.0  # between two notifications of the desktop
+_SECOND_EDITION = (
+    extension_frames.Request,
+    extension_frames.Cancel,
+    extension_frames.Contribute,
+    extension_frames.Withdraw,
+)
 
 
 class InboundRequests:
@@ -144,6 +151,8 @@ class InboundRequests:
         self._nested = nested
         self._on_tools_changed = on_tools_changed
         self._notes: dict[str, tuple[int, int]] = {}
+        self._desktop: dict[str, float] = {}
+        self.second_edition: Callable[[ExtensionChild, extension_frames.ChildFrame], None] = _ignore
 
     def dispatch(self, child: ExtensionChild, frame: extension_frames.ChildFrame) -> None:
         match frame:
@@ -158,6 +167,8 @@ class InboundRequests:
                 self._nested.requested(child, frame)
             case extension_frames.CallToolCancel(id=id):
                 self._nested.cancelled(child, id)
+            case _ if isinstance(frame, _SECOND_EDITION):
+                self.second_edition(child, frame)
             case _ if child.alive:
                 self._show(child, frame)
             case extension_frames.Notify() if child.state == "stopping":  # only notes between `shutdown` and exit
@@ -169,6 +180,8 @@ class InboundRequests:
         match frame:
             case extension_frames.Notify(level=level, message=message) if message and self._may_note(child):
                 self._surface.notify(child.name, level, message)
+                if frame.desktop and child.edition2:
+                    self._notify_desktop(child, message)
             case extension_frames.ClearNotes():
                 self._surface.clear_notes(child.name)
             case extension_frames.PanelRender():
@@ -188,6 +201,13 @@ class InboundRequests:
             case _:
                 pass
 
+    def _notify_desktop(self, child: ExtensionChild, message: str) -> None:
+        if "ui" not in child.granted:
+            child.fault("needs ui", 'notify: desktop needs "ui" in the manifest\'s "uses"')
+        elif time.monotonic() - self._desktop.get(child.name, -_DESKTOP_S) >= _DESKTOP_S:
+            self._desktop[child.name] = time.monotonic()
+            self._surface.notify_desktop(child.name, message)
+
     def _may_note(self, child: ExtensionChild) -> bool:
         """Limits the rate of notes."""
         second = int(time.monotonic())
@@ -197,6 +217,9 @@ class InboundRequests:
         if count == _NOTES_PER_SECOND + 1:
             child.fault("too many notes", f"sent more than {_NOTES_PER_SECOND} notes in a second; some were dropped")
         return count <= _NOTES_PER_SECOND
+
+
+def _ignore(child: ExtensionChild, frame: extension_frames.ChildFrame) -> None: ...
 
 
 def _subscribe(child: ExtensionChild, frame: extension_frames.Subscribe) -> None:

@@ -45,7 +45,7 @@ class OpenQuestion:
     def __init__(
         self, question: Question, silence: float | None, most: float | None, on_progress: OnProgress | None
     ) -> None:
-        self.kind = _KINDS[type(question)]
+        self.kind: Kind = _KINDS[type(question)]
         self.id = question.id
         self.subject: str = getattr(question, "event", "")  # of an interception
         self.on_progress = on_progress

@@ -20,7 +20,6 @@ from zot.frontends.console import (
     REASONS,
     SignalInterrupt,
     Signals,
-    StderrExtensionUI,
     Stdout,
     StdoutClosed,
     TextOutput,
@@ -32,6 +31,7 @@ from zot.frontends.console import (
     retry_line,
     run_loop,
 )
+from zot.frontends.extension_ui import StderrExtensionUI
 from zot.system.process_setup import resume_gc
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class _Run:
     async def _answer(self, prompt: str, piped: str, argument: str) -> int:
         if self._config.ask_each:
             print_notice("--no-yolo: every tool call is denied: this mode has no user to ask")
-        front_end = FrontEnd(reader=self._on_event, surface=StderrExtensionUI(self._mode.display))
+        front_end = FrontEnd(reader=self._on_event, surface=StderrExtensionUI(self._mode.display), mode=self._name)
         async with build(self._config, front_end) as conversation:
             resume_gc()
             if self._name == "json":

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, assert_never
 
 from zot.agent import slash_commands
+from zot.agent.extension_ui import ExtensionUI
 from zot.errors import UsageError
-from zot.features.extensions.ui import NullExtensionUI
 from zot.frontends.console import print_notice
 from zot.frontends.prompt_queue import MOST_WAITING, PromptQueue, QueuedWork
 from zot.frontends.rpc.writer import PendingResponse, Writer
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from zot.agent.slash_commands import TypedCommand
 
 
-class RpcExtensionUI(NullExtensionUI):
+class RpcExtensionUI(ExtensionUI):
     """Notes for every client, panels for one that announced them; both wait for its first command.
     ``announced`` are the client's capabilities. Requests to submit text are ignored, with one notice per extension."""
 

@@ -67,7 +67,9 @@ async def _run(config: RunConfig, door: EarlyPingServer) -> int:
 async def _serve(config: RunConfig, door: EarlyPingServer, writer: Writer, stopped: _Stopped) -> int:
     announced: set[str] = set()
     surface, queue = RpcExtensionUI(writer, announced), PromptQueue(writer.emit)
-    front_end = FrontEnd(reader=queue.on_event, interceptors=(Backpressure(writer),), surface=surface, switches=True)
+    front_end = FrontEnd(
+        reader=queue.on_event, interceptors=(Backpressure(writer),), surface=surface, mode="rpc", switches=True
+    )
     async with build(config, front_end) as conversation, asyncio.TaskGroup() as tasks:
         queue.conversation = conversation
         # a setting does not enable questions about outside paths: a client is no user

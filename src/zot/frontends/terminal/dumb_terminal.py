@@ -30,7 +30,7 @@ def run_plain(options: TerminalOptions) -> int:
 async def _main(options: TerminalOptions) -> int:
     from zot.agent.build import build
     from zot.agent.config import FrontEnd
-    from zot.frontends.console import StderrExtensionUI
+    from zot.frontends.extension_ui import StderrExtensionUI
 
     reader = _Reader(Stdout())
     front_end = FrontEnd(reader=reader.hear, surface=StderrExtensionUI(reader.display))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
+from zot.agent.extension_ui import ExtensionUI
 from zot.frontends.terminal.dialogs.dialog import PANEL, Dialog
 from zot.tui.keys import Key
 from zot.tui.sanitize import beginning, excerpt, sanitize
@@ -38,10 +39,8 @@ class UserActions(NamedTuple):
     run_command: Callable[[str], None]
 
 
-class TerminalExtensionUI:
-    """The terminal's ``NullExtensionUI``."""
-
-    interactive = True
+class TerminalExtensionUI(ExtensionUI):
+    """Extension UI of the terminal."""
 
     def __init__(
         self, ui: ScreenServices, notes: Notes, panels: Panels, typing: UserActions, is_leaving: Callable[[], bool]
@@ -55,9 +54,13 @@ class TerminalExtensionUI:
         self.render_panel = panels.render
         self.close_panel = panels.close
 
+    @property
+    def interactive(self) -> bool:
+        return True
+
     def notify(self, extension: str, level: str, message: str) -> None:
         if self._is_leaving():
-            from zot.features.extensions.ui import LEVELS  # only at the end of a run with extensions
+            from zot.agent.extension_ui import LEVELS  # only at the end of a run with extensions
 
             self.late_notes.append(f"[{extension}] {level if level in LEVELS else 'info'}: {message}")
             return

@@ -143,7 +143,7 @@ def _import_build(app: App) -> tuple[Any, Any]:
     from zot.agent.config import FrontEnd
 
     return build, FrontEnd(
-        reader=app.on_event, surface=app.surface, may_log_in=True, offers_to_go_on=True, switches=True
+        reader=app.on_event, surface=app.surface, mode="terminal", may_log_in=True, offers_to_go_on=True, switches=True
     )
 
 

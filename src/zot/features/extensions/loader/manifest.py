@@ -37,6 +37,7 @@ class _ManifestFields(msgspec.Struct, frozen=True):
     enabled: bool | None = None
     guard: bool | None = None
     permissions: Any = None
+    uses: list[str] | None = None
 
 
 KEYS = _ManifestFields.__struct_fields__
@@ -57,6 +58,8 @@ class Manifest(msgspec.Struct, frozen=True):
     """Declares that it is no guard, unlike a missing field."""
     permissions: Permissions | None = None
     """Declared permissions; None if missing."""
+    uses: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
     themes: tuple[Path, ...] = ()
     slips: tuple[str, ...] = ()
     """Unknown keys close to known ones, such as a misspelt "guard"."""
@@ -108,6 +111,7 @@ def read_manifest(directory: Path, data: bytes | None = None) -> Manifest:
         permissions=permissions,
         denies_guard=fields.guard is False,
         themes=themes,
+        uses=tuple(fields.uses or ()),
         slips=slips,
     )
     if not (manifest.exec or manifest.themes or manifest.skills):

@@ -1,0 +1,1 @@
+"""What extensions may request (second edition): one module per group, imported on first use."""
