@@ -302,6 +302,64 @@ class ToolEnded(msgspec.Struct, frozen=True, tag="tool_ended"):
     origin: str = ""
 
 
+class PromptStarted(msgspec.Struct, frozen=True, tag="prompt_started"):
+    """A prompt begins its first step. ``source`` is person, rpc, sdk or extension."""
+
+    prompt_id: str
+    text: str
+    image_count: int
+    source: str
+
+
+class PromptEnded(msgspec.Struct, frozen=True, tag="prompt_ended"):
+    """Its last step has ended with this stop reason."""
+
+    prompt_id: str
+    status: str
+    steps: int
+    usage: Usage
+
+
+class Idle(msgspec.Struct, frozen=True, tag="idle"):
+    """No step, retry, compaction or queued prompt is left."""
+
+
+class ToolRunning(msgspec.Struct, frozen=True, tag="tool_running"):
+    """A tool starts with these final arguments."""
+
+    call: ToolCallBlock
+    origin: str = ""
+
+
+class ModelSelected(msgspec.Struct, frozen=True, tag="model_selected"):
+    """The user, an extension, the fallback or a resumed session selected model or reasoning level."""
+
+    provider: str
+    model: str
+    reasoning: str
+    previous: str
+    source: Literal["person", "extension", "fallback", "resume"] = "person"
+    extension: str = ""
+
+
+class ToolsChanged(msgspec.Struct, frozen=True, tag="tools_changed"):
+    active: tuple[str, ...]
+
+
+class QueueChanged(msgspec.Struct, frozen=True, tag="queue_changed"):
+    steering: int
+    queued: int
+
+
+class SessionRenamed(msgspec.Struct, frozen=True, tag="session_renamed"):
+    """A name or label changed."""
+
+    session_id: str
+    name: str = ""
+    entry_id: str = ""
+    label: str = ""
+
+
 class CompactionStarted(msgspec.Struct, frozen=True, tag="compaction_started"):
     id: str
     message_count: int
@@ -331,6 +389,14 @@ class SessionEnded(msgspec.Struct, frozen=True, tag="session_ended"):
 
 LifecycleEvent = (
     PromptAccepted
+    | PromptStarted
+    | PromptEnded
+    | Idle
+    | ToolRunning
+    | ModelSelected
+    | ToolsChanged
+    | QueueChanged
+    | SessionRenamed
     | ConfirmationRequested
     | PermissionDecided
     | ToolEnded

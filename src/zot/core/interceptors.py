@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
+from zot.core.tool import ToolResult
 from zot.errors import ZotError
-from zot.provider.messages import TextBlock, ToolCallBlock
+from zot.provider.messages import Message, TextBlock, ToolCallBlock
 
 if TYPE_CHECKING:
     from zot.core.permission_gate import GateVerdict
     from zot.core.permission_modes import Mode
-    from zot.core.tool import ToolResult
+    from zot.provider.model_call import Request
 
 TURN_REFUSED = "turn refused by an extension"
 CALL_REFUSED = "tool call refused by an extension"
@@ -34,11 +35,12 @@ class TurnVerdict(msgspec.Struct, frozen=True):
 
 
 class ToolVerdict(msgspec.Struct, frozen=True):
-    """``args`` replace the call's; None keeps them."""
+    """``args`` replace the call's; None keeps them. ``result``: the interceptor has done the call itself."""
 
     allowed: bool = True
     reason: str = ""
     args: dict[str, Any] | None = None
+    result: ToolResult | None = None
 
 
 class TextVerdict(msgspec.Struct, frozen=True):
@@ -50,11 +52,55 @@ class TextVerdict(msgspec.Struct, frozen=True):
 
 
 class PromptVerdict(msgspec.Struct, frozen=True):
-    """``context`` is for the model, before the user's text."""
+    """``context`` is for the model, before the user's text; ``text`` replaces the user's."""
 
     allowed: bool = True
     reason: str = ""
     context: str = ""
+    text: str | None = None
+
+
+class RunStart(msgspec.Struct, frozen=True):
+    """A prompt is about to begin its first step. ``source`` is person, rpc, sdk or extension."""
+
+    prompt_id: str
+    text: str
+    image_count: int
+    source: str
+
+
+class RunVerdict(msgspec.Struct, frozen=True):
+    """Changes for all steps of one prompt: ``system`` replaces the system prompt, ``system_append`` is added to it,
+    ``messages`` come before the prompt."""
+
+    allowed: bool = True
+    reason: str = ""
+    system: str | None = None
+    system_append: str = ""
+    messages: tuple[Message, ...] = ()
+
+
+class CompactionPlan(msgspec.Struct, frozen=True):
+    """``trigger`` is manual, threshold or overflow."""
+
+    trigger: str
+    focus: str
+    keep_tail: int
+    messages: tuple[Message, ...]
+
+
+class CompactionVerdict(msgspec.Struct, frozen=True):
+    """``summary`` replaces the model's; ``instructions`` are added to the request for one."""
+
+    allowed: bool = True
+    reason: str = ""
+    summary: str = ""
+    keep_tail: int | None = None
+    instructions: str = ""
+
+
+class RequestDenied(ZotError):
+    """An interceptor denied a model call."""
 
 
 class Interceptor:
@@ -80,8 +126,8 @@ class Interceptor:
         """Text to add to the result."""
         return ""
 
-    async def replace_result(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> str | None:
-        """Text instead of the result's content, asked right after ``after_tool``; None keeps it."""
+    async def replace_result(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> ToolResult | None:
+        """Another result, asked right after ``after_tool``; None keeps it."""
         return None
 
     async def before_message(self, text: str) -> TextVerdict:
@@ -98,6 +144,19 @@ class Interceptor:
     async def before_compaction(self) -> str:
         """Why an automatic compaction is denied; empty allows it."""
         return ""
+
+    async def before_run(self, start: RunStart) -> RunVerdict:
+        """Before the first step of a prompt."""
+        return RunVerdict()
+
+    async def review_request(self, request: Request, purpose: str, origin: str = "") -> Request:
+        """A model call as it is to be made; RequestDenied ends the step. ``purpose`` is step, compaction or
+        extension."""
+        return request
+
+    async def plan_compaction(self, plan: CompactionPlan) -> CompactionVerdict:
+        """Before a summary is requested, also for ``/compact``."""
+        return CompactionVerdict()
 
     def for_child(self) -> Interceptor:
         """The interceptor of a side conversation."""
@@ -124,7 +183,14 @@ class Gate(Protocol):
 
 # --- dispatch
 
-_Verdict = TypeVar("_Verdict", TurnVerdict, ToolVerdict, TextVerdict, PromptVerdict)
+_Verdict = TypeVar("_Verdict", TurnVerdict, ToolVerdict, TextVerdict, PromptVerdict, RunVerdict, CompactionVerdict)
+
+
+class HandledCall(msgspec.Struct, frozen=True):
+    """An interceptor has done the call itself."""
+
+    call: ToolCallBlock
+    result: ToolResult
 
 
 def _ignore(interceptor: Interceptor, error: Exception) -> None:
@@ -142,8 +208,8 @@ async def turn_refusal(interceptors: Sequence[Interceptor], step: int, on_failur
 
 async def review_call(
     interceptors: Sequence[Interceptor], call: ToolCallBlock, origin: str = "", on_failure: OnFailure = _ignore
-) -> ToolCallBlock | str:
-    """The final call, perhaps with other arguments, or the reason why it is denied."""
+) -> ToolCallBlock | HandledCall | str:
+    """The final call, perhaps with other arguments, its result if it is done, or the reason why it is denied."""
     chain = tuple(interceptors)
     left: dict[int, ToolCallBlock] = {}  # by position: the call as that interceptor allowed or rewrote it
     for again in range(_MOST_ROUNDS):
@@ -154,6 +220,8 @@ async def review_call(
             verdict = await _verdict(interceptor, question(call, origin), ToolVerdict, on_failure)
             if not verdict.allowed:
                 return verdict.reason or CALL_REFUSED
+            if verdict.result is not None:
+                return HandledCall(call, verdict.result)
             if verdict.args is not None:
                 try:
                     call = apply_rewrite(call, verdict.args)
@@ -183,8 +251,8 @@ async def review_result(
     for interceptor in interceptors:
         try:
             added.append(await interceptor.after_tool(call, result, origin))
-            if (text := await interceptor.replace_result(call, result, origin)) is not None:
-                result = msgspec.structs.replace(result, content=(TextBlock(text),))
+            if (replaced := await interceptor.replace_result(call, result, origin)) is not None:
+                result = replaced
         except Exception as error:
             on_failure(interceptor, error)
             added.append(f"[an interceptor failed: {_cause(error)}]")
@@ -208,12 +276,66 @@ async def review_steering(
 ) -> PromptVerdict:
     """Whether the user may add this to the running prompt, and the context before it."""
     contexts: list[str] = []
+    replaced = None
     for interceptor in interceptors:
         verdict = await _verdict(interceptor, interceptor.before_steering(text), PromptVerdict, on_failure)
         if not verdict.allowed:
             return verdict
+        if verdict.text is not None:
+            text = replaced = verdict.text
         contexts.append(verdict.context)
-    return PromptVerdict(context="\n\n".join(filter(None, contexts)))
+    return PromptVerdict(context="\n\n".join(filter(None, contexts)), text=replaced)
+
+
+async def review_run(
+    interceptors: Sequence[Interceptor], start: RunStart, on_failure: OnFailure = _ignore
+) -> RunVerdict:
+    """The changes of all interceptors for one prompt, or the first denial."""
+    joined = RunVerdict()
+    for interceptor in interceptors:
+        verdict = await _verdict(interceptor, interceptor.before_run(start), RunVerdict, on_failure)
+        if not verdict.allowed:
+            return verdict
+        joined = RunVerdict(
+            system=joined.system if verdict.system is None else verdict.system,
+            system_append="\n\n".join(filter(None, (joined.system_append, verdict.system_append))),
+            messages=(*joined.messages, *verdict.messages),
+        )
+    return joined
+
+
+async def review_request(
+    interceptors: Sequence[Interceptor],
+    request: Request,
+    purpose: str,
+    origin: str = "",
+    on_failure: OnFailure = _ignore,
+) -> Request:
+    """The request as interceptors change it; RequestDenied if one denies or fails."""
+    for interceptor in interceptors:
+        try:
+            request = await interceptor.review_request(request, purpose, origin)
+        except RequestDenied:
+            raise
+        except Exception as error:
+            on_failure(interceptor, error)
+            raise RequestDenied(f"denied: an interceptor failed: {_cause(error)}") from error
+    return request
+
+
+async def review_compaction(
+    interceptors: Sequence[Interceptor], plan: CompactionPlan, on_failure: OnFailure = _ignore
+) -> CompactionVerdict:
+    """The first denial or summary; instructions are joined."""
+    instructions: list[str] = []
+    keep: int | None = None
+    for interceptor in interceptors:
+        verdict = await _verdict(interceptor, interceptor.plan_compaction(plan), CompactionVerdict, on_failure)
+        keep = keep if verdict.keep_tail is None else verdict.keep_tail
+        if not verdict.allowed or verdict.summary:
+            return msgspec.structs.replace(verdict, keep_tail=keep)
+        instructions.append(verdict.instructions)
+    return CompactionVerdict(keep_tail=keep, instructions="\n\n".join(filter(None, instructions)))
 
 
 async def compaction_veto(interceptors: Sequence[Interceptor], on_failure: OnFailure = _ignore) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from zot.core.events import ConfirmationRequested, PermissionDecided, Status, ToolEnded
-from zot.core.interceptors import NO_AGREEMENT, Gate, apply_rewrite, review_call, review_result
+from zot.core.interceptors import NO_AGREEMENT, Gate, HandledCall, apply_rewrite, review_call, review_result
 from zot.core.permission_gate import preview
 from zot.core.state import AgentState
 from zot.core.tool import Tool, ToolContext, ToolResult, text_result
@@ -22,11 +22,12 @@ STOPPED = text_result("aborted: the call was stopped before it finished", is_err
 
 
 class AuthorizedCall(msgspec.Struct, frozen=True):
-    """A call that may run, with its final arguments."""
+    """A call that may run, with its final arguments. ``handled`` is its result if an interceptor has done it."""
 
     tool: Tool
     call: ToolCallBlock
     origin: str = ""
+    handled: ToolResult | None = None
 
 
 class FinishedBeforeAbort(asyncio.CancelledError):
@@ -69,12 +70,14 @@ async def execute(state: AgentState, permitted: AuthorizedCall, context: ToolCon
         # The tool has finished: an abort while interceptors review the result does not undo it.
         state.emit(ToolEnded(call, _status(result), True, result, permitted.origin))
         raise FinishedBeforeAbort(result) from cancelled
-    state.emit(ToolEnded(call, _status(reviewed), True, reviewed, permitted.origin))
+    state.emit(ToolEnded(call, _status(reviewed), permitted.handled is None, reviewed, permitted.origin))
     return reviewed
 
 
 async def _performed(state: AgentState, permitted: AuthorizedCall, context: ToolContext) -> ToolResult:
     call = permitted.call
+    if permitted.handled is not None:
+        return permitted.handled
     try:
         return await state.perform(permitted.tool, arguments(call), context)
     except ToolError as error:
@@ -92,6 +95,8 @@ async def _permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBl
     arguments(call)  # do not ask about an invalid call
     for _ in range(_MOST_ROUNDS):
         reviewed = await review_call(state.interceptors, call, origin, state.report_interceptor)
+        if isinstance(reviewed, HandledCall):
+            return AuthorizedCall(tool, reviewed.call, origin, reviewed.result)
         if isinstance(reviewed, str):
             state.emit(PermissionDecided(call, "denied", "policy", reviewed, origin))
             raise CallDenied(reviewed)

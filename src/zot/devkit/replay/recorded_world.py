@@ -8,7 +8,18 @@ from typing import Any, cast
 
 import msgspec
 
-from zot.core.interceptors import Interceptor, InterceptorFailed, PromptVerdict, TextVerdict, ToolVerdict, TurnVerdict
+from zot.core.interceptors import (
+    CompactionPlan,
+    CompactionVerdict,
+    Interceptor,
+    InterceptorFailed,
+    PromptVerdict,
+    RunStart,
+    RunVerdict,
+    TextVerdict,
+    ToolVerdict,
+    TurnVerdict,
+)
 from zot.core.permission_gate import Answer, ApprovalQuestion
 from zot.core.permission_modes import CallClass, Rule
 from zot.core.tool import Tool, ToolContext, ToolResult
@@ -157,8 +168,9 @@ class RecordedInterceptor(Interceptor):
     async def after_tool(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> str:
         return await self._verdict("result", str)
 
-    async def replace_result(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> str | None:
-        return await self._verdict("replacement", str) or None
+    async def replace_result(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> ToolResult | None:
+        replaced = await self._verdict("replacement", ToolResult)
+        return replaced if replaced.content else None
 
     async def before_stop(self, text: str) -> str:
         return await self._verdict("stop", str)
@@ -168,6 +180,12 @@ class RecordedInterceptor(Interceptor):
 
     async def before_compaction(self) -> str:
         return await self._verdict("compaction", str)
+
+    async def before_run(self, start: RunStart) -> RunVerdict:
+        return await self._verdict("run", RunVerdict)
+
+    async def plan_compaction(self, plan: CompactionPlan) -> CompactionVerdict:
+        return await self._verdict("summary", CompactionVerdict)
 
     async def _verdict(self, about: str, kind: Any) -> Any:
         await self._conductor.caught_up()

@@ -7,6 +7,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import msgspec
+
 from zot.core import permission_gate
 from zot.core.interceptors import Interceptor, PromptVerdict, ToolVerdict, TurnVerdict
 from zot.core.tool import ToolResult
@@ -149,8 +151,9 @@ class HookInterceptor(Interceptor):
         self._permitted.pop(call.id, None)
         return "\n\n".join(f"[hook] {part}" for part in parts if part)
 
-    async def replace_result(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> str | None:
-        return self._replaced.pop(call.id, None)
+    async def replace_result(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> ToolResult | None:
+        text = self._replaced.pop(call.id, None)
+        return None if text is None else msgspec.structs.replace(result, content=(TextBlock(text),))
 
     # --- steering and compaction
 

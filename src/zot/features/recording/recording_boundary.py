@@ -26,7 +26,18 @@ from zot.core.events import (
     ToolUseEnd,
     ToolUseStart,
 )
-from zot.core.interceptors import Interceptor, InterceptorFailed, PromptVerdict, TextVerdict, ToolVerdict, TurnVerdict
+from zot.core.interceptors import (
+    CompactionPlan,
+    CompactionVerdict,
+    Interceptor,
+    InterceptorFailed,
+    PromptVerdict,
+    RunStart,
+    RunVerdict,
+    TextVerdict,
+    ToolVerdict,
+    TurnVerdict,
+)
 from zot.core.permission_gate import PermissionGate
 from zot.core.state import AgentState, Boundary
 from zot.core.tool import Tool, ToolContext, ToolResult
@@ -246,7 +257,7 @@ class RecordingInterceptor(Interceptor):
     async def after_tool(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> str:
         return await self._recorded_verdict("result", self.inner.after_tool(call, result, origin), "")
 
-    async def replace_result(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> str | None:
+    async def replace_result(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> ToolResult | None:
         return await self._recorded_verdict("replacement", self.inner.replace_result(call, result, origin), None)
 
     async def before_stop(self, text: str) -> str:
@@ -257,6 +268,15 @@ class RecordingInterceptor(Interceptor):
 
     async def before_compaction(self) -> str:
         return await self._recorded_verdict("compaction", self.inner.before_compaction(), "")
+
+    async def before_run(self, start: RunStart) -> RunVerdict:
+        return await self._recorded_verdict("run", self.inner.before_run(start), RunVerdict())
+
+    async def plan_compaction(self, plan: CompactionPlan) -> CompactionVerdict:
+        return await self._recorded_verdict("summary", self.inner.plan_compaction(plan), CompactionVerdict())
+
+    async def review_request(self, request: Request, purpose: str, origin: str = "") -> Request:
+        return await self.inner.review_request(request, purpose, origin)  # the request itself is recorded
 
     def for_child(self) -> Interceptor:
         return RecordingInterceptor(self.inner.for_child(), self._place, self._boundary)
