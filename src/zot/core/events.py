@@ -360,6 +360,17 @@ class SessionRenamed(msgspec.Struct, frozen=True, tag="session_renamed"):
     label: str = ""
 
 
+class EntryAdded(msgspec.Struct, frozen=True, tag="entry_added"):
+    """An extension added something that users see and the model may not: ``view`` as the extension sent it (a View of
+    its protocol), or None; then front ends show one folded row with ``text``."""
+
+    entry_id: str
+    extension: str
+    kind: str
+    view: Any = None
+    text: str = ""
+
+
 class CompactionStarted(msgspec.Struct, frozen=True, tag="compaction_started"):
     id: str
     message_count: int
@@ -397,6 +408,7 @@ LifecycleEvent = (
     | ToolsChanged
     | QueueChanged
     | SessionRenamed
+    | EntryAdded
     | ConfirmationRequested
     | PermissionDecided
     | ToolEnded

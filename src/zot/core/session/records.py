@@ -170,16 +170,52 @@ class LimitsRow(msgspec.Struct, frozen=True, tag="limits"):
     limits: SessionLimits
 
 
+class ExtensionRow(msgspec.Struct, frozen=True, tag="extension_entry", omit_defaults=True):
+    """Data of an extension, never sent to a model; ``view`` is drawn. ``id`` is random: equal entries are two rows."""
+
+    extension: str
+    kind: str = ""
+    data: msgspec.Raw = _NONE
+    view: msgspec.Raw = _NONE
+    id: str = ""
+    time: str = ""
+
+
+class LabelRow(msgspec.Struct, frozen=True, tag="entry_label", omit_defaults=True):
+    """The user's or an extension's name for another row; an empty one clears it."""
+
+    entry_id: str
+    label: str = ""
+    time: str = ""
+    extension: str = ""
+
+
 class UnknownRow(msgspec.Struct, frozen=True):
     """A row of another version; copies preserve it."""
 
     type: str
 
 
-KnownRow = MetaRow | MessageRow | UsageRow | RenameRow | CompactionRow | ToolIntentRow | ToolOutcomeRow | LimitsRow
+KnownRow = (
+    MetaRow
+    | MessageRow
+    | UsageRow
+    | RenameRow
+    | CompactionRow
+    | ToolIntentRow
+    | ToolOutcomeRow
+    | LimitsRow
+    | ExtensionRow
+    | LabelRow
+)
 Row = KnownRow | UnknownRow
 
-_KNOWN = frozenset({"meta", "message", "usage", "rename", "compaction", "tool_intent", "tool_outcome", "limits"})
+_KNOWN = frozenset(
+    {
+        *("meta", "message", "usage", "rename", "compaction"),
+        *("tool_intent", "tool_outcome", "limits", "extension_entry", "entry_label"),
+    }
+)
 _encoder = msgspec.json.Encoder()
 
 

@@ -15,6 +15,8 @@ from zot.core.events import REPLACES
 from zot.core.session.records import (
     CompactionRow,
     DiskMessage,
+    ExtensionRow,
+    LabelRow,
     LimitsRow,
     MessageRow,
     Meta,
@@ -74,7 +76,7 @@ class TranscriptLoader:
                 self.limits = limits
             case CompactionRow():
                 self._compaction(line.row, line.offset)
-            case UnknownRow():
+            case ExtensionRow() | LabelRow() | UnknownRow():
                 pass
             case None:
                 self.bad.append(line.raw)

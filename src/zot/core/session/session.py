@@ -23,7 +23,9 @@ from zot.core.events import (
     UsageCounted,
 )
 from zot.core.session.records import (
+    ExtensionRow,
     KnownRow,
+    LabelRow,
     LimitsRow,
     Meta,
     MetaRow,
@@ -160,6 +162,21 @@ class Session:
         self.meta = msgspec.structs.replace(self.meta, title=title)
         if self._begun:
             self._write(RenameRow(title))
+
+    def add_entry(self, row: ExtensionRow | LabelRow) -> bool:
+        """Record a row that is no message; False if it waits in memory, as all rows before the first message do."""
+        self._write(row, sync=True)
+        return self._begun and not self._waiting and not self._failing
+
+    @property
+    def pending_rows(self) -> tuple[bytes, ...]:
+        """The rows that are not in the file yet, in order."""
+        return tuple(data for data, _ in self._waiting)
+
+    def line_of(self, message: Message) -> bytes:
+        """The line of this message object in the file; empty if it is not there."""
+        row = next((entry.row for entry in reversed(self._live) if entry.message is message), NO_ROW)
+        return b"" if row == NO_ROW or self._writer is None else self._writer.line_at(row)
 
     def row_of(self, message: Message) -> int:
         """Offset of the row of this message object; SessionError if it is not in the file."""

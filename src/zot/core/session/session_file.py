@@ -40,6 +40,18 @@ class SessionWriter:
         self._torn = False
         return os.lseek(self.fd, 0, os.SEEK_CUR) - len(row)
 
+    def line_at(self, offset: int) -> bytes:
+        """The whole line that begins there."""
+        parts: list[bytes] = []
+        size = _FIRST_READ
+        while part := os.pread(self.fd, size, offset):
+            line, end, _ = part.partition(b"\n")
+            parts.append(line + end)
+            if end:
+                break
+            offset, size = offset + len(part), _PIECE
+        return b"".join(parts)
+
     def sync(self) -> None:
         """Wait until it is on the disk; free if already synced."""
         if not self._synced:
@@ -76,6 +88,7 @@ class SessionWriter:
 
 
 _PIECE = 1024 * 1024
+_FIRST_READ = 16 * 1024
 
 
 def create_file(path: Path) -> SessionWriter:

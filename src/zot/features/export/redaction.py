@@ -93,8 +93,11 @@ class Redaction:
         return text
 
     def row(self, line: bytes) -> bytes:
-        """A session row with all its texts redacted."""
-        return msgspec.json.encode(self._value(msgspec.json.decode(line))) + b"\n"
+        """A session row with all its texts redacted, without the data of extensions: their meaning is unknown."""
+        row = msgspec.json.decode(line)
+        if self._shapes and isinstance(row, dict) and cast("dict[str, Any]", row).get("type") == "extension_entry":
+            row = {key: value for key, value in cast("dict[str, Any]", row).items() if key not in ("data", "view")}
+        return msgspec.json.encode(self._value(row)) + b"\n"
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, str):

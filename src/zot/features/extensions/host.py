@@ -45,6 +45,7 @@ from zot.wire import extension_frames, limits
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.agent.snapshot import ConversationSnapshot
+    from zot.core.session.records import ExtensionRow, LabelRow
     from zot.features.extensions.contributions import Contributions
     from zot.features.extensions.jail_policy import JailedCommand
     from zot.features.extensions.loader.declared_permissions import Permissions
@@ -112,6 +113,7 @@ class ExtensionHost:
         self.flag_values: dict[str, dict[str, Any]] = {}
         self.open_dialogs: Counter[str] = Counter()
         self.saved_states: dict[tuple[str, str], Any] = {}
+        self.unsaved_entries: list[ExtensionRow | LabelRow] = []  # of a run that keeps no session
         self._requests2: RequestRouter | None = None
         self._contributions: Contributions | None = None
         self._used_words: set[tuple[str, str]] = set()
