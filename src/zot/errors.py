@@ -112,6 +112,10 @@ class Overloaded(ProviderError):
     """A failure of the provider."""
 
 
+class RequestDenied(ZotError):
+    """An interceptor denied a model call."""
+
+
 class ContextTooLong(ProviderError):
     """The prompt does not fit the model's window."""
 

@@ -440,13 +440,17 @@ type TurnEndEvent struct {
 // EventType is "turn_end".
 func (TurnEndEvent) EventType() string { return "turn_end" }
 
-// ToolProgressEvent: Output of a running tool. `merged` as in `text_delta`; `dropped` counts characters omitted before it.
+// ToolProgressEvent: Output of a running tool. `merged` as in `text_delta`; `dropped` counts characters omitted before it. With `replace` the text replaces what came before; `fraction` (0 to 1), `view` and `content` (a partial result) come from tools of extensions.
 type ToolProgressEvent struct {
-	Type    string `json:"type"`
-	ID      string `json:"id"`
-	Text    string `json:"text"`
-	Merged  int    `json:"merged,omitempty"`
-	Dropped int    `json:"dropped,omitempty"`
+	Type     string          `json:"type"`
+	ID       string          `json:"id"`
+	Text     string          `json:"text"`
+	Merged   int             `json:"merged,omitempty"`
+	Dropped  int             `json:"dropped,omitempty"`
+	Replace  bool            `json:"replace,omitempty"`
+	Fraction float64         `json:"fraction,omitempty"`
+	View     json.RawMessage `json:"view,omitempty"`
+	Content  json.RawMessage `json:"content,omitempty"`
 }
 
 // EventType is "tool_progress".
@@ -503,9 +507,10 @@ type ErrorEvent struct {
 // EventType is "error".
 func (ErrorEvent) EventType() string { return "error" }
 
-// DoneEvent: The prompt ended, successfully or not; also the last event of a failed or aborted compaction. A successful one ends with `compact_done`.
+// DoneEvent: The prompt ended, successfully or not; also the last event of a failed or aborted compaction. A successful one ends with `compact_done`. `reason` is `handled` if an extension answered in the model's place.
 type DoneEvent struct {
-	Type string `json:"type"`
+	Type   string `json:"type"`
+	Reason string `json:"reason,omitempty"`
 }
 
 // EventType is "done".

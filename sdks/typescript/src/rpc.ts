@@ -740,13 +740,17 @@ export interface TurnEndEvent {
   error?: string;
 }
 
-/** Output of a running tool. `merged` as in `text_delta`; `dropped` counts characters omitted before it. */
+/** Output of a running tool. `merged` as in `text_delta`; `dropped` counts characters omitted before it. With `replace` the text replaces what came before; `fraction` (0 to 1), `view` and `content` (a partial result) come from tools of extensions. */
 export interface ToolProgressEvent {
   type: "tool_progress";
   id: string;
   text: string;
   merged?: number;
   dropped?: number;
+  replace?: boolean;
+  fraction?: number | null;
+  view?: unknown;
+  content?: unknown;
 }
 
 /** A tool finished, failed or was denied. */
@@ -785,9 +789,10 @@ export interface ErrorEvent {
   code?: string;
 }
 
-/** The prompt ended, successfully or not; also the last event of a failed or aborted compaction. A successful one ends with `compact_done`. */
+/** The prompt ended, successfully or not; also the last event of a failed or aborted compaction. A successful one ends with `compact_done`. `reason` is `handled` if an extension answered in the model's place. */
 export interface DoneEvent {
   type: "done";
+  reason?: string;
 }
 
 /** A notification of an extension. */

@@ -5,7 +5,7 @@ It has prompting, the model, the session and the event stream; everything else i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -167,19 +167,22 @@ class Conversation:
         queued: bool = False,
         first_call: InitialToolCall | None = None,
         instead: bool = False,
+        meta: Mapping[str, str] | None = None,
     ) -> Outcome:
         """Prompt the model and run until it has answered, with events.
         ``queued``: it was announced when queued; ``first_call`` runs before the model call; ``instead`` replaces a
-        prompt that is still unanswered."""
+        prompt that is still unanswered; ``meta`` marks its message."""
         self._require_idle()
-        draft = PromptDraft(text, images, replaces=instead)
+        draft = PromptDraft(text, images, replaces=instead, queued=queued, meta=meta)
         try:
             if (outcome := await self._prepare(draft)) is not None:
                 return outcome
             for feature in self.features:
                 feature.on_prompt(draft)
-            given = draft.images
-            return await self.agent.prompt(draft.text, given, queued=queued, first_call=first_call, instead=instead)
+            given, meta = draft.images, draft.meta
+            return await self.agent.prompt(
+                draft.text, given, queued=queued, first_call=first_call, instead=instead, meta=meta
+            )
         finally:
             for undo in reversed(draft.cleanup):
                 await undo()
@@ -190,9 +193,12 @@ class Conversation:
         if (questions := self.features.before_prompt(draft)) is None:
             return None
         done = await self.run_abortable(questions)
-        if not done.cancelled() and not done.result():
+        if not done.cancelled() and not done.result() and not draft.handled:
             return None
-        self.emit(events.Done())
+        handled = not done.cancelled() and not done.result()
+        self.emit(events.Done("handled" if handled else ""))
+        if handled:
+            return Outcome("end", handled=True)
         return Outcome("aborted") if done.cancelled() else Outcome("error", refused=done.result())
 
     async def run_abortable(self, work: Coroutine[Any, Any, _T]) -> asyncio.Future[_T]:
@@ -214,16 +220,16 @@ class Conversation:
         """Continue from the transcript, or complete an answer that was cut off."""
         return await (self.agent.continue_answer() if self.is_answer_cut_off else self.agent.continue_run())
 
-    def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
+    def steer(self, text: str, images: Sequence[ImageBlock] = (), meta: dict[str, str] | None = None) -> None:
         """Join the running prompt before its next model call."""
         self.features.join_for_prompt(self, text)
         for feature in self.features:
             text = feature.before_steering(text)
-        self.agent.steer(text, images)
+        self.agent.steer(text, images, meta)
 
-    def enqueue(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
-        """Queue a prompt; the front end takes it with ``take_queued``."""
-        self.agent.enqueue(text, images)
+    def enqueue(self, text: str, images: Sequence[ImageBlock] = (), meta: dict[str, str] | None = None) -> None:
+        """Queue a prompt; the front end takes it with ``pop_queued`` and gives its ``meta`` to ``prompt``."""
+        self.agent.enqueue(text, images, meta)
 
     @property
     def queued(self) -> tuple[PendingPrompt, ...]:

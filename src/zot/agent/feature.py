@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from zot.agent.system_prompt import SystemPrompt
@@ -28,13 +28,25 @@ if TYPE_CHECKING:
 
 
 class PromptDraft:
-    """A prompt before it is sent: features may replace ``text`` and register cleanups.
-    ``replaces``: it replaces a prompt that is still unanswered."""
+    """A prompt before it is sent: features may replace ``text``, add to ``meta`` and register cleanups.
+    ``replaces``: it replaces a prompt that is still unanswered; ``queued``: it waited for the previous one.
+    A feature that answers it in the model's place sets ``handled``."""
 
-    def __init__(self, text: str, images: Sequence[ImageBlock] = (), *, replaces: bool = False) -> None:
+    def __init__(
+        self,
+        text: str,
+        images: Sequence[ImageBlock] = (),
+        *,
+        replaces: bool = False,
+        queued: bool = False,
+        meta: Mapping[str, str] | None = None,
+    ) -> None:
         self.text = text
         self.images = images
         self.replaces = replaces
+        self.queued = queued
+        self.meta = dict(meta or {})
+        self.handled = False
         self.cleanup: list[Callable[[], Awaitable[None]]] = []
 
 
@@ -122,6 +134,10 @@ class Feature:
         raise NotImplementedError
 
     # --- prompts: all of these are awaited, so that ``abort`` cancels them
+
+    async def on_input(self, draft: PromptDraft) -> str:
+        """Before templates, files and hooks: may change the text, set ``handled``, or deny the prompt with a reason."""
+        return ""
 
     async def before_prompt(self, draft: PromptDraft) -> str:
         """May change the draft; a non-empty text denies the prompt with this reason."""

@@ -333,8 +333,10 @@ class FeatureSet:
         return [each for each in self if getattr(type(each), method) is not getattr(Feature, method)]
 
     def before_prompt(self, draft: PromptDraft) -> Coroutine[Any, Any, str] | None:
-        """Ask features in order until one denies the prompt; None if none overrides it."""
-        return _first((each.before_prompt, draft) for each in self.implementing("before_prompt"))
+        """Ask features in order until one denies or handles the prompt; None if none overrides it."""
+        first = [(each.on_input, draft) for each in self.implementing("on_input")]
+        then = [(each.before_prompt, draft) for each in self.implementing("before_prompt")]
+        return _first((*first, *then), lambda: draft.handled)
 
     def before_compaction(self, focus: str) -> Coroutine[Any, Any, str] | None:
         return _first((each.before_compaction, focus) for each in self.implementing("before_compaction"))
@@ -348,13 +350,15 @@ class FeatureSet:
         return await (_first((each.wait_for_results,) for each in self) or _nothing())
 
 
-def _first(questions: Iterable[tuple[Any, ...]]) -> Coroutine[Any, Any, str] | None:
-    """The first non-empty answer."""
+def _first(
+    questions: Iterable[tuple[Any, ...]], is_over: Callable[[], bool] | None = None
+) -> Coroutine[Any, Any, str] | None:
+    """The first non-empty answer; ``is_over`` ends the questions."""
     calls = list(questions)
 
     async def first_answer() -> str:
         for question, *values in calls:
-            if answer := await question(*values):
+            if (answer := await question(*values)) or (is_over is not None and is_over()):
                 return answer
         return ""
 

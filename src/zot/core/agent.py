@@ -42,13 +42,17 @@ class Agent(AgentState):
         queued: bool = False,
         first_call: InitialToolCall | None = None,
         instead: bool = False,
+        meta: dict[str, str] | None = None,
     ) -> Outcome:
         """Prompt the model and run until it answers; ``emit`` receives the shown events.
         ``queued``: announced when it was queued. ``first_call`` runs before the model call. ``instead`` replaces the
-        previous prompt if that is unanswered."""
-        prompt = PendingPrompt(text, tuple(images))
+        previous prompt if that is unanswered. ``meta`` marks the prompt's message."""
+        prompt = PendingPrompt(text, tuple(images), meta or {})
         self._must_be_idle()
-        given = {"images": prompt.images, "queued": queued, "first_call": first_call, "instead": instead}
+        given: dict[str, Any] = {"images": prompt.images, "queued": queued, "first_call": first_call}
+        given["instead"] = instead
+        if meta:
+            given["meta"] = meta
         self.boundary.on_input("prompt", text=text, **given)
         if not queued:
             self.emit(PromptAccepted(text, len(prompt.images)))
@@ -117,18 +121,20 @@ class Agent(AgentState):
         with self._exclusive(emit) as run:
             loop = Loop(self, run)
             try:
-                if prompt is not None:
-                    loop.append_prompt(prompt, instead=instead)
+                refusal = "" if prompt is None else await loop.begin_prompt(prompt, instead=instead)
                 if go_on:
                     loop.continue_answer()
-                if first_call is not None:
+                if first_call is not None and not refusal:
                     await loop.run_initial_call(first_call.call, first_call.origin)
-                outcome = await loop.run()
+                outcome = Outcome("error", refused=refusal) if refusal else await loop.run()
             except asyncio.CancelledError:
                 outcome = Outcome("aborted")
             except Exception as error:  # a bug, not an expected failure: reported like one, then raised
                 self._finish(run, error)
                 raise
+            finally:
+                self.run_system = None
+            loop.end_prompt(outcome)
             self._finish(run, outcome.error)
             await run.close()
             return outcome
@@ -167,22 +173,34 @@ class Agent(AgentState):
             self.boundary.on_input("abort")
             self._run.abort()
 
-    def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
+    def steer(self, text: str, images: Sequence[ImageBlock] = (), meta: dict[str, str] | None = None) -> None:
         """Join the running prompt before its next model call; when idle, first in the queue."""
-        self.boundary.on_input("steer", text=text, images=tuple(images))
-        self.emit(PromptAccepted(text, len(images), queued=True))
-        self.inputs.steer(text, images)
+        self._accept("steer", text, images, meta)
+        self.inputs.steer(PendingPrompt(text, tuple(images), meta or {}))
         if not self.busy:
             self.inputs.requeue_steering()
+        self._queue_changed()
 
-    def enqueue(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
+    def enqueue(self, text: str, images: Sequence[ImageBlock] = (), meta: dict[str, str] | None = None) -> None:
         """Queue a prompt; the mode takes it with ``take_queued`` after the run."""
-        self.boundary.on_input("queue", text=text, images=tuple(images))
+        self._accept("queue", text, images, meta)
+        self.inputs.enqueue(PendingPrompt(text, tuple(images), meta or {}))
+        self._queue_changed()
+
+    def _accept(self, how: str, text: str, images: Sequence[ImageBlock], meta: dict[str, str] | None) -> None:
+        marked = {"meta": meta} if meta else {}
+        self.boundary.on_input(how, text=text, images=tuple(images), **marked)
         self.emit(PromptAccepted(text, len(images), queued=True))
-        self.inputs.enqueue(text, images)
+
+    def _queue_changed(self) -> None:
+        if self.readers.has_subscriber(events.QueueChanged):
+            self.emit(events.QueueChanged(len(self.inputs.steering), len(self.inputs.queued)))
 
     def take_queued(self) -> PendingPrompt | None:
-        return self.inputs.take_queued()
+        taken = self.inputs.take_queued()
+        if taken is not None:
+            self._queue_changed()
+        return taken
 
     def drain_input(self) -> tuple[PendingPrompt, ...]:
         """All steered or queued prompts that were not sent yet, oldest first."""

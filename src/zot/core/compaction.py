@@ -13,7 +13,7 @@ from zot.core.compaction_prompt import INSTRUCTIONS, SYSTEM, head_and_tail, leng
 from zot.core.events import SYNTHETIC, CompactionEnded, CompactionStarted
 from zot.core.run import Run
 from zot.core.state import AgentState, PendingPrompt
-from zot.errors import CompactionFailed, ContextTooLong, ZotError, describe_error
+from zot.errors import CompactionFailed, ContextTooLong, RequestDenied, ZotError, describe_error
 from zot.provider import model_call as stream
 from zot.provider.messages import Block, ImageBlock, Message, TextBlock, user_message, utc_now
 from zot.provider.model import Model
@@ -30,19 +30,30 @@ _OVERHEAD_TOKENS = 1024  # the summariser's instructions
 _LEAST_ROOM = 2_000  # characters of a conversation; cutting further makes no sense
 
 
-async def compact(state: AgentState, run: Run, keep_tail: int = 0, *, focus: str = "", pinned: int = 0) -> str:
+async def compact(
+    state: AgentState, run: Run, keep_tail: int = 0, *, focus: str = "", pinned: int = 0, trigger: str = "manual"
+) -> str:
     """Replace all but the last ``keep_tail`` messages by a summary and return it. ``focus`` is emphasised; the last
     ``pinned`` messages stay."""
-    messages = state.messages
+    messages, plan = state.messages, _Plan(keep_tail, focus, pinned, trigger)
     if not state.readers.has_subscriber(CompactionStarted):
-        return await _compact(state, run, messages, keep_tail, focus, pinned)
-    with _announced(state, messages):
-        return await _compact(state, run, messages, keep_tail, focus, pinned)
+        return await _compact(state, run, messages, plan)
+    with _announced(state, plan.id, messages):
+        return await _compact(state, run, messages, plan)
+
+
+class _Plan:
+    """Changed by interceptors: ``summary`` replaces the model's, ``instructions`` are added to the request."""
+
+    def __init__(self, keep_tail: int, focus: str, pinned: int, trigger: str) -> None:
+        self.id = os.urandom(8).hex()
+        self.keep_tail, self.focus, self.pinned, self.trigger = keep_tail, focus, pinned, trigger
+        self.summary = self.instructions = ""
 
 
 @contextmanager
-def _announced(state: AgentState, messages: Sequence[Message]) -> Generator[None]:
-    started = CompactionStarted(os.urandom(8).hex(), len(messages), length_of(messages) // CHARS_PER_TOKEN)
+def _announced(state: AgentState, id: str, messages: Sequence[Message]) -> Generator[None]:
+    started = CompactionStarted(id, len(messages), length_of(messages) // CHARS_PER_TOKEN)
     state.emit(started)
     try:
         yield
@@ -55,17 +66,31 @@ def _announced(state: AgentState, messages: Sequence[Message]) -> Generator[None
     state.emit(CompactionEnded(started, "completed"))
 
 
-async def _compact(
-    state: AgentState, run: Run, messages: Sequence[Message], keep_tail: int, focus: str, pinned: int
-) -> str:
+async def _review(state: AgentState, messages: Sequence[Message], plan: _Plan) -> None:
+    """Let interceptors change the plan; CompactionFailed if one denies it."""
+    from zot.core.interceptors import CompactionPlan, review_compaction
+
+    asked = CompactionPlan(plan.id, plan.trigger, plan.focus, plan.keep_tail, tuple(messages))
+    verdict = await review_compaction(state.interceptors, asked, state.report_interceptor)
+    if not verdict.allowed:
+        raise CompactionFailed(verdict.reason or "denied by an extension")
+    plan.summary, plan.instructions = verdict.summary, verdict.instructions
+    if verdict.keep_tail is not None:
+        plan.keep_tail = max(verdict.keep_tail, 0)
+
+
+async def _compact(state: AgentState, run: Run, messages: Sequence[Message], plan: _Plan) -> str:
     if not messages:
         raise CompactionFailed("nothing to compact")
-    window = state.model.context_window
+    if state.interceptors:
+        await _review(state, messages, plan)
+    window, pinned = state.model.context_window, plan.pinned
     before = messages[: len(messages) - pinned]
-    start = tail_start(before, max(keep_tail - pinned, 0), window) or (len(before) if pinned else 0)
+    start = tail_start(before, max(plan.keep_tail - pinned, 0), window) or (len(before) if pinned else 0)
     if start == 0:
         raise CompactionFailed("nothing to compact: the messages to keep are the whole transcript")
-    summary = await _summarise(state, run, messages[:start], focus)
+    wishes = "\n\n".join(filter(None, (plan.focus, plan.instructions)))
+    summary = plan.summary or await _summarise(state, run, messages[:start], wishes)
     text = f"{HEADING}\n\n{summary}"
     meta = {"compaction": "true", "tokens_before": str(length_of(messages[:start]) // CHARS_PER_TOKEN)}
     images: tuple[Block, ...] = ()
@@ -82,7 +107,13 @@ async def _compact(
 
 
 async def compact_automatically(
-    state: AgentState, run: Run, why: str, keep_tail: int = AUTOMATIC_TAIL, *, pinned: int = 0
+    state: AgentState,
+    run: Run,
+    why: str,
+    keep_tail: int = AUTOMATIC_TAIL,
+    *,
+    pinned: int = 0,
+    trigger: str = "threshold",
 ) -> bool:
     """Compact during a task; failures and vetoes are reported and the task continues. True if there is room now."""
     if state.interceptors:
@@ -94,7 +125,7 @@ async def compact_automatically(
     run.emit(events.Notice(f"{why}: compacting"))
     run.emit(events.CompactStart(automatic=True))
     try:
-        summary = await compact(state, run, keep_tail, pinned=pinned)
+        summary = await compact(state, run, keep_tail, pinned=pinned, trigger=trigger)
     except CompactionFailed as error:
         run.emit(events.Notice(f"automatic compaction failed: {error}", "warn"))
         return False
@@ -109,7 +140,8 @@ async def compact_after_overflow(state: AgentState, run: Run) -> bool:
         return False
     tail = AUTOMATIC_TAIL if len(state.messages) > AUTOMATIC_TAIL else 0
     why = "the prompt does not fit the model's window"
-    return await compact_automatically(state, run, why, tail, pinned=0 if prompt is None else 1)
+    pinned = 0 if prompt is None else 1
+    return await compact_automatically(state, run, why, tail, pinned=pinned, trigger="overflow")
 
 
 def tokens_of(message: Message) -> int:
@@ -162,6 +194,10 @@ async def _summary_by(state: AgentState, run: Run, model: Model, messages: Seque
                 max_tokens=SUMMARY_TOKENS,
                 session_id=state.session_id,
             )
+            try:
+                request = await state.reviewed_request(request, "compaction")
+            except RequestDenied as denial:
+                raise CompactionFailed(str(denial)) from denial
             summary = (await _read(state, run, request)).strip()
             if not summary:
                 raise CompactionFailed("empty summary from model")

@@ -37,6 +37,9 @@ from zot.provider.model_call import Noticed, Retrying
 SYNTHETIC = "synthetic"  # in a user message's ``meta``: not typed by the user
 REPLACES = "replaces"  # in a message's ``meta``: it replaces the unanswered prompt before it
 PERMISSION_MODE = "permission_mode"  # likewise: zot informs the model about the mode
+TYPED = "typed"  # likewise: the user's own words, which an extension rewrote
+OF_EXTENSION = "extension"  # likewise: the extension that sent or rewrote the text
+OF_PROMPTS = frozenset({REPLACES, TYPED, OF_EXTENSION})  # marks of messages that are prompts
 
 Status = Literal["completed", "failed", "blocked", "cancelled", "timed_out"]
 
@@ -116,9 +119,16 @@ class TurnEnd(msgspec.Struct, frozen=True, tag="turn_end"):
     error: str = ""
 
 
-class ToolProgress(msgspec.Struct, frozen=True, gc=False, tag="tool_progress"):
+class ToolProgress(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="tool_progress"):
+    """``text`` is appended to what was shown, or replaces it (``replace``). ``fraction`` is from 0 to 1, ``view`` a
+    ``wire.lines.View`` in place of the output so far, ``content`` a partial result as on the wire."""
+
     id: str
     text: str
+    replace: bool = False
+    fraction: float | None = None
+    view: Any = None
+    content: Any = None
 
 
 class ToolResultEvent(msgspec.Struct, frozen=True, tag="tool_result"):
@@ -155,8 +165,10 @@ class Error(msgspec.Struct, frozen=True, tag="error", omit_defaults=True):
     code: str = ""
 
 
-class Done(msgspec.Struct, frozen=True, tag="done"):
-    pass
+class Done(msgspec.Struct, frozen=True, omit_defaults=True, tag="done"):
+    """``reason`` is ``handled`` if an extension answered the prompt in the model's place."""
+
+    reason: str = ""
 
 
 class SessionFault(msgspec.Struct, frozen=True, tag="session_fault", omit_defaults=True):
@@ -244,8 +256,11 @@ class ToolStarting(msgspec.Struct, frozen=True, tag="tool_starting"):
 
 
 class ToolReturned(msgspec.Struct, frozen=True, tag="tool_returned"):
+    """``original`` is the tool's own result, if an interceptor changed it."""
+
     call_id: str
     result: ToolResult
+    original: ToolResult | None = None
 
 
 class Checkpoint(msgspec.Struct, frozen=True, tag="checkpoint"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import msgspec
 
 from zot.core.tool import ToolResult
-from zot.errors import ZotError
+from zot.errors import RequestDenied, ZotError
 from zot.provider.messages import Message, TextBlock, ToolCallBlock
 
 if TYPE_CHECKING:
@@ -52,21 +52,23 @@ class TextVerdict(msgspec.Struct, frozen=True):
 
 
 class PromptVerdict(msgspec.Struct, frozen=True):
-    """``context`` is for the model, before the user's text; ``text`` replaces the user's."""
+    """``context`` is for the model, before the user's text; ``text`` of ``extension`` replaces the user's."""
 
     allowed: bool = True
     reason: str = ""
     context: str = ""
     text: str | None = None
+    extension: str = ""
 
 
 class RunStart(msgspec.Struct, frozen=True):
-    """A prompt is about to begin its first step. ``source`` is person, rpc, sdk or extension."""
+    """A prompt is about to begin its first step. ``source`` is empty for the user, else ``extension``."""
 
     prompt_id: str
     text: str
     image_count: int
     source: str
+    extension: str = ""
 
 
 class RunVerdict(msgspec.Struct, frozen=True):
@@ -79,10 +81,15 @@ class RunVerdict(msgspec.Struct, frozen=True):
     system_append: str = ""
     messages: tuple[Message, ...] = ()
 
+    def edit_system(self, text: str) -> str:
+        """The system prompt of this prompt's steps."""
+        return "\n\n".join(filter(None, (text if self.system is None else self.system, self.system_append)))
+
 
 class CompactionPlan(msgspec.Struct, frozen=True):
     """``trigger`` is manual, threshold or overflow."""
 
+    id: str
     trigger: str
     focus: str
     keep_tail: int
@@ -97,10 +104,6 @@ class CompactionVerdict(msgspec.Struct, frozen=True):
     summary: str = ""
     keep_tail: int | None = None
     instructions: str = ""
-
-
-class RequestDenied(ZotError):
-    """An interceptor denied a model call."""
 
 
 class Interceptor:
@@ -137,8 +140,9 @@ class Interceptor:
         """A task for the model before it stops; empty lets it stop. ``text`` is its last answer."""
         return ""
 
-    async def before_steering(self, text: str) -> PromptVerdict:
-        """May deny text that the user adds to the running prompt, or add context to it."""
+    async def before_steering(self, text: str, source: str = "") -> PromptVerdict:
+        """May deny text that the user adds to the running prompt, change it or add context to it. ``source`` is the
+        extension that sent it, empty for the user."""
         return PromptVerdict()
 
     async def before_compaction(self) -> str:
@@ -212,6 +216,7 @@ async def review_call(
     """The final call, perhaps with other arguments, its result if it is done, or the reason why it is denied."""
     chain = tuple(interceptors)
     left: dict[int, ToolCallBlock] = {}  # by position: the call as that interceptor allowed or rewrote it
+    handled: ToolResult | None = None  # by the first that does; the others may still deny the call
     for again in range(_MOST_ROUNDS):
         for place, interceptor in enumerate(chain):
             if left.get(place) is call:
@@ -220,16 +225,15 @@ async def review_call(
             verdict = await _verdict(interceptor, question(call, origin), ToolVerdict, on_failure)
             if not verdict.allowed:
                 return verdict.reason or CALL_REFUSED
-            if verdict.result is not None:
-                return HandledCall(call, verdict.result)
-            if verdict.args is not None:
+            handled = handled or verdict.result
+            if verdict.args is not None and handled is None:
                 try:
                     call = apply_rewrite(call, verdict.args)
                 except (TypeError, ValueError) as error:
                     return f"denied: an interceptor rewrote the arguments to invalid JSON: {error}"
             left[place] = call
         if all(allowed is call for allowed in left.values()):
-            return call
+            return call if handled is None else HandledCall(call, handled)
     return NO_AGREEMENT
 
 
@@ -272,19 +276,20 @@ async def continuation_request(interceptors: Sequence[Interceptor], text: str, o
 
 
 async def review_steering(
-    interceptors: Sequence[Interceptor], text: str, on_failure: OnFailure = _ignore
+    interceptors: Sequence[Interceptor], text: str, on_failure: OnFailure = _ignore, source: str = ""
 ) -> PromptVerdict:
     """Whether the user may add this to the running prompt, and the context before it."""
     contexts: list[str] = []
-    replaced = None
+    replaced, extension = None, ""
     for interceptor in interceptors:
-        verdict = await _verdict(interceptor, interceptor.before_steering(text), PromptVerdict, on_failure)
+        verdict = await _verdict(interceptor, interceptor.before_steering(text, source), PromptVerdict, on_failure)
         if not verdict.allowed:
             return verdict
         if verdict.text is not None:
             text = replaced = verdict.text
+            extension = verdict.extension
         contexts.append(verdict.context)
-    return PromptVerdict(context="\n\n".join(filter(None, contexts)), text=replaced)
+    return PromptVerdict(context="\n\n".join(filter(None, contexts)), text=replaced, extension=extension)
 
 
 async def review_run(

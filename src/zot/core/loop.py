@@ -4,6 +4,7 @@ an interrupted answer is continued once."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -25,12 +26,13 @@ GO_ON = (
 
 class Outcome(msgspec.Struct, frozen=True):
     """How a prompt ended. ``refused`` is an interceptor's reason; ``taken_back`` a prompt that was too long and
-    removed."""
+    removed; ``handled``: an extension answered it in the model's place."""
 
     stop: StopReason
     error: Exception | None = None
     refused: str = ""
     taken_back: PendingPrompt | None = None
+    handled: bool = False
 
 
 class Loop:
@@ -39,13 +41,49 @@ class Loop:
         self._run = run
         self._may_compact = True
         self._went_on = False
-        self._steering: dict[int, tuple[PendingPrompt, str]] = {}  # the prompt, and the context before it
+        self._steering: dict[int, tuple[PendingPrompt, str]] = {}  # the prompt to append, and the context before it
+        self._prompt_id = ""  # if subscribers need it
+        self._usage_before = state.cost
+        self._steps = 0
+
+    async def begin_prompt(self, prompt: PendingPrompt, *, instead: bool = False) -> str:
+        """Let interceptors change or deny the prompt, then append it; returns why it is denied."""
+        state = self._state
+        watched = state.readers.has_subscriber(events.PromptStarted)
+        if not (watched or state.interceptors):
+            self.append_prompt(prompt, instead=instead)
+            return ""
+        id, source = os.urandom(8).hex(), "extension" if events.OF_EXTENSION in prompt.meta else ""
+        if state.interceptors:
+            from zot.core.interceptors import RunStart, review_run
+
+            start = RunStart(id, prompt.text, len(prompt.images), source, prompt.meta.get(events.OF_EXTENSION, ""))
+            verdict = await review_run(state.interceptors, start, state.report_interceptor)
+            if not verdict.allowed:
+                return verdict.reason or "denied by an extension"
+            if verdict.system is not None or verdict.system_append:
+                state.run_system = verdict.edit_system
+            for message in verdict.messages:
+                state.append(message)
+        if watched:
+            self._prompt_id, self._usage_before = id, state.cost
+            self._run.emit(events.PromptStarted(id, prompt.text, len(prompt.images), source))
+        self.append_prompt(prompt, instead=instead)
+        return ""
+
+    def end_prompt(self, outcome: Outcome) -> None:
+        """Its last step has ended."""
+        if self._prompt_id:
+            usage = self._state.cost - self._usage_before
+            self._run.emit(events.PromptEnded(self._prompt_id, outcome.stop, self._steps, usage))
 
     def append_prompt(self, prompt: PendingPrompt, *, instead: bool = False) -> None:
         """Append the user's message to transcript and session, then show it; ``instead`` replaces a failed one."""
         message = user_message(prompt.text, prompt.images)
+        if prompt.meta:
+            message = msgspec.structs.replace(message, meta=prompt.meta)
         if instead and self._state.unanswered is not None:
-            message = msgspec.structs.replace(message, meta={REPLACES: "true"})
+            message = msgspec.structs.replace(message, meta={**message.meta, REPLACES: "true"})
             self._state.replace_last(message)
         else:
             self._state.append(message)
@@ -76,6 +114,7 @@ class Loop:
             await self._prepare()
             await self._state.finalize_system_prompt()
             tools = self._state.toolbox
+            self._steps = step
             turn = await Turn(self._state, self._run, step, before).run()
             # the model failed without content: try another one for this turn
             if turn.error is not None and not turn.kept and await self._state.switch_to_fallback(turn.error):
@@ -85,7 +124,8 @@ class Loop:
                 continue
             before, self._went_on = "", False
             if turn.stop == "tool_use":
-                await self._run_tools(tools, turn.calls)
+                if await self._run_tools(tools, turn.calls):
+                    return Outcome("end")
             elif not await self._continues_for_steering(turn.stop, step) and not await self._continues_for_interceptor(
                 turn, step
             ):
@@ -95,15 +135,16 @@ class Loop:
                 return Outcome(turn.stop, turn.error, turn.refused)
             step += 1
 
-    async def _run_tools(self, tools: Mapping[str, Tool], calls: Sequence[ToolCallBlock], origin: str = "") -> None:
+    async def _run_tools(self, tools: Mapping[str, Tool], calls: Sequence[ToolCallBlock], origin: str = "") -> bool:
+        """True if every result ends the prompt."""
         from zot.core.tool_batch import ToolBatch  # many prompts are answered without a tool
 
-        await ToolBatch(self._state, self._run, tools, calls, origin).run_all()
+        return await ToolBatch(self._state, self._run, tools, calls, origin).run_all()
 
     async def _prepare(self) -> None:
         await self._review_steering()
-        for prompt in self._state.inputs.take_steering():
-            _, context = self._steering.pop(id(prompt), (prompt, ""))
+        for steered in self._state.inputs.take_steering():
+            prompt, context = self._steering.pop(id(steered), (steered, ""))
             if context:
                 self._state.append(msgspec.structs.replace(user_message(context), meta={SYNTHETIC: "true"}))
             self.append_prompt(prompt)
@@ -134,11 +175,14 @@ class Loop:
         from zot.core.interceptors import review_steering  # most runs have no interceptors
 
         while new := [prompt for prompt in inputs.steering if id(prompt) not in self._steering]:
-            verdict = await review_steering(interceptors, new[0].text, self._state.report_interceptor)
-            self._steering[id(new[0])] = (new[0], verdict.context)
+            prompt, report = new[0], self._state.report_interceptor
+            source = prompt.meta.get(events.OF_EXTENSION, "")
+            verdict = await review_steering(interceptors, prompt.text, report, source)
+            self._steering[id(prompt)] = (_rewritten(prompt, verdict.text, verdict.extension), verdict.context)
             if not verdict.allowed:
-                inputs.withdraw(new[0])
-                self._run.emit(events.Notice(f"not said: {verdict.reason}", "warn"))
+                inputs.withdraw(prompt)
+                if verdict.reason:
+                    self._run.emit(events.Notice(f"not said: {verdict.reason}", "warn"))
 
     async def _continues_for_steering(self, stop: StopReason, step: int) -> bool:
         """True if the model would stop but a steered prompt and a step are left."""
@@ -171,6 +215,14 @@ class Loop:
                 " raise it with --max-cost, or max_cost_session in /settings"
             )
         return None
+
+
+def _rewritten(prompt: PendingPrompt, text: str | None, extension: str) -> PendingPrompt:
+    """The prompt with another text, marked with the user's own."""
+    if text is None or text == prompt.text:
+        return prompt
+    meta = {**prompt.meta, events.TYPED: prompt.text, events.OF_EXTENSION: extension}
+    return msgspec.structs.replace(prompt, text=text, meta=meta)
 
 
 def _broke_off(error: Exception) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from zot.core.event_bus import EventBus
-from zot.core.events import REPLACES, AgentEvent, Diagnostic, MessageAppended, TranscriptCompacted, UsageCounted
+from zot.core.events import OF_PROMPTS, AgentEvent, Diagnostic, MessageAppended, TranscriptCompacted, UsageCounted
 from zot.core.run import Run
 from zot.core.tool import Tool, ToolContext, ToolResult, spec_of
 from zot.provider.messages import ImageBlock, Message, ToolCallBlock, Usage
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 
 class PendingPrompt(msgspec.Struct, frozen=True):
-    """A prompt that is not yet part of the transcript."""
+    """A prompt that is not yet part of the transcript. ``meta`` goes into its message (see ``events.OF_EXTENSION``)."""
 
     text: str
     images: tuple[ImageBlock, ...] = ()
+    meta: dict[str, str] = {}
 
 
 class InitialToolCall(msgspec.Struct, frozen=True):
@@ -40,11 +41,11 @@ class PendingInput:
         self._steering: deque[PendingPrompt] = deque()
         self._queue: deque[PendingPrompt] = deque()
 
-    def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
-        self._steering.append(PendingPrompt(text, tuple(images)))
+    def steer(self, prompt: PendingPrompt) -> None:
+        self._steering.append(prompt)
 
-    def enqueue(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
-        self._queue.append(PendingPrompt(text, tuple(images)))
+    def enqueue(self, prompt: PendingPrompt) -> None:
+        self._queue.append(prompt)
 
     @property
     def steered(self) -> bool:
@@ -186,6 +187,7 @@ class AgentState:
         self.last_context_tokens = 0
         self.revision = 0
         self._edited_system: tuple[str, str] | None = None
+        self.run_system: Callable[[str], str] | None = None  # changes the system prompt of one prompt
         self._system_rebuilds = 0
         self._reported_interceptors: set[str] = set()
         self._before_messages: tuple[str, str, tuple[ToolSpec, ...]] | None = None
@@ -227,7 +229,7 @@ class AgentState:
     def unanswered(self) -> Message | None:
         """The user's last prompt if its turn failed without an answer."""
         last = self._transcript[-1] if self._transcript else None
-        return last if last is not None and last.role == "user" and not last.meta.keys() - {REPLACES} else None
+        return last if last is not None and last.role == "user" and not last.meta.keys() - OF_PROMPTS else None
 
     def replace_last(self, message: Message) -> None:
         """Replace the unanswered prompt; ``message`` has the mark."""
@@ -300,6 +302,10 @@ class AgentState:
         self.boundary.on_input("cost", usage=cumulative)
         self.cost = cumulative
 
+    def use_side_client(self, client: Client, model: Model) -> None:
+        """Calls of this model go to this client."""
+        self._side_clients[model.provider, model.id] = client
+
     def count_call(self, usage: Usage, side: Model | None = None, role: str = "") -> Usage:
         """Count one model call, priced by the current model (or ``side``) unless the provider sent the cost."""
         priced = usage if usage.cost_usd else (side or self.model).priced(usage)
@@ -335,7 +341,16 @@ class AgentState:
     def system_text(self) -> str:
         base = self.system(self.specs)
         edited = self._edited_system
-        return edited[1] if edited is not None and edited[0] == base else base
+        text = edited[1] if edited is not None and edited[0] == base else base
+        return text if self.run_system is None else self.run_system(text)
+
+    async def reviewed_request(self, request: Request, purpose: str, origin: str = "") -> Request:
+        """The model call as interceptors change it; RequestDenied if one denies it."""
+        if not self.interceptors:
+            return request
+        from zot.core.interceptors import review_request  # most runs have no interceptors
+
+        return await review_request(self.interceptors, request, purpose, origin, self.report_interceptor)
 
     def request(self) -> Request:
         return Request(

@@ -4,7 +4,7 @@ Any exception becomes an error result. Cancelling ``execute`` must leave no proc
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import msgspec
 
@@ -47,12 +47,23 @@ def changes_of(details: dict[str, Any] | None) -> str:
     return changes if isinstance(changes, str) and len(changes) <= LONGEST_CHANGES else ""
 
 
+ATTACHED = "attached"  # in the details of a result: ``view`` and ``details`` of its extension
+END_TURN = "end_turn"  # likewise: the prompt may end without another model call
+MOST_ATTACHED = 64 * 1024  # bytes as JSON
+
+
+def attached_of(details: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Also saved: what an extension keeps with its result, for screens and for itself."""
+    attached = (details or {}).get(ATTACHED)
+    return cast("dict[str, Any]", attached) if isinstance(attached, dict) else None
+
+
 def refused_of(details: dict[str, Any] | None) -> bool:
     return (details or {}).get("refused") is True
 
 
 class ToolContext(msgspec.Struct, frozen=True):
-    """The call and a sink for progress text, which the model does not see.
+    """The call and sinks for progress, which the model does not see: text, or an ``events.ToolProgress``.
     ``origin`` is the requesting extension, empty for the model. ``requested`` are the model's arguments, if others were
     substituted: results that repeat arguments show these."""
 
@@ -60,6 +71,7 @@ class ToolContext(msgspec.Struct, frozen=True):
     progress: Callable[[str], None]
     origin: str = ""
     requested: dict[str, Any] | None = None
+    report: Callable[[Any], None] | None = None
 
     @property
     def call_id(self) -> str:
@@ -67,7 +79,8 @@ class ToolContext(msgspec.Struct, frozen=True):
 
 
 class Tool(Protocol):
-    """``read_only`` tools may run in parallel; ``schema`` is a JSON Schema object, byte-stable."""
+    """``read_only`` tools, and those with a true ``parallel``, may run in parallel; ``schema`` is a JSON Schema object,
+    byte-stable."""
 
     @property
     def name(self) -> str: ...

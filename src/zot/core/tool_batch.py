@@ -4,7 +4,7 @@ Neighbouring read-only calls run in parallel. After a cancellation the remaining
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 import msgspec
@@ -13,7 +13,17 @@ from zot.core import events
 from zot.core.events import Checkpoint, ToolEnded, ToolReturned, ToolStarting
 from zot.core.run import Run
 from zot.core.state import AgentState
-from zot.core.tool import Tool, ToolContext, ToolResult, changes_of, hunks_of, refused_of, text_result
+from zot.core.tool import (
+    END_TURN,
+    Tool,
+    ToolContext,
+    ToolResult,
+    attached_of,
+    changes_of,
+    hunks_of,
+    refused_of,
+    text_result,
+)
 from zot.core.tool_calls import STOPPED, AuthorizedCall, CallDenied, FinishedBeforeAbort, authorize, execute
 from zot.errors import ToolError
 from zot.provider.messages import Message, ToolCallBlock, ToolResultBlock, utc_now
@@ -44,10 +54,11 @@ class ToolBatch:
         self._calls = calls
         self._origin = origin
         self._results: list[ToolResult | None] = [None] * len(calls)
+        self._originals: dict[int, ToolResult] = {}
         self._reported = 0
 
-    async def run_all(self) -> None:
-        """Run the calls and append the one message that answers them."""
+    async def run_all(self) -> bool:
+        """Run the calls and append the one message that answers them. True if every result ends the prompt."""
         try:
             for places in self._batches():
                 ready = [call for place in places if (call := await self._prepare(place))]
@@ -65,16 +76,17 @@ class ToolBatch:
             results = (result or NOT_RUN for result in self._results)
             blocks = (_block(call, result) for call, result in zip(self._calls, results, strict=True))
             self._state.append(Message("tool", tuple(blocks), utc_now()))
+        return all(result is not None and (result.details or {}).get(END_TURN) is True for result in self._results)
 
     def _batches(self) -> Iterator[list[int]]:
-        """Indexes of calls to run together: neighbouring read-only ones, others alone."""
-        for read_only, group in groupby(range(len(self._calls)), self._is_read_only):
+        """Indexes of calls to run together: neighbouring read-only or parallel ones, others alone."""
+        for together, group in groupby(range(len(self._calls)), self._may_run_beside):
             places = list(group)
-            yield from [places] if read_only else ([place] for place in places)
+            yield from [places] if together else ([place] for place in places)
 
-    def _is_read_only(self, place: int) -> bool:
+    def _may_run_beside(self, place: int) -> bool:
         tool = self._tools.get(self._calls[place].name)
-        return tool is not None and tool.read_only
+        return tool is not None and (tool.read_only or getattr(tool, "parallel", False))
 
     # --- before
 
@@ -98,14 +110,17 @@ class ToolBatch:
         try:
             call_id = self._calls[ready.place].id
 
-            def progress(text: str) -> None:
+            def report(progress: events.ToolProgress) -> None:
                 if self._results[ready.place] is None:  # progress after the result is dropped
-                    self._run.emit(events.ToolProgress(call_id, text))
+                    self._run.emit(progress)
 
             requested, final = self._calls[ready.place], ready.permitted.call
             rewritten = requested.arguments != final.arguments and requested.args != final.args
-            context = ToolContext(final, progress, self._origin, requested.args if rewritten else None)
-            result = await execute(self._state, ready.permitted, context)
+            shown = requested.args if rewritten else None
+            context = ToolContext(
+                final, lambda text: report(events.ToolProgress(call_id, text)), self._origin, shown, report
+            )
+            result = await execute(self._state, ready.permitted, context, self._keep_original(ready.place))
             if rewritten:  # for the user; the model sees its own arguments
                 result = msgspec.structs.replace(result, details={**(result.details or {}), REWRITTEN: final.args})
         except asyncio.CancelledError as cancelled:
@@ -118,8 +133,12 @@ class ToolBatch:
 
     # --- after
 
+    def _keep_original(self, place: int) -> Callable[[ToolResult], None]:
+        """Receives the tool's own result if interceptors change it."""
+        return lambda result: self._originals.__setitem__(place, result)
+
     def _finish(self, place: int, result: ToolResult) -> None:
-        self._run.emit(ToolReturned(self._calls[place].id, result))
+        self._run.emit(ToolReturned(self._calls[place].id, result, self._originals.get(place)))
         self._settle(place, result)
 
     def _settle(self, place: int, result: ToolResult) -> None:
@@ -136,5 +155,5 @@ class ToolBatch:
 
 def _block(call: ToolCallBlock, result: ToolResult) -> ToolResultBlock:
     details = result.details
-    kept = (hunks_of(details), changes_of(details), refused_of(details))
+    kept = (hunks_of(details), changes_of(details), refused_of(details), attached_of(details))
     return ToolResultBlock(call.id, result.content, result.is_error, *kept)

@@ -4,12 +4,12 @@ gate, with the final arguments."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
-from zot.core.events import ConfirmationRequested, PermissionDecided, Status, ToolEnded
+from zot.core.events import ConfirmationRequested, PermissionDecided, Status, ToolEnded, ToolRunning
 from zot.core.interceptors import NO_AGREEMENT, Gate, HandledCall, apply_rewrite, review_call, review_result
 from zot.core.permission_gate import preview
 from zot.core.state import AgentState
@@ -54,8 +54,16 @@ async def authorize(
         raise
 
 
-async def execute(state: AgentState, permitted: AuthorizedCall, context: ToolContext) -> ToolResult:
+async def execute(
+    state: AgentState,
+    permitted: AuthorizedCall,
+    context: ToolContext,
+    keep_original: Callable[[ToolResult], None] | None = None,
+) -> ToolResult:
+    """Run the call and let interceptors change its result; ``keep_original`` gets the tool's own one then."""
     call = permitted.call
+    if state.readers.has_subscriber(ToolRunning):
+        state.emit(ToolRunning(call, permitted.origin))
     try:
         result = await _performed(state, permitted, context)
     except asyncio.CancelledError:
@@ -66,6 +74,8 @@ async def execute(state: AgentState, permitted: AuthorizedCall, context: ToolCon
         if state.interceptors:
             report = state.report_interceptor
             reviewed = await review_result(state.interceptors, call, result, permitted.origin, report)
+            if reviewed is not result and keep_original is not None:
+                keep_original(result)
     except asyncio.CancelledError as cancelled:
         # The tool has finished: an abort while interceptors review the result does not undo it.
         state.emit(ToolEnded(call, _status(result), True, result, permitted.origin))

@@ -13,7 +13,7 @@ import msgspec
 from zot.core import events
 from zot.core.run import Run
 from zot.core.state import AgentState
-from zot.errors import ContextTooLong, TransportFailed
+from zot.errors import ContextTooLong, RequestDenied, TransportFailed
 from zot.provider import model_call as stream
 from zot.provider.messages import (
     SHOWN_TEXT,
@@ -29,6 +29,7 @@ from zot.provider.messages import (
 
 if TYPE_CHECKING:
     from zot.core.interceptors import Interceptor
+    from zot.provider.model import Model
 
 
 class TurnOutcome(msgspec.Struct, frozen=True):
@@ -62,6 +63,7 @@ class Turn:
         self._called = False
         self._started = False
         self._thinking_since: float | None = None
+        self._side: Model | None = None  # if an interceptor chose another model
         self._usage: events.UsageEvent | None = None
         self._usage_emitted = False
 
@@ -75,7 +77,10 @@ class Turn:
                 refusal = await turn_refusal(self._state.interceptors, self._step, self._state.report_interceptor)
             if refusal is not None:
                 return self._end(TurnOutcome("error", refused=refusal))
-            answer = await self._answer()
+            try:
+                answer = await self._answer()
+            except RequestDenied as denial:
+                return self._end(TurnOutcome("error", refused=str(denial)))
             message, stop = kept_message(answer.message, answer.stop)
             shown = await self._visible(message)
         except asyncio.CancelledError:
@@ -96,13 +101,16 @@ class Turn:
                 if self._has_content or not await compact_after_overflow(self._state, self._run):
                     raise
                 return await self._listen()
+        except RequestDenied:
+            raise
         except Exception as error:
             return _ModelAnswer("error", self._partial(), error)
 
     async def _listen(self) -> _ModelAnswer:
         answer = None
         self._usage_emitted = False
-        request = self._state.request()
+        request = await self._state.reviewed_request(self._state.request(), "step")
+        self._side = None if request.model is self._state.model else request.model
         if lost := self._state.uncached_tokens(request):
             self._run.emit(events.Notice(lost))
         async with aclosing(self._state.call_model(request)) as stream_events:
@@ -172,7 +180,7 @@ class Turn:
             self._run.emit(events.AssistantStart())
 
     def _spend(self, usage: Usage, quota: tuple[QuotaWindow, ...]) -> None:
-        priced = self._state.count_call(usage)
+        priced = self._state.count_call(usage, self._side)
         # Without a count the context size is unknown also.
         self._state.last_context_tokens = usage.context_tokens or self._state.last_context_tokens
         self._usage = events.UsageEvent(priced, self._state.cost, quota=quota)

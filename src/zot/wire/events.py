@@ -206,12 +206,18 @@ class TurnEnd(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag
 
 
 class ToolProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="tool_progress"):
-    """Output of a running tool. ``merged`` as in ``text_delta``; ``dropped`` counts characters omitted before it."""
+    """Output of a running tool. ``merged`` as in ``text_delta``; ``dropped`` counts characters omitted before it.
+    With ``replace`` the text replaces what came before; ``fraction`` (0 to 1), ``view`` and ``content`` (a partial
+    result) come from tools of extensions."""
 
     id: str
     text: str
     merged: int = 0
     dropped: int = 0
+    replace: bool = False
+    fraction: float | None = None
+    view: Any = None
+    content: Any = None
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True, tag="tool_result"):
@@ -250,9 +256,11 @@ class Error(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="
     code: str = ""
 
 
-class Done(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
+class Done(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="done"):
     """The prompt ended, successfully or not; also the last event of a failed or aborted compaction. A successful one
-    ends with ``compact_done``."""
+    ends with ``compact_done``. ``reason`` is ``handled`` if an extension answered in the model's place."""
+
+    reason: str = ""
 
 
 WireEvent = (

@@ -14,7 +14,7 @@ from tests.unit.core.harness import heard, is_valid, make_agent, of, results, ro
 from zot.core import events
 from zot.core.agent import Agent
 from zot.core.events import AgentEvent
-from zot.core.interceptors import TurnVerdict
+from zot.core.interceptors import Interceptor, TurnVerdict
 from zot.core.permission_gate import GateVerdict
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.provider.messages import ToolCallBlock
@@ -186,9 +186,7 @@ async def test_tool_swallowing_cancellation_does_not_block_run() -> None:
 async def test_abort_while_an_interceptor_thinks_runs_nothing() -> None:
     asked = asyncio.Event()
 
-    class Slow:
-        watches_text = False
-
+    class Slow(Interceptor):
         async def before_turn(self, step: int) -> TurnVerdict:
             asked.set()
             return await asyncio.Future()

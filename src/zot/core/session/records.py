@@ -10,7 +10,7 @@ from typing import Any, assert_never
 
 import msgspec
 
-from zot.core.tool import LONGEST_CHANGES, ToolResult, changes_of, hunks_of
+from zot.core.tool import LONGEST_CHANGES, ToolResult, attached_of, changes_of, hunks_of
 from zot.provider.messages import (
     Block,
     Hunks,
@@ -34,9 +34,9 @@ _NONE = msgspec.Raw()  # this very object is what an encoder omits as a default
 
 
 class DiskBlock(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Any block. ``arguments`` is a JSON object, other text is in ``arguments_text``. ``hunks``, ``changes`` and
-    ``refused`` are decoded separately, since other programs may use them differently. ``server`` marks calls run by
-    the provider."""
+    """Any block. ``arguments`` is a JSON object, other text is in ``arguments_text``. ``hunks``, ``changes``,
+    ``refused`` and ``attached`` are decoded separately, since other programs may use them differently. ``server``
+    marks calls run by the provider."""
 
     type: str = ""
     text: str = ""
@@ -53,6 +53,7 @@ class DiskBlock(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     hunks: msgspec.Raw = _NONE
     changes: msgspec.Raw = _NONE
     refused: msgspec.Raw = _NONE
+    attached: msgspec.Raw = _NONE
     reasoning_id: str = ""
     summary: str = ""
     encrypted_content: str = ""
@@ -74,6 +75,7 @@ class DiskResult(msgspec.Struct, frozen=True, omit_defaults=True):
     hunks: msgspec.Raw = _NONE
     changes: msgspec.Raw = _NONE
     refused: msgspec.Raw = _NONE
+    attached: msgspec.Raw = _NONE
 
 
 class Meta(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -144,11 +146,13 @@ class ToolIntentRow(msgspec.Struct, frozen=True, tag="tool_intent"):
 
 
 class ToolOutcomeRow(msgspec.Struct, frozen=True, tag="tool_outcome"):
-    """Written when the tool has run, before the message that carries its result."""
+    """Written when the tool has run, before the message that carries its result. ``original`` is the tool's own
+    result, if an interceptor changed it."""
 
     call_id: str
     result: DiskResult
     time: str = ""
+    original: DiskResult | msgspec.UnsetType = msgspec.UNSET
 
 
 class SessionLimits(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -297,10 +301,16 @@ def intent_row(call: ToolCallBlock) -> ToolIntentRow:
     return ToolIntentRow(call.id, call.name, utc_now())
 
 
-def outcome_row(call_id: str, result: ToolResult) -> ToolOutcomeRow:
+def outcome_row(call_id: str, result: ToolResult, original: ToolResult | None = None) -> ToolOutcomeRow:
+    before = msgspec.UNSET if original is None else _disk_result(original)
+    return ToolOutcomeRow(call_id, _disk_result(result), utc_now(), before)
+
+
+def _disk_result(result: ToolResult) -> DiskResult:
     content = tuple(disk_block(block) for block in result.content)
-    hunks, changes = _raw(hunks_of(result.details)), _raw(changes_of(result.details))
-    return ToolOutcomeRow(call_id, DiskResult(content, result.is_error, hunks, changes), utc_now())
+    details = result.details
+    kept = (_raw(hunks_of(details)), _raw(changes_of(details)), _NONE, _raw(attached_of(details)))
+    return DiskResult(content, result.is_error, *kept)
 
 
 def disk_message(message: Message) -> DiskMessage:
@@ -332,6 +342,7 @@ def disk_block(block: Block) -> DiskBlock:
                 hunks=_raw(block.hunks),
                 changes=_raw(block.changes),
                 refused=_raw(block.refused),
+                attached=_raw(block.attached),
             )
         case ReasoningBlock():
             return DiskBlock(
@@ -347,7 +358,7 @@ def disk_block(block: Block) -> DiskBlock:
             assert_never(block)
 
 
-def _raw(kept: Hunks | str | bool) -> msgspec.Raw:
+def _raw(kept: Hunks | str | bool | dict[str, Any] | None) -> msgspec.Raw:
     return msgspec.Raw(_encoder.encode(kept)) if kept else _NONE
 
 
@@ -410,13 +421,22 @@ def _kind_by_fields(disk: DiskBlock) -> str:
     return "reasoning" if disk.summary and not disk.text else "text"
 
 
+def _attached(raw: msgspec.Raw) -> dict[str, Any] | None:
+    if not bytes(raw).startswith(b"{"):
+        return None
+    try:
+        return msgspec.json.decode(raw, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError):  # another program's
+        return None
+
+
 def _arguments(raw: msgspec.Raw) -> str:
     text = bytes(raw).decode()
     return "{}" if text in ("", "null") else text
 
 
 def result_of(disk: DiskResult | DiskBlock, call_id: str) -> ToolResultBlock:
-    kept = (_hunks(disk.hunks), _changes(disk.changes), bytes(disk.refused) == b"true")
+    kept = (_hunks(disk.hunks), _changes(disk.changes), bytes(disk.refused) == b"true", _attached(disk.attached))
     return ToolResultBlock(
         call_id,
         tuple([ImageBlock(b.mime_type, b.data) if b.mime_type else TextBlock(b.text) for b in disk.content or ()]),

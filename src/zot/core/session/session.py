@@ -100,8 +100,8 @@ class Session:
                 self.record_usage(usage, cumulative, model, role)
             case ToolStarting(call):
                 self.tool_intent(call)
-            case ToolReturned(call_id, result):
-                self.tool_outcome(call_id, result)
+            case ToolReturned(call_id, result, original):
+                self.tool_outcome(call_id, result, original)
             case TranscriptCompacted(keep_tail, summary):
                 self.compacted(keep_tail, summary)
             case Checkpoint():
@@ -130,8 +130,8 @@ class Session:
     def tool_intent(self, call: ToolCallBlock) -> None:
         self._write(intent_row(call))
 
-    def tool_outcome(self, call_id: str, result: ToolResult) -> None:
-        self._write(outcome_row(call_id, result))
+    def tool_outcome(self, call_id: str, result: ToolResult, original: ToolResult | None = None) -> None:
+        self._write(outcome_row(call_id, result, original))
 
     def compacted(self, keep_tail: int, summary: Message) -> None:
         entry = _SessionEntry(summary)

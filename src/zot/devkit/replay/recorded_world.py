@@ -175,7 +175,7 @@ class RecordedInterceptor(Interceptor):
     async def before_stop(self, text: str) -> str:
         return await self._verdict("stop", str)
 
-    async def before_steering(self, text: str) -> PromptVerdict:
+    async def before_steering(self, text: str, source: str = "") -> PromptVerdict:
         return await self._verdict("steering", PromptVerdict)
 
     async def before_compaction(self) -> str:

@@ -276,9 +276,11 @@ class _SecondRun:
             case "abort":
                 return self.conductor.soon(agent.abort)
             case "steer":
-                return self.conductor.soon(lambda: agent.steer(str(fields.get("text", "")), _images(line)))
+                prompt = (str(fields.get("text", "")), _images(line), _meta(line))
+                return self.conductor.soon(lambda: agent.steer(*prompt))
             case "queue":
-                return self.conductor.soon(lambda: agent.enqueue(str(fields.get("text", "")), _images(line)))
+                prompt = (str(fields.get("text", "")), _images(line), _meta(line))
+                return self.conductor.soon(lambda: agent.enqueue(*prompt))
             case "take_all":
                 return self.conductor.soon(lambda: _done(agent.drain_input()))
             case "add":
@@ -344,6 +346,7 @@ class _SecondRun:
             queued=bool(fields.get("queued")),
             first_call=_converted(line, "first_call", InitialToolCall | None),
             instead=bool(fields.get("instead")),
+            meta=_meta(line),
         )
 
     async def _reload(self) -> None:
@@ -406,6 +409,10 @@ async def _at_once(action: Callable[[Any], None], value: Any) -> None:
 
 def _images(line: RecordedLine) -> tuple[ImageBlock, ...]:
     return _converted(line, "images", tuple[ImageBlock, ...], ())
+
+
+def _meta(line: RecordedLine) -> dict[str, str]:
+    return _converted(line, "meta", dict[str, str], {})
 
 
 def _converted(line: RecordedLine, name: str, type: Any, default: Any = None) -> Any:

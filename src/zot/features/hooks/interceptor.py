@@ -157,7 +157,7 @@ class HookInterceptor(Interceptor):
 
     # --- steering and compaction
 
-    async def before_steering(self, text: str) -> PromptVerdict:
+    async def before_steering(self, text: str, source: str = "") -> PromptVerdict:
         """Steering messages are prompts; those of a sub-agent are not from the user."""
         if self._stop_event != "Stop" or not self._host.has("UserPromptSubmit"):
             return PromptVerdict()

@@ -263,8 +263,8 @@ class RecordingInterceptor(Interceptor):
     async def before_stop(self, text: str) -> str:
         return await self._recorded_verdict("stop", self.inner.before_stop(text), "")
 
-    async def before_steering(self, text: str) -> PromptVerdict:
-        return await self._recorded_verdict("steering", self.inner.before_steering(text), PromptVerdict())
+    async def before_steering(self, text: str, source: str = "") -> PromptVerdict:
+        return await self._recorded_verdict("steering", self.inner.before_steering(text, source), PromptVerdict())
 
     async def before_compaction(self) -> str:
         return await self._recorded_verdict("compaction", self.inner.before_compaction(), "")

@@ -264,6 +264,7 @@ class TurnRunner:
         *,
         queued: bool = False,
         instead: bool = False,
+        meta: dict[str, str] | None = None,
     ) -> None:
         conversation, mark = self._conversation, TurnMark(self._conversation)
         last, self._cancelled_after = self._cancelled_after, None
@@ -273,12 +274,14 @@ class TurnRunner:
         if text is None:
             outcome = await conversation.continue_run()
         else:
-            outcome = await conversation.prompt(text, images, queued=queued, first_call=first, instead=instead)
+            outcome = await conversation.prompt(
+                text, images, queued=queued, first_call=first, instead=instead, meta=meta
+            )
         await self._sum_up(mark)
         while self._concluded(outcome) and (following := conversation.pop_queued()) is not None:
             self._asides.turn_begins()
             mark = TurnMark(conversation)
-            outcome = await conversation.prompt(following.text, following.images, queued=True)
+            outcome = await conversation.prompt(following.text, following.images, queued=True, meta=following.meta)
             await self._sum_up(mark)
 
     async def _sum_up(self, mark: TurnMark) -> None:
@@ -296,6 +299,8 @@ class TurnRunner:
             return False
         if outcome.refused:
             self._status.error(f"blocked: {outcome.refused}")
+            return True
+        if outcome.handled:
             return True
         if outcome.taken_back is not None:
             self._editor.give_back([(outcome.taken_back.text, outcome.taken_back.images)])
@@ -337,7 +342,7 @@ class TurnRunner:
         if self.busy or (prompt := self._conversation.pop_queued()) is None:
             return
         self._asides.turn_begins()
-        self._start(lambda: self._converse(prompt.text, prompt.images, queued=True))
+        self._start(lambda: self._converse(prompt.text, prompt.images, queued=True, meta=prompt.meta))
 
     # --- the queue
 
