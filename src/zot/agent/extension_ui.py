@@ -67,6 +67,10 @@ class ExtensionUI:
 
     # --- second edition
 
+    def run_queued(self) -> bool:
+        """An extension queued a prompt while the conversation is idle: run it. False if it waits for the program."""
+        return False
+
     def ui_info(self) -> UiInfo:
         """What can be shown now."""
         return UiInfo()

@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Callable, Sequence
 import msgspec
 
 from zot.agent.conversation import Conversation
+from zot.agent.queued_prompts import next_queued, run_queued
 from zot.agent.slash_commands import submit_typed
-from zot.core.agent import InitialToolCall
+from zot.core.agent import InitialToolCall, Outcome
 from zot.core.events import AgentEvent, CompactDone, Diagnostic, Done, Notice, SessionFault
 from zot.errors import UsageError, ZotError
 from zot.frontends.console import print_notice
@@ -23,8 +24,8 @@ MOST_BYTES = 64 * 1024 * 1024
 
 class QueuedWork(msgspec.Struct, frozen=True):
     """One queued command. ``started`` answers it; ``compact``: a compaction with the text as focus.
-    ``typed``: the text may name a slash command. An ``task`` is neither prompt nor compaction, answers by itself, and
-    has no events."""
+    ``typed``: the text may name a slash command; ``queued``: the prompts that extensions queued. A ``task`` is neither
+    prompt nor compaction, answers by itself, and has no events."""
 
     started: Callable[[], None]
     text: str = ""
@@ -32,6 +33,7 @@ class QueuedWork(msgspec.Struct, frozen=True):
     first_call: InitialToolCall | None = None
     compact: bool = False
     typed: bool = False
+    queued: bool = False
     task: Callable[[], Awaitable[None]] | None = None
 
     @property
@@ -114,10 +116,8 @@ class PromptQueue:
                         await work.task()
                     elif work.compact:
                         await self.conversation.compact(work.text)
-                    elif work.typed:
-                        await submit_typed(self.conversation, work.text, work.images)
                     else:
-                        await self.conversation.prompt(work.text, work.images, first_call=work.first_call)
+                        await run_queued(self.conversation, await self._prompt(work))
                 except ZotError:
                     pass  # reported by the events
                 except Exception as error:  # a bug, reported by the events; the process stays usable
@@ -127,6 +127,19 @@ class PromptQueue:
                 return
             self._wake.clear()
             await self._wake.wait()
+
+    async def _prompt(self, work: QueuedWork) -> Outcome:
+        if work.queued:
+            return await next_queued(self.conversation) or Outcome("end")
+        if work.typed:
+            return await submit_typed(self.conversation, work.text, work.images)
+        return await self.conversation.prompt(work.text, work.images, first_call=work.first_call)
+
+    def run_queued(self) -> bool:
+        """An extension queued a prompt: run it unless the running work does so."""
+        if self._running is None:
+            self.submit(QueuedWork(lambda: None, queued=True))
+        return True
 
     def _start_next(self) -> None:
         self._running = self._waiting.popleft() if self._waiting else None

@@ -5,7 +5,7 @@ anywhere."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from inspect import isawaitable
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar, Unpack, cast, overload
@@ -14,9 +14,9 @@ import msgspec
 
 from zot.agent.build import build
 from zot.agent.conversation import Conversation
+from zot.agent.queued_prompts import run_queued
 from zot.agent.slash_commands import submit_typed
 from zot.core.events import AgentEvent, Diagnostic, SessionFault
-from zot.core.loop import Outcome
 from zot.core.permission_modes import Mode as PermissionMode
 from zot.errors import AgentBusy, AnswerAborted, RuntimeClosed, UsageError, ZotError
 from zot.provider.messages import Block, ImageBlock, Message, ResultBlock, TextBlock, ToolCallBlock, ToolResultBlock
@@ -115,7 +115,7 @@ class Runtime(RuntimeMethods):
         blocks = tuple(map(image_block, images))
         conversation = self._open()
         if returns is None:
-            return EventStream[None](self._begin(lambda: _no_value(submit_typed(conversation, text, blocks))))
+            return EventStream[None](self._begin(lambda: _no_value(conversation, text, blocks)))
         shape = OutputSchema(returns)
         return EventStream[Any](self._begin(lambda: _value(conversation, shape, text, blocks, tries), rounds=True))
 
@@ -276,8 +276,8 @@ class Runtime(RuntimeMethods):
         return self._entered()
 
 
-async def _no_value(work: Coroutine[Any, Any, Outcome]) -> None:
-    await work
+async def _no_value(conversation: Conversation, text: str, images: Sequence[ImageBlock]) -> None:
+    await run_queued(conversation, await submit_typed(conversation, text, images))
 
 
 async def _text(conversation: Conversation, text: str, images: Sequence[ImageBlock], *, whole: bool = False) -> str:
@@ -292,6 +292,7 @@ async def _text(conversation: Conversation, text: str, images: Sequence[ImageBlo
     leave = conversation.subscribe(hear)
     try:
         outcome = await submit_typed(conversation, text, images)
+        outcome = await run_queued(conversation, outcome)
     finally:
         leave()
     if outcome.error is not None:

@@ -30,13 +30,15 @@ Read = Callable[[Reader], Callable[[], None]]
 
 class PromptJob:
     """``over``: its last event was read or the reader is gone, and the next job may follow.
-    A job in ``rounds`` sends several prompts in turn: its reader sees one ``done``, after the last."""
+    A job may send several prompts in turn: its reader sees one ``done``, after the last. A job in ``rounds`` ends with
+    one even if no prompt was sent."""
 
     def __init__(
         self, job: Job, read: Read, abort: Callable[[], bool], after: PromptJob | None, *, rounds: bool = False
     ) -> None:
         self._events: deque[Event] = deque()
         self._rounds = rounds
+        self._done: rpc_frames.Done | None = None
         self._arrived = asyncio.Event()
         self._read = read
         self._abort = abort
@@ -63,14 +65,16 @@ class PromptJob:
             raise
         finally:
             leave()
-            if self._rounds:
-                self.push(rpc_frames.Done())
+            if (done := rpc_frames.Done() if self._rounds else self._done) is not None:
+                self.push(done)
 
     def _on_event(self, event: AgentEvent) -> None:
         seen = of(event)
         if isinstance(seen, rpc_frames.Error):
             seen = msgspec.structs.replace(seen, message=rephrase_for_python(seen.message))
-        if seen is not None and not (self._rounds and isinstance(seen, rpc_frames.Done)):
+        if isinstance(seen, rpc_frames.Done):
+            self._done = seen
+        elif seen is not None:
             self.push(seen)
 
     def push(self, event: Event) -> None:

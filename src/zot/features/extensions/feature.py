@@ -13,7 +13,7 @@ import msgspec
 
 from zot import __version__
 from zot.agent.extension_ui import ExtensionUI
-from zot.agent.feature import Feature
+from zot.agent.feature import Feature, PromptDraft
 from zot.agent.slash_commands import SlashCommand
 from zot.core.tool import Tool
 from zot.errors import ExtensionError, NotThere
@@ -93,6 +93,18 @@ class ExtensionsFeature(Feature):
     @property
     def is_starting(self) -> bool:
         return any(status.state != "gone" and status.ready_how != "frame" for status in self.host.statuses())
+
+    def on_prompt(self, draft: PromptDraft) -> None:
+        if "conversation_input" in self.host.__dict__:
+            self.host.conversation_input.prompted(draft)
+
+    async def wait_for_results(self) -> str:
+        """Wait shortly for prompts of extensions that follow the end of a prompt; the caller runs queued ones."""
+        if any("chat" in child.granted for child in self.host.children):
+            from zot.features.extensions.conversation_input import wait_for_followers
+
+            await wait_for_followers(self.conversation, self.host.children)
+        return ""
 
     def slash_commands(self) -> Iterable[SlashCommand]:
         for info in self.host.commands():

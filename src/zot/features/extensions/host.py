@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,8 +46,10 @@ from zot.wire import extension_frames, limits
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.agent.snapshot import ConversationSnapshot
+    from zot.core.session.entry_ids import EntryIds
     from zot.core.session.records import ExtensionRow, LabelRow
     from zot.features.extensions.contributions import Contributions
+    from zot.features.extensions.conversation_input import ConversationInput
     from zot.features.extensions.jail_policy import JailedCommand
     from zot.features.extensions.loader.declared_permissions import Permissions
     from zot.features.extensions.loader.extension_trust import UntrustedExtension
@@ -385,6 +388,20 @@ class ExtensionHost:
         return "restart" if self._starts[child.name] > 1 else "start"
 
     # --- second edition
+
+    @cached_property
+    def conversation_input(self) -> ConversationInput:
+        """Needs a conversation."""
+        from zot.features.extensions.conversation_input import ConversationInput  # only for chat.send
+
+        assert self.conversation is not None
+        return ConversationInput(self.conversation)
+
+    @cached_property
+    def entry_ids(self) -> EntryIds:
+        from zot.core.session.entry_ids import EntryIds
+
+        return EntryIds()
 
     @property
     def surface(self) -> ExtensionUI:

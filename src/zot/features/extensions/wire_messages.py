@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import msgspec
 
+from zot.core.events import OF_EXTENSION
 from zot.provider.messages import (
     Block,
     ImageBlock,
@@ -21,8 +22,7 @@ from zot.provider.messages import (
     utc_now,
 )
 
-EXTENSION = "extension"  # in a message's ``meta``: the extension that wrote it
-KIND = "extension_kind"  # likewise: the type that the extension gave it
+KIND = "extension_kind"  # in a message's ``meta``: the type that its extension gave it
 VIEW = "extension_view"  # likewise: the View to draw, as JSON
 DATA = "extension_data"  # likewise: data of the extension, as JSON
 
@@ -38,7 +38,7 @@ def wire_message(message: Message, entry_id: str = "", *, images: bool = False) 
     """``images``: with their data."""
     found: dict[str, Any] = {"entry_id": entry_id} if entry_id else {}
     found |= {"role": message.role, "content": list(_blocks(message.content, images))}
-    if extension := message.meta.get(EXTENSION):
+    if extension := message.meta.get(OF_EXTENSION):
         found["extension"] = extension
     if kind := message.meta.get(KIND):
         found["kind"] = kind
@@ -88,7 +88,7 @@ def _content_block(item: Any) -> TextBlock | ImageBlock:
 
 def parse_messages(values: Iterable[WireMessage], extension: str = "") -> tuple[Message, ...]:
     """Messages of the user and the model, marked with the extension; ValueError names what is wrong."""
-    meta = {EXTENSION: extension} if extension else {}
+    meta = {OF_EXTENSION: extension} if extension else {}
     return tuple(_parsed(value, meta) for value in values)
 
 

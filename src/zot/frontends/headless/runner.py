@@ -13,6 +13,7 @@ from zot import __version__
 from zot.agent.build import build, working_directory
 from zot.agent.config import FrontEnd, RunConfig
 from zot.agent.conversation import Conversation
+from zot.agent.queued_prompts import has_queued, run_queued
 from zot.core.agent import Outcome
 from zot.core.events import AgentEvent, AssistantMessage, Diagnostic, Error, Notice, RetryWait, SessionFault
 from zot.errors import AnswerMismatch, CostLimitReached, NotThere, StepLimitReached, UsageError
@@ -164,9 +165,11 @@ class _Run:
             started = time.monotonic()
             outcome = await _submit(conversation, prompt, piped, argument)
             while outcome.error is None and not self._signals.exit_code:
-                if not (results := await conversation.features.wait_for_results()):
+                outcome = await run_queued(conversation, outcome)
+                if results := await conversation.features.wait_for_results():
+                    outcome = await conversation.prompt(results)
+                elif not has_queued(conversation) or outcome.refused or outcome.stop == "aborted":
                     break
-                outcome = await conversation.prompt(results)
             if outcome.error is None and (problem := conversation.features.answer_problem()):
                 outcome = Outcome(outcome.stop, AnswerMismatch(problem))
                 self._mode.emit(Error(problem, "answer_mismatch"))

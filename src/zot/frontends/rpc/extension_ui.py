@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, assert_never
 
 from zot.agent import slash_commands
@@ -31,6 +31,7 @@ class RpcExtensionUI(ExtensionUI):
         self._waiting: list[ExtensionEvent] | None = []
         self._titles: dict[tuple[str, str], str] = {}
         self._refused: set[str] = set()
+        self.on_queued: Callable[[], bool] = lambda: False
 
     @property
     def interactive(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]  a protocol's property
@@ -41,6 +42,9 @@ class RpcExtensionUI(ExtensionUI):
         waiting, self._waiting = self._waiting or [], None
         for event in waiting:
             self._writer.send_event(event)
+
+    def run_queued(self) -> bool:
+        return self.on_queued()
 
     def notify(self, extension: str, level: str, message: str) -> None:
         self._send(ExtNotify(extension=extension, level=level, message=message))

@@ -71,7 +71,7 @@ async def _serve(config: RunConfig, door: EarlyPingServer, writer: Writer, stopp
         reader=queue.on_event, interceptors=(Backpressure(writer),), surface=surface, mode="rpc", switches=True
     )
     async with build(config, front_end) as conversation, asyncio.TaskGroup() as tasks:
-        queue.conversation = conversation
+        queue.conversation, surface.on_queued = conversation, queue.run_queued
         # a setting does not enable questions about outside paths: a client is no user
         questions = PendingQuestions(
             question_queue(conversation.services), writer.send_event, outside=bool(config.approve)

@@ -126,7 +126,11 @@ class App:
             ui,
             self._notes,
             self._panels,
-            UserActions(submit=self._submit_prompt, run_command=partial(self._commands.run, typed=False)),
+            UserActions(
+                submit=self._submit_prompt,
+                run_command=partial(self._commands.run, typed=False),
+                run_queued=lambda: self.turns.run_next(),
+            ),
             lambda: self.leaving.is_set(),
         )
 

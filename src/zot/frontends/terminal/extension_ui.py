@@ -33,10 +33,11 @@ _SELECTED = re.compile("^ *(▸ |● |\u200b)")
 
 
 class UserActions(NamedTuple):
-    """Actions of an extension in the user's place: submit a prompt, run a command."""
+    """Actions of an extension in the user's place: submit a prompt, run a command, run queued prompts."""
 
     submit: Callable[[str], None]
     run_command: Callable[[str], None]
+    run_queued: Callable[[], None]
 
 
 class TerminalExtensionUI(ExtensionUI):
@@ -79,6 +80,10 @@ class TerminalExtensionUI(ExtensionUI):
 
     def submit_slash(self, extension: str, text: str) -> None:
         self._typing.run_command(text)
+
+    def run_queued(self) -> bool:
+        self._typing.run_queued()
+        return True
 
 
 def as_plain_text(text: str) -> str:

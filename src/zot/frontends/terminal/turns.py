@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from zot.core.events import AgentEvent, ModelChanged
+from zot.core.events import OF_EXTENSION, AgentEvent, ModelChanged
 from zot.features.file_blocks import split_attachments
 from zot.features.lookup import change_recorder, checkpoints
 from zot.frontends.terminal.screen.call_summary import duration
@@ -96,6 +96,10 @@ class PromptTarget(Protocol):
         """Cancel and wait briefly; true if nothing runs any more."""
         ...
 
+    def run_next(self) -> None:
+        """Send the oldest queued prompt if idle."""
+        ...
+
     def return_to_editor(self) -> None:
         """Return all queued prompts to the editor, before its text."""
         ...
@@ -128,6 +132,8 @@ class PendingTurns:
 
     async def stop(self) -> bool:
         return True
+
+    def run_next(self) -> None: ...
 
     def return_to_editor(self) -> None: ...
 
@@ -347,7 +353,9 @@ class TurnRunner:
     # --- the queue
 
     def return_to_editor(self) -> None:
-        self._editor.give_back([(prompt.text, prompt.images) for prompt in self._conversation.drain_input()])
+        """Those of extensions are dropped: the user did not write them."""
+        own = [prompt for prompt in self._conversation.drain_input() if OF_EXTENSION not in prompt.meta]
+        self._editor.give_back([(prompt.text, prompt.images) for prompt in own])
 
     def give_failed_back(self) -> None:
         """Return an unanswered prompt to the editor, before a draft."""
