@@ -48,7 +48,7 @@ def connect(
 ) -> HttpClient:
     """A client for an endpoint with this dialect; only that dialect is imported. ``home`` has the options that models
     rejected."""
-    return HttpClient(endpoint.provider, dialect_for(api), endpoint, pool, renewal=renewal, home=home)
+    return HttpClient(endpoint.provider, dialect_for(api), endpoint, pool, renewal=renewal, home=home, api=api)
 
 
 class HttpClient:
@@ -64,6 +64,7 @@ class HttpClient:
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         renewal: CredentialRefresher | None = None,
         home: Path | None = None,
+        api: str = "",
     ) -> None:
         self._name = name
         self._dialect = dialect
@@ -73,6 +74,7 @@ class HttpClient:
         self._sleep = sleep
         self._renewal = renewal
         self._home = home
+        self._api = api
         self._rejected: RejectedOptions | None = None
         self._notices: list[str] = []
 
@@ -209,6 +211,8 @@ class HttpClient:
         """As ``_open``. Optional fields that the model rejects are omitted, once each."""
         while True:
             outgoing = self._dialect.request(request, self._endpoint_of(request))
+            if request.headers or request.edit_payload is not None:
+                outgoing = await self._edited(request, outgoing)
             try:
                 return await self._open(outgoing)
             except BadRequest as error:
@@ -220,6 +224,17 @@ class HttpClient:
                 self._rejected = self._rejected or RejectedOptions(self._home)
                 self._rejected.learn(request.model, option)
                 self._notices.append(f"{request.model.id} rejected the option {option}; sent without it from now on")
+
+    async def _edited(self, request: Request, outgoing: HttpRequest) -> HttpRequest:
+        """With the changes of interceptors; signed again where the body is signed."""
+        body = outgoing.body
+        if request.edit_payload is not None:
+            body = msgspec.json.encode(await request.edit_payload(msgspec.json.decode(body), self._api))
+        present = {name.lower() for name, _ in outgoing.headers}  # a credential is never replaced
+        added = [(name, value) for name, value in request.headers if name.lower() not in present]
+        sign: Callable[[HttpRequest, Endpoint], HttpRequest] | None = getattr(self._dialect, "sign", None)
+        changed = msgspec.structs.replace(outgoing, body=body, headers=[*outgoing.headers, *added])
+        return changed if sign is None else sign(changed, self._endpoint)
 
     def _endpoint_of(self, request: Request) -> Endpoint:
         """The endpoint without the options that this model rejected; nearly all homes have none."""

@@ -5,7 +5,7 @@ in ``Finished``."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, Protocol
 
 import msgspec
@@ -37,6 +37,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     server_tools: tuple[str, ...] = ()  # tools that the provider runs itself: web_search, web_fetch
     output_schema: dict[str, Any] | None = None  # JSON Schema of the answer
     session_id: str = ""  # a stable key for prompt caching; never shown to the model
+    headers: tuple[tuple[str, str], ...] = ()  # besides those of the dialect
+    edit_payload: Callable[[Any, str], Awaitable[Any]] | None = None  # (body, api) -> body
 
 
 class Retrying(msgspec.Struct, frozen=True):

@@ -17,6 +17,7 @@ from zot.features.extensions.child_log import ChildLog, Diagnostics
 from zot.features.extensions.loader.discovery import DiscoveredExtension
 from zot.features.extensions.loader.manifest import read_manifest
 from zot.features.extensions.open_questions import Answer, Kind, OnProgress, OpenQuestion, OpenQuestions, Question
+from zot.features.extensions.subscriptions import matches
 from zot.wire import extension_frames, limits
 from zot.wire.extension_codec import UnknownFrame, decode_child, encode
 
@@ -136,6 +137,7 @@ class ExtensionChild:
         self.granted: frozenset[str] = frozenset()  # words of ``uses`` that hold
         self._abandoned: dict[str, float] = {}
         self.options: dict[str, dict[str, Any]] = {}  # of ``subscribe``, by event
+        self.tool_filters: dict[str, frozenset[str] | None] = {}  # tools an event is limited to; None: all
         self._restarts = RestartBackoff()
         self._stop_asked = asyncio.Event()
         self.manifest = entry.manifest
@@ -152,6 +154,8 @@ class ExtensionChild:
         self._greeted = False
         self._said_ready = False
         self._lines = 0
+        self._filtered: set[str] = set()  # events whose filter is of this process
+        self.seen_entries: set[str] = set()  # messages whose content it has been given (``context``)
         self._timers: list[asyncio.TimerHandle] = []
         self.ready_how = ""
 
@@ -161,13 +165,27 @@ class ExtensionChild:
     def alive(self) -> bool:
         return self.state in ("greeting", "ready")
 
-    def intercepting(self, event: str) -> bool:
-        """True if the child must be called.
+    def intercepting(self, event: str, tool: str = "") -> bool:
+        """True if the child must be called. ``tool`` is the tool's name, for events that have one.
         A guard is also called while not running, for events it guarded before, and for tool calls until ``ready``."""
         if not self.guard:
-            return self.alive and event in self.intercepts
+            return self.alive and event in self.intercepts and self.wants_tool(event, tool)
         chosen = self._said_ready and bool(self.intercepts)
-        return event in self.guarded or (event == "tool_call" and not chosen)
+        if event in self.guarded:
+            return self.wants_tool(event, tool)
+        return event == "tool_call" and not chosen
+
+    def wants_tool(self, event: str, tool: str) -> bool:
+        """False if the event is limited to other tools."""
+        tools = self.tool_filters.get(event)
+        return tools is None or not tool or matches(tools, tool)
+
+    def filter_tools(self, event: str, tools: frozenset[str] | None) -> None:
+        """Limit an event to tools, besides those it is limited to already. A filter of a previous process, which a
+        guard keeps until now, is replaced."""
+        before = self.tool_filters.get(event, frozenset()) if event in self._filtered else frozenset[str]()
+        self._filtered.add(event)
+        self.tool_filters[event] = None if tools is None or before is None else before | tools
 
     def send(self, frame: extension_frames.Frame) -> bool:
         return self.alive and self._write(encode(frame))

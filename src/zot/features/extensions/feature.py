@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.agent.services import Services
     from zot.agent.slash_commands import CommandAnswer
+    from zot.core.permission_gate import Answer, ApprovalQuestion
     from zot.features.extensions.host import ReloadStats
     from zot.features.skills.discovery import SkillFile
 
@@ -93,6 +94,14 @@ class ExtensionsFeature(Feature):
     @property
     def is_starting(self) -> bool:
         return any(status.state != "gone" and status.ready_how != "frame" for status in self.host.statuses())
+
+    async def on_input(self, draft: PromptDraft) -> str:
+        interceptor = self.host.interceptor
+        return await interceptor.late.input(draft) if interceptor.intercepted("input") else ""
+
+    async def approve(self, question: ApprovalQuestion) -> Answer | None:
+        approvals = self.host.approvals
+        return None if approvals is None else approvals.answer(question)
 
     def on_prompt(self, draft: PromptDraft) -> None:
         if "conversation_input" in self.host.__dict__:

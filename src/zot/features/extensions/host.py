@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from zot.agent.snapshot import ConversationSnapshot
     from zot.core.session.entry_ids import EntryIds
     from zot.core.session.records import ExtensionRow, LabelRow
+    from zot.features.extensions.approvals import RequiredApprovals
     from zot.features.extensions.contributions import Contributions
     from zot.features.extensions.conversation_input import ConversationInput
     from zot.features.extensions.jail_policy import JailedCommand
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from zot.features.extensions.loader.manifest import Manifest
     from zot.features.extensions.requests import RequestRouter
     from zot.features.recording.frame_trace import Direction, ExitListener, FrameTap
+    from zot.provider.messages import ToolCallBlock
 
 
 class ReloadStats(msgspec.Struct, frozen=True):
@@ -147,9 +149,12 @@ class ExtensionHost:
         self._commands = CommandInvoker(self._registry, self._panels)
         self._requests = InboundRequests(surface, self._registry, self._panels, self._nested, self._tools_changed)
         self._requests.second_edition = self._second_edition
+        self._requests.require_word = self.require_word
+        self.approvals: RequiredApprovals | None = None
+        self.reported_cache = ""  # the session whose lost cache was reported
         self._fanout = EventFanout(self._children, present)
         self.observe, self.observed = self._fanout.observe, OBSERVED
-        self.interceptor = ExtensionInterceptor(self._children, lambda: self._missing_guards, self._warn)
+        self.interceptor = ExtensionInterceptor(self._children, lambda: self._missing_guards, self._warn, lambda: self)
 
     # --- starting and stopping
 
@@ -396,6 +401,27 @@ class ExtensionHost:
 
         assert self.conversation is not None
         return ConversationInput(self.conversation)
+
+    async def require_approval(self, call: ToolCallBlock, origin: str, wanted: Sequence[tuple[str, str]]) -> str:
+        """Ask the user about a call for these extensions and reasons; returns why it is denied."""
+        assert self.conversation is not None
+        if self.approvals is None:
+            from zot.features.extensions.approvals import RequiredApprovals  # few extensions demand it
+
+            self.approvals = RequiredApprovals(self.conversation)
+        return await self.approvals.require(call, origin, wanted)
+
+    def asking_tool(self, name: str) -> str:
+        """The extension whose tool of this name always needs approval; empty if it does not."""
+        owner = self.owner_of_tool(name)
+        return owner.name if owner is not None and owner.edition2 and owner.tools[name].ask else ""
+
+    def skill_names(self) -> list[str]:
+        """The skills that the model can load."""
+        from zot.features.lookup import skills
+
+        found = skills(self.conversation) if self.conversation is not None else None
+        return [] if found is None else sorted(skill.name for skill in found.skills.all)
 
     @cached_property
     def entry_ids(self) -> EntryIds:

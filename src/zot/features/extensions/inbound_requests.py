@@ -18,6 +18,7 @@ from zot.core.tool import ToolResult, text_result
 from zot.errors import ToolError
 from zot.features.extensions.child import ExtensionChild
 from zot.features.extensions.registry import NameRegistry
+from zot.features.extensions.subscriptions import RequireWord, subscribe
 from zot.features.extensions.tools import wire_blocks
 from zot.system.background_tasks import BackgroundTasks
 from zot.wire import extension_frames, limits
@@ -126,7 +127,6 @@ class NestedCalls:
 
 
 _NOTES_PER_SECOND = 1000
-_EVENTS = frozenset((*extension_frames.CLASSIC_EVENTS, *extension_frames.LATER_EVENTS))
 _DESKTOP_S = 10.0  # between two notifications of the desktop
 _SECOND_EDITION = (
     extension_frames.Request,
@@ -153,6 +153,8 @@ class InboundRequests:
         self._notes: dict[str, tuple[int, int]] = {}
         self._desktop: dict[str, float] = {}
         self.second_edition: Callable[[ExtensionChild, extension_frames.ChildFrame], None] = _ignore
+        self.require_word: RequireWord = _ignore_word
+        self.subscribed: Callable[[ExtensionChild], None] = _ignore_child
 
     def dispatch(self, child: ExtensionChild, frame: extension_frames.ChildFrame) -> None:
         match frame:
@@ -162,7 +164,8 @@ class InboundRequests:
                 if self._registry.add_tool(child, frame):
                     self._on_tools_changed()
             case extension_frames.Subscribe():
-                _subscribe(child, frame)
+                subscribe(child, frame, self.require_word)
+                self.subscribed(child)
             case extension_frames.CallTool():
                 self._nested.requested(child, frame)
             case extension_frames.CallToolCancel(id=id):
@@ -222,23 +225,10 @@ class InboundRequests:
 def _ignore(child: ExtensionChild, frame: extension_frames.ChildFrame) -> None: ...
 
 
-def _subscribe(child: ExtensionChild, frame: extension_frames.Subscribe) -> None:
-    known = {name for name in frame.intercept if name in extension_frames.INTERCEPTS}
-    unknown = sorted(set(frame.intercept) - known)
-    if unknown:
-        names = ", ".join(name[:40] for name in unknown[:5])
-        child.fault("unknown intercept", f"cannot intercept {names}; expected {', '.join(extension_frames.INTERCEPTS)}")
-    if child.permissions is not None:
-        refused = sorted(name for name in known if not child.permissions.may_intercept(name))
-        known.difference_update(refused)
-        if refused:
-            why = 'not allowed by "intercept" of its permissions, ignored'
-            child.fault("permissions", f"cannot intercept {', '.join(refused)}: {why}")
-    child.events.update(_EVENTS.intersection(frame.events))
-    if unknown_events := set(frame.events) - _EVENTS:
-        child.log.write(f"subscribed to unknown events: {', '.join(sorted(unknown_events))[:500]}")
-    child.intercepts |= known
-    child.guarded |= known
+def _ignore_child(child: ExtensionChild) -> None: ...
+
+
+def _ignore_word(child: ExtensionChild, word: str, method: str) -> None: ...
 
 
 class PanelRequests:

@@ -7,6 +7,7 @@ import asyncio
 import re
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from typing import Any, Literal
 
 from zot.errors import BadFrame, ExtensionError, ExtensionTimedOut
@@ -38,6 +39,11 @@ _REMEMBERED = 1000
 _SECOND_THOUGHTS = 0.5
 
 
+# Interceptions that wait for the work of this task, as pairs of extension and event: a child is not asked about what
+# it is just deciding.
+ANSWERING: ContextVar[tuple[tuple[str, str], ...]] = ContextVar("interceptions being answered", default=())
+
+
 class OpenQuestion:
     """``silence`` is the limit without an answer or progress, ``most`` the limit in all; None for no limit.
     ``begun`` are called when it ends: they end what the extension began for it."""
@@ -51,6 +57,7 @@ class OpenQuestion:
         self.on_progress = on_progress
         self.begun: list[Callable[[], None]] = []
         self.ended = False
+        self.answering = ANSWERING.get()  # of the task that asks
         self._silence = silence
         self._most = most
         self._future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()

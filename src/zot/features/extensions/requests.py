@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextvars import ContextVar
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
@@ -14,6 +13,7 @@ import msgspec
 
 from zot.errors import BadFrame, ZotError
 from zot.features.extensions.loader.declared_uses import WORDS
+from zot.features.extensions.open_questions import ANSWERING
 from zot.system.background_tasks import BackgroundTasks
 from zot.wire import extension_frames, limits
 
@@ -84,9 +84,6 @@ METHODS: dict[str, Method] = {
     "theme.set": Method("theme:change", "ui"),
     "bus.publish": Method("bus:publish", "bus"),
 }
-
-# Interceptions that wait for requests of this task: a child is not asked about what it is just deciding.
-ANSWERING: ContextVar[tuple[tuple[str, str], ...]] = ContextVar("interceptions being answered", default=())
 
 
 class MethodCall:
@@ -190,13 +187,15 @@ class RequestRouter:
         parent = child.questions.named(frame.parent_id)
         if parent is None:
             raise RequestError("bad_params", f"{name}: parent_id: no open request has this id")
+        if sum(asked == child.name for asked, _ in parent.answering) >= limits.NESTED_QUESTIONS:
+            raise RequestError("refused", f"{name}: more than {limits.NESTED_QUESTIONS} requests inside each other")
         return method, parent
 
     async def _run(
         self, child: ExtensionChild, frame: extension_frames.Request, method: Method, parent: OpenQuestion | None
     ) -> None:
-        if parent is not None and parent.kind == "intercept":
-            ANSWERING.set((*ANSWERING.get(), (child.name, parent.subject)))
+        if parent is not None:
+            ANSWERING.set((*parent.answering, (child.name, parent.subject)))  # only in this task
         seconds = method.seconds
         if frame.timeout_ms > 0:
             seconds = min(frame.timeout_ms / 1000, seconds if seconds is not None else float("inf"))

@@ -185,6 +185,6 @@ class Recorder:
 
 # Before these, the agent reads state that others may change: limits, model, gate mode.
 _DECIDED_BEFORE = frozenset({TurnStart, ConfirmationRequested, PermissionDecided, CompactStart, Error})
-_BESIDE_MESSAGES = tuple(name for name in Request.__struct_fields__ if name != "messages")
+_BESIDE_MESSAGES = tuple(name for name in Request.__struct_fields__ if name not in ("messages", "edit_payload"))
 _beside_messages = attrgetter(*_BESIDE_MESSAGES)
 _FRAME = ("extension", "direction", "frame", "text", "latency", "pending")

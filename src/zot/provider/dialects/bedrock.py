@@ -100,6 +100,10 @@ class BedrockDialect:
             body["serviceTier"] = {"type": endpoint.service_tier}
         return _proven(post(url, endpoint, _bearer(endpoint), body, _ACCEPT), endpoint)
 
+    def sign(self, request: HttpRequest, endpoint: Endpoint) -> HttpRequest:
+        """Sign a request again whose body has changed."""
+        return _proven(request, endpoint)
+
     def decoder(self, request: Request, endpoint: Endpoint) -> Decoder:
         return BedrockDecoder(request, endpoint)
 
