@@ -19,6 +19,7 @@ from zot.agent.build import build
 from zot.agent.config import FrontEnd, RunConfig
 from zot.agent.conversation import Conversation
 from zot.agent.extension_ui import ExtensionUI
+from zot.core.events import Diagnostic
 from zot.features.extensions.feature import ExtensionsFeature
 from zot.features.extensions.host import ExtensionHost
 
@@ -53,6 +54,7 @@ class Puppet:
         self.frames: list[dict[str, Any]] = []
         self.starts = 0
         self.handlers: dict[str, Callable[[dict[str, Any]], None]] = {}
+        self.answers: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {}
         self._ids = itertools.count(1)
         self._changed = asyncio.Condition()
         self._writer: asyncio.StreamWriter | None = None
@@ -72,6 +74,29 @@ class Puppet:
         id = str(more.pop("id", f"r{next(self._ids)}"))
         self.send(type="request", id=id, method=method, **({} if params is None else {"params": params}), **more)
         return id
+
+    async def subscribe(self, *events: str, **frame: Any) -> None:
+        """Observe ``events``; returns when zot has read the frame."""
+        self.send(type="subscribe", events=list(events), **frame)
+        await self.request("none")
+
+    async def intercept(self, event: str, answer: Callable[[dict[str, Any]], dict[str, Any]], **options: Any) -> None:
+        """Answer this interception with the keys that ``answer`` makes of the frame."""
+        if not self.answers:
+            self.handlers["event_intercept"] = self._intercepted
+        self.answers[event] = answer
+        await self.subscribe(intercept=[event], options={event: options} if options else {})
+
+    def _intercepted(self, frame: dict[str, Any]) -> None:
+        self.send(type="event_intercept_response", id=frame["id"], **self.answers[frame["event"]](frame))
+
+    def asked(self, event: str) -> list[dict[str, Any]]:
+        """The ``data`` of each interception of this event."""
+        return [frame.get("data", {}) for frame in self.of("event_intercept", event=event)]
+
+    def events(self, event: str) -> list[dict[str, Any]]:
+        """The ``data`` of each observed event of this name."""
+        return [frame.get("data", {}) for frame in self.of("event", event=event)]
 
     async def response(self, id: str) -> dict[str, Any]:
         return await self.frame("response", id=id)
@@ -143,6 +168,7 @@ class Talk:
         self.conversation = conversation
         self.client = client
         self.puppets = tuple(puppets)
+        self.reported: list[Diagnostic] = []
 
     @property
     def host(self) -> ExtensionHost:
@@ -197,11 +223,13 @@ class Stage:
         front = front_end or FrontEnd(surface=surface or FakeExtensionUI())
         async with build(RunConfig(**(defaults | config)), front) as conversation:
             conversation.agent.client = client
+            talk = Talk(conversation, client, tuple(self.puppets.values()))
+            conversation.subscribe(talk.reported.append, Diagnostic)
             for puppet in self.puppets.values():
                 await puppet.started()
                 puppet.send(type="ready")
                 await puppet.frame("hello_ack")
-            yield Talk(conversation, client, tuple(self.puppets.values()))
+            yield talk
 
 
 @asynccontextmanager
