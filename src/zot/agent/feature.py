@@ -97,6 +97,10 @@ class Feature:
         """The tools offered now; ``taken`` are names used by other features."""
         return []
 
+    def replace_tools(self, tools: list[Tool]) -> list[Tool]:
+        """The built-in tools, some of them replaced by others of the same name. Not for features of zot itself."""
+        return tools
+
     def tool_names(self) -> Iterable[str]:
         """Tools it knows, offered or not, to check ``--tools``."""
         return ()

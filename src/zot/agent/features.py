@@ -394,6 +394,8 @@ class ToolSet:
         """All tools offered now."""
         tools = list(self.own)
         others = [feature for feature in self._features if feature.priority]
+        for feature in others:
+            tools = feature.replace_tools(tools)
         for feature in sorted(others, key=lambda each: each.priority):
             tools += feature.tools({tool.name for tool in tools})
         return self.choice.filter(tools)

@@ -182,7 +182,11 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
             "`/rewind` and `/diff`; the oldest are deleted first, all after 30 days. 0 stores nothing."
         ),
     ] = 512
-    extension_tool_timeout_s: Annotated[_Seconds, Meta(description="Timeout of an extension's tool in seconds.")] = 60
+    extension_tool_timeout_s: Annotated[
+        _Seconds,
+        Meta(description="Seconds that a tool of an extension may be silent; its progress reports start them again."),
+    ] = 60
+    extension_tool_max_s: Annotated[_Seconds, Meta(description="Longest run of an extension's tool in seconds.")] = 3600
     hooks: Annotated[
         bool,
         Meta(

@@ -166,7 +166,7 @@ def one_line(text: str, limit: int) -> str:
 def tool_summary(specs: Iterable[ToolSpec]) -> str:
     """One short line per tool present at the start, in name order; empty without tools."""
     listed = sorted((spec for spec in specs if not spec.deferred), key=lambda spec: spec.name)
-    lines = [f"- {spec.name}: {_sentence(spec.description)}" for spec in listed]
+    lines = [f"- {spec.name}: {spec.summary or _sentence(spec.description)}" for spec in listed]
     return "\n".join(["Tools you can call:", *lines]) if lines else ""
 
 

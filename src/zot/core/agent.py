@@ -70,9 +70,12 @@ class Agent(AgentState):
         self.boundary.on_input("go_on")
         return await self._work(emit, None, go_on=True)
 
-    async def run_tool(self, name: str, args: dict[str, Any], origin: str, *, is_input: bool = False) -> ToolResult:
+    async def run_tool(
+        self, name: str, args: dict[str, Any], origin: str, *, is_input: bool = False, tool: Tool | None = None
+    ) -> ToolResult:
         """Run a tool for an extension, also while a prompt runs: the same interceptors and gate, no transcript.
-        ``is_input``: for the user, not for an extension, whose frames are recorded."""
+        ``is_input``: for the user, not for an extension, whose frames are recorded. ``tool`` runs in place of the
+        offered one of this name."""
         from zot.core.tool_calls import authorize, execute  # rarely used
 
         if is_input:
@@ -80,7 +83,7 @@ class Agent(AgentState):
         self._own_calls += 1
         call = ToolCallBlock(f"{origin}-{self._own_calls}", name).with_args(args)
         try:
-            permitted = await authorize(self, self.toolbox, call, origin)
+            permitted = await authorize(self, self.toolbox if tool is None else {name: tool}, call, origin)
         except ToolError as refusal:
             return text_result(str(refusal), is_error=True)
         return await execute(self, permitted, ToolContext(permitted.call, lambda text: None, origin))

@@ -121,7 +121,8 @@ class TurnEnd(msgspec.Struct, frozen=True, tag="turn_end"):
 
 class ToolProgress(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag="tool_progress"):
     """``text`` is appended to what was shown, or replaces it (``replace``). ``fraction`` is from 0 to 1, ``view`` a
-    ``wire.lines.View`` in place of the output so far, ``content`` a partial result as on the wire."""
+    ``wire.lines.View`` in place of the output so far, ``content`` a partial result as on the wire, ``data`` only for
+    observers."""
 
     id: str
     text: str
@@ -129,6 +130,7 @@ class ToolProgress(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, ta
     fraction: float | None = None
     view: Any = None
     content: Any = None
+    data: Any = None
 
 
 class ToolResultEvent(msgspec.Struct, frozen=True, tag="tool_result"):

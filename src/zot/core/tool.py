@@ -3,6 +3,7 @@ Any exception becomes an error result. Cancelling ``execute`` must leave no proc
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, Protocol, cast
 
@@ -21,6 +22,10 @@ class ToolResult(msgspec.Struct, frozen=True):
     content: tuple[ResultBlock, ...] = ()
     is_error: bool = False
     details: dict[str, Any] | None = None
+
+
+def text_result(text: str, *, is_error: bool = False, details: dict[str, Any] | None = None) -> ToolResult:
+    return ToolResult((TextBlock(text),), is_error, details)
 
 
 class _Hunk(msgspec.Struct):
@@ -62,6 +67,17 @@ def refused_of(details: dict[str, Any] | None) -> bool:
     return (details or {}).get("refused") is True
 
 
+class StoppedWithResult(asyncio.CancelledError):
+    """The call was aborted; ``result`` is what it had done by then."""
+
+    def __init__(self, result: ToolResult) -> None:
+        super().__init__()
+        self.result = result
+
+
+STOPPED = text_result("aborted: the call was stopped before it finished", is_error=True)
+
+
 class ToolContext(msgspec.Struct, frozen=True):
     """The call and sinks for progress, which the model does not see: text, or an ``events.ToolProgress``.
     ``origin`` is the requesting extension, empty for the model. ``requested`` are the model's arguments, if others were
@@ -94,10 +110,7 @@ class Tool(Protocol):
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult: ...
 
 
-def text_result(text: str, *, is_error: bool = False, details: dict[str, Any] | None = None) -> ToolResult:
-    return ToolResult((TextBlock(text),), is_error, details)
-
-
 def spec_of(tool: Tool) -> ToolSpec:
-    """True if a tool may join in mid-conversation (attribute ``deferred``)."""
-    return ToolSpec(tool.name, tool.description, tool.schema, bool(getattr(tool, "deferred", False)))
+    """``deferred`` is true if a tool may join in mid-conversation; ``summary`` is its line in the system prompt."""
+    summary = str(getattr(tool, "summary", "") or "")
+    return ToolSpec(tool.name, tool.description, tool.schema, bool(getattr(tool, "deferred", False)), summary)

@@ -15,6 +15,8 @@ from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.core.tool import (
     END_TURN,
+    STOPPED,
+    StoppedWithResult,
     Tool,
     ToolContext,
     ToolResult,
@@ -24,7 +26,7 @@ from zot.core.tool import (
     refused_of,
     text_result,
 )
-from zot.core.tool_calls import STOPPED, AuthorizedCall, CallDenied, FinishedBeforeAbort, authorize, execute
+from zot.core.tool_calls import AuthorizedCall, CallDenied, authorize, execute
 from zot.errors import ToolError
 from zot.provider.messages import Message, ToolCallBlock, ToolResultBlock, utc_now
 
@@ -124,7 +126,7 @@ class ToolBatch:
             if rewritten:  # for the user; the model sees its own arguments
                 result = msgspec.structs.replace(result, details={**(result.details or {}), REWRITTEN: final.args})
         except asyncio.CancelledError as cancelled:
-            done = cancelled.result if isinstance(cancelled, FinishedBeforeAbort) else STOPPED
+            done = cancelled.result if isinstance(cancelled, StoppedWithResult) else STOPPED
             self._finish(ready.place, done)
             if self._run.cancelled:
                 raise

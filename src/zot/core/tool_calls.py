@@ -13,12 +13,11 @@ from zot.core.events import ConfirmationRequested, PermissionDecided, Status, To
 from zot.core.interceptors import NO_AGREEMENT, Gate, HandledCall, apply_rewrite, review_call, review_result
 from zot.core.permission_gate import preview
 from zot.core.state import AgentState
-from zot.core.tool import Tool, ToolContext, ToolResult, text_result
+from zot.core.tool import STOPPED, StoppedWithResult, Tool, ToolContext, ToolResult, text_result
 from zot.errors import ToolError, describe_error
 from zot.provider.messages import ToolCallBlock
 
 _MOST_ROUNDS = 5
-STOPPED = text_result("aborted: the call was stopped before it finished", is_error=True)
 
 
 class AuthorizedCall(msgspec.Struct, frozen=True):
@@ -28,14 +27,6 @@ class AuthorizedCall(msgspec.Struct, frozen=True):
     call: ToolCallBlock
     origin: str = ""
     handled: ToolResult | None = None
-
-
-class FinishedBeforeAbort(asyncio.CancelledError):
-    """The run was aborted after the tool had finished with ``result``."""
-
-    def __init__(self, result: ToolResult) -> None:
-        super().__init__()
-        self.result = result
 
 
 class CallDenied(ToolError):
@@ -66,8 +57,9 @@ async def execute(
         state.emit(ToolRunning(call, permitted.origin))
     try:
         result = await _performed(state, permitted, context)
-    except asyncio.CancelledError:
-        state.emit(ToolEnded(call, "cancelled", True, STOPPED, permitted.origin))
+    except asyncio.CancelledError as cancelled:
+        stopped = cancelled.result if isinstance(cancelled, StoppedWithResult) else STOPPED
+        state.emit(ToolEnded(call, "cancelled", True, stopped, permitted.origin))
         raise
     try:
         reviewed = result
@@ -79,7 +71,7 @@ async def execute(
     except asyncio.CancelledError as cancelled:
         # The tool has finished: an abort while interceptors review the result does not undo it.
         state.emit(ToolEnded(call, _status(result), True, result, permitted.origin))
-        raise FinishedBeforeAbort(result) from cancelled
+        raise StoppedWithResult(result) from cancelled
     state.emit(ToolEnded(call, _status(reviewed), permitted.handled is None, reviewed, permitted.origin))
     return reviewed
 

@@ -16,12 +16,14 @@ from zot.provider.model import Model, Reasoning
 
 
 class ToolSpec(msgspec.Struct, frozen=True):
-    """A tool for a model; ``schema`` is a JSON Schema object. ``deferred``: it joined in mid-conversation."""
+    """A tool for a model; ``schema`` is a JSON Schema object. ``deferred``: it joined in mid-conversation.
+    ``summary`` stands in the system prompt instead of the first sentence of the description."""
 
     name: str
     description: str
     schema: dict[str, Any]
     deferred: bool = False
+    summary: str = ""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,11 +6,12 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 
+from zot.features.extensions.registry import NameRegistry, unusable_tool
 from zot.features.extensions.requests import RequestError
 from zot.wire import extension_frames, limits
 
@@ -76,17 +77,19 @@ class Contribution(msgspec.Struct, frozen=True, eq=False):
 
 
 class Contributions:
-    """``register_command`` and ``register_tool`` share the registry of the first edition. ``special`` handles kinds
-    that are no surface; it may raise RequestError. ``require_word`` raises RequestError without the grant."""
+    """``registry`` has commands and tools, those of the first edition's frames too. ``special`` handles kinds that are
+    no surface; it may raise RequestError. ``require_word`` raises RequestError without the grant."""
 
     def __init__(
         self,
         surface: ExtensionUI,
-        register: Callable[[ExtensionChild, extension_frames.ChildFrame], None],
+        registry: NameRegistry,
         require_word: Callable[[ExtensionChild, str, str], None],
+        on_tools_changed: Callable[[ExtensionChild, str], None],
     ) -> None:
         self._surface = surface
-        self._register = register
+        self._registry = registry
+        self._on_tools_changed = on_tools_changed
         self._require_word = require_word
         self._items: dict[tuple[str, str, str], Contribution] = {}
         self._drawn: dict[tuple[str, str, str], float] = {}
@@ -115,7 +118,12 @@ class Contributions:
 
     def withdrawn(self, child: ExtensionChild, frame: extension_frames.Withdraw) -> None:
         key = (child.name, frame.kind, frame.name)
-        if self._items.pop(key, None) is not None:
+        if frame.kind in ("command", "tool"):
+            self._registry.withdraw(child, frame.kind, frame.name)
+            self._items.pop((child.name, frame.kind, frame.name.lower()), None)
+            if frame.kind == "tool":
+                self._on_tools_changed(child, frame.name)
+        elif self._items.pop(key, None) is not None:
             self._forget_timers(key)
             self._remove(child, key)
         if frame.id:
@@ -192,11 +200,23 @@ class Contributions:
             registration = msgspec.convert({**known, "name": frame.name, "type": _tag(struct)}, struct)
         except msgspec.ValidationError as error:
             raise RequestError("bad_params", str(error)) from None
-        self._register(child, registration)
-        if frame.kind == "command":
-            self._items[child.name, "command", frame.name.lower()] = Contribution(
-                child, "command", frame.name.lower(), value
-            )
+        if isinstance(registration, extension_frames.RegisterTool):
+            if reason := unusable_tool(registration):
+                raise RequestError("bad_params", reason)
+            self._check_count(child, frame, child.tools)
+            conflict = self._registry.contribute_tool(child, registration)
+            self._on_tools_changed(child, "")
+        else:
+            self._check_count(child, frame, child.commands)
+            conflict = self._registry.contribute_command(child, registration)
+            key = frame.name.lower()
+            self._items[child.name, "command", key] = Contribution(child, "command", key, value)
+        if conflict:
+            raise RequestError("bad_params" if conflict.startswith("name:") else "conflict", conflict)
+
+    def _check_count(self, child: ExtensionChild, frame: extension_frames.Contribute, known: Collection[str]) -> None:
+        if frame.name not in known and frame.name.lower() not in known and len(known) >= limits.CONTRIBUTIONS:
+            raise RequestError("too_large", f"at most {limits.CONTRIBUTIONS} contributions of kind {frame.kind}")
 
     def _draw_soon(self, key: tuple[str, str, str]) -> None:
         """At most every 50 ms; the newest value counts."""

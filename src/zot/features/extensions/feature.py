@@ -20,6 +20,7 @@ from zot.errors import ExtensionError, NotThere
 from zot.features.extensions.host import ExtensionHost
 from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.features.extensions.loader.manifest import FILE, read_manifest
+from zot.features.extensions.tools import ExtensionTool
 from zot.wire.limits import READY_GRACE_EXPLICIT
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class ExtensionsFeature(Feature):
             trust_project=config.trust_project,
             required_guards=config.required_guards,
             tool_timeout_s=services.settings.values.extension_tool_timeout_s,
+            tool_max_s=services.settings.values.extension_tool_max_s,
             explicit_grace_s=READY_GRACE_EXPLICIT if config.patient_with_ext else 0,
         )
 
@@ -82,7 +84,20 @@ class ExtensionsFeature(Feature):
         agent.interceptors.append(host.interceptor)
         agent.readers.subscribe(host.observe, *host.observed)
         agent.system_editor = host.edit_system_prompt
+        self.system_prompt.add_section("tool guidelines", self._guidelines, order=15)
         await host.start()
+
+    def _guidelines(self) -> str:
+        """What extensions ask of the model while their tools are offered."""
+        tools = self.conversation.agent.toolbox.values()
+        lines = [line for tool in tools if isinstance(tool, ExtensionTool) for line in tool.guidelines]
+        return "\n".join(["Guidelines of extensions:", *(f"- {line}" for line in lines)]) if lines else ""
+
+    def replace_tools(self, tools: list[Tool]) -> list[Tool]:
+        return self.host.replace_tools(tools)
+
+    def problems(self) -> list[str]:
+        return self.host.overrides.lines() if self.host.overrides is not None else []
 
     def tools(self, taken: Collection[str]) -> list[Tool]:
         return self.host.tools(taken)

@@ -40,6 +40,7 @@ from zot.features.extensions.registry import (
 )
 from zot.features.extensions.tools import ExtensionTool
 from zot.features.trust import Untrusted, project_key
+from zot.provider.messages import Usage
 from zot.system.background_tasks import BackgroundTasks
 from zot.wire import extension_frames, limits
 
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from zot.features.extensions.loader.declared_permissions import Permissions
     from zot.features.extensions.loader.extension_trust import UntrustedExtension
     from zot.features.extensions.loader.manifest import Manifest
+    from zot.features.extensions.overrides import ToolOverrides
     from zot.features.extensions.requests import RequestRouter
     from zot.features.recording.frame_trace import Direction, ExitListener, FrameTap
     from zot.provider.messages import ToolCallBlock
@@ -95,6 +97,7 @@ class ExtensionHost:
         trust_project: bool = False,
         required_guards: Sequence[str] = (),
         tool_timeout_s: float = limits.TOOL_REPLY,
+        tool_max_s: float = limits.TOOL_TOTAL,
         trace: FrameTap | None = None,
         explicit_grace_s: float = 0,
         remember_guards: bool = True,
@@ -107,6 +110,7 @@ class ExtensionHost:
         self._required_guards = frozenset(required_guards)
         self.present = present
         self.tool_timeout_s = tool_timeout_s
+        self.tool_max_s = tool_max_s
         self.on_tools_changed: Callable[[], None] = _ignore
         self.traces: list[FrameTap] = [trace] if trace else []
         self.ends: list[ExitListener] = []
@@ -151,6 +155,7 @@ class ExtensionHost:
         self._requests.second_edition = self._second_edition
         self._requests.require_word = self.require_word
         self.approvals: RequiredApprovals | None = None
+        self.overrides: ToolOverrides | None = None
         self.reported_cache = ""  # the session whose lost cache was reported
         self._fanout = EventFanout(self._children, present)
         self.observe, self.observed = self._fanout.observe, OBSERVED
@@ -207,6 +212,8 @@ class ExtensionHost:
         stopped = sum(child.alive for child in self._children)
         self._registry.clear()
         self._activated.clear()
+        if self.overrides is not None:
+            self.overrides.clear()
         self._notify_tools_changed()
         await self._children.stop()
         self.diagnostics.forget()
@@ -234,6 +241,8 @@ class ExtensionHost:
         self._taken = frozenset(taken)
         offered: list[Tool] = []
         for child, frame in self._registry.tools():
+            if self.overrides is not None and self.overrides.is_replaced(frame.name):
+                continue
             if frame.name in self._taken:
                 child.fault("shadowed", f"tool {frame.name} is hidden by the built-in of that name")
             elif frame.exposure != "codemode" and (not is_deferred(frame) or frame.name in self._activated):
@@ -459,7 +468,9 @@ class ExtensionHost:
         if self._contributions is None:
             from zot.features.extensions.contributions import Contributions  # only for the second edition
 
-            self._contributions = Contributions(self._surface, self._requests.dispatch, self.require_word)
+            self._contributions = Contributions(
+                self._surface, self._registry, self.require_word, self._contributed_tools
+            )
         return self._contributions
 
     @property
@@ -482,6 +493,31 @@ class ExtensionHost:
                 self.contributions.withdrawn(child, frame)
             case _:
                 pass
+
+    def _contributed_tools(self, child: ExtensionChild, withdrawn: str) -> None:
+        if withdrawn and self.overrides is not None:
+            self.overrides.withdrawn(child, withdrawn)
+        self._tools_changed()
+
+    def inform(self, text: str) -> None:
+        """Show one line that is no fault."""
+        if self.conversation is not None:
+            self.conversation.notify(text, "extensions", "info")
+
+    def spent(self, child: ExtensionChild, usd: float) -> None:
+        if self.conversation is not None:
+            self.conversation.agent.count(Usage(cost_usd=usd), role=f"extension {child.name}")
+
+    def replace_tools(self, tools: list[Tool]) -> list[Tool]:
+        """The built-in ``tools``, with those of extensions that take their place."""
+        wanted = [(child, frame) for child, frame in self._registry.tools() if frame.override and child.edition2]
+        if self.overrides is None:
+            if not wanted:
+                return tools
+            from zot.features.extensions.overrides import ToolOverrides  # few extensions do this
+
+            self.overrides = ToolOverrides(self)
+        return self.overrides.replace(tools, wanted)
 
     def readied(self, child: ExtensionChild) -> None:
         if self._contributions is not None:

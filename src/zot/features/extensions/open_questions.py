@@ -71,10 +71,13 @@ class OpenQuestion:
         if self._most is not None:
             self._began = asyncio.get_running_loop().time()
         try:
-            async with asyncio.timeout(self._silence) as self._timeout:
+            first = self._silence if self._silence is None or self._most is None else min(self._silence, self._most)
+            async with asyncio.timeout(first) as self._timeout:
                 return await self._future
         except TimeoutError:
-            raise ExtensionTimedOut(f"no answer within {self._silence:g} s") from None
+            over = self._most is not None and asyncio.get_running_loop().time() >= self._began + self._most
+            seconds = self._most if over else self._silence
+            raise ExtensionTimedOut(f"no answer within {seconds:g} s") from None
 
     @property
     def done(self) -> bool:

@@ -91,7 +91,7 @@ class NameRegistry:
 
     def add_tool(self, child: ExtensionChild, frame: extension_frames.RegisterTool) -> bool:
         """Registers a tool; true if the offered tools may have changed."""
-        if reason := _unusable(frame):
+        if reason := unusable_tool(frame):
             child.fault("bad tool", f"skipped tool {frame.name[:80]!r}: {reason}")
             return False
         if frame.replay and frame.replay not in extension_frames.REPLAYS:
@@ -104,6 +104,33 @@ class NameRegistry:
             return False
         child.tools[frame.name] = frame
         return self._open and self._claim_tool(child, frame.name)
+
+    def contribute_command(self, child: ExtensionChild, frame: extension_frames.RegisterCommand) -> str:
+        """As ``add_command``, but replaces a command of the child. Returns why the name cannot be used."""
+        key = frame.name.lower()
+        if not (len(frame.name) <= LONGEST_NAME and _COMMAND_NAME.fullmatch(frame.name)):
+            return f"name: expected 1 to {LONGEST_NAME} letters, digits, _ or -"
+        if key in self._builtin:
+            return f"/{key} is a command of zot"
+        child.commands[key] = frame
+        owner = self._commands.setdefault(key, child) if self._open else child
+        return "" if owner is child else f"/{frame.name} belongs to the extension {owner.name}"
+
+    def contribute_tool(self, child: ExtensionChild, frame: extension_frames.RegisterTool) -> str:
+        """As ``add_tool``, but replaces a tool of the child. Returns why the name cannot be used."""
+        child.tools[frame.name] = frame
+        owner = self._tools.setdefault(frame.name, child) if self._open else child
+        return "" if owner is child else f"the tool {frame.name} belongs to the extension {owner.name}"
+
+    def withdraw(self, child: ExtensionChild, kind: str, name: str) -> None:
+        if kind == "command":
+            child.commands.pop(name.lower(), None)
+            if self._commands.get(name.lower()) is child:
+                del self._commands[name.lower()]
+        else:
+            child.tools.pop(name, None)
+            if self._tools.get(name) is child:
+                del self._tools[name]
 
     def resolve_names(self, children: Iterable[ExtensionChild]) -> None:
         """End of the start: names go by load order, later ones to the first registration."""
@@ -181,7 +208,7 @@ def is_deferred(frame: extension_frames.RegisterTool) -> bool:
     return frame.exposure == "deferred" if frame.exposure else frame.deferred
 
 
-def _unusable(frame: extension_frames.RegisterTool) -> str:
+def unusable_tool(frame: extension_frames.RegisterTool) -> str:
     if not _TOOL_NAME.fullmatch(frame.name):
         return "expected a name of 1 to 64 letters, digits, _ or -"
     if frame.exposure and frame.exposure not in extension_frames.EXPOSURES:

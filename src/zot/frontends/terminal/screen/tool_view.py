@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from zot.core.tool_calls import STOPPED
+from zot.core.tool import STOPPED
 from zot.frontends.terminal.screen import call_summary, tool_output
 from zot.tui.diff import counted
 from zot.tui.markdown import Painter

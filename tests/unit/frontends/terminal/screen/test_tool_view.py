@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from zot.core.events import ToolResultEvent
-from zot.core.tool_calls import STOPPED
+from zot.core.tool import STOPPED
 from zot.frontends.terminal.screen import call_summary, tool_output
 from zot.frontends.terminal.screen.tool_view import ToolView
 from zot.provider.messages import TextBlock
