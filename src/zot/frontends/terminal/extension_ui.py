@@ -4,7 +4,7 @@ A panel passes every key to its extension; esc and ctrl+c close it. Long lines a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
@@ -84,6 +84,11 @@ class TerminalExtensionUI(ExtensionUI):
     def run_queued(self) -> bool:
         self._typing.run_queued()
         return True
+
+    def own_commands(self) -> Iterable[tuple[str, str]]:
+        from zot.frontends.terminal.commands.registry import COMMANDS
+
+        return [(command.name, command.summary) for command in COMMANDS if not command.hidden]
 
 
 def as_plain_text(text: str) -> str:
