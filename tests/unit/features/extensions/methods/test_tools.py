@@ -62,13 +62,15 @@ async def test_list_names_source_class_and_state(stage: Stage) -> None:
 
 
 async def test_tools_are_switched_off_and_on(stage: Stage) -> None:
-    """ext2-120: tools go and come back for this session."""
+    """ext2-120: tools go and come back for this session, told with tools_changed."""
     x = stage.add(uses=["tools"])
     async with stage.talk(says("a"), says("b")) as talk:
+        await x.subscribe("tools_changed")
         all_of_them = sorted(talk.conversation.agent.toolbox)
         assert (await x.result("tools.active", {"names": ["read", "grep"]}))["active"] == ["grep", "read"]
         await talk.conversation.prompt("hi")
         assert [spec.name for spec in talk.client.requests[0].tools] == ["grep", "read"]
+        assert (await x.frame("event", event="tools_changed"))["data"] == {"active": ["grep", "read"]}
         assert (await x.result("tools.active", {"names": all_of_them}))["active"] == all_of_them
         await x.result("tools.active", {"names": ["read"]})
         talk.conversation.new_session()
