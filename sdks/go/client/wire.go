@@ -456,12 +456,13 @@ type ToolProgressEvent struct {
 // EventType is "tool_progress".
 func (ToolProgressEvent) EventType() string { return "tool_progress" }
 
-// ToolResultEvent: A tool finished, failed or was denied.
+// ToolResultEvent: A tool finished, failed or was denied. `view` is how an extension wants its result shown.
 type ToolResultEvent struct {
-	Type    string    `json:"type"`
-	ID      string    `json:"id"`
-	IsError bool      `json:"is_error"`
-	Content []Content `json:"content"`
+	Type    string          `json:"type"`
+	ID      string          `json:"id"`
+	IsError bool            `json:"is_error"`
+	Content []Content       `json:"content"`
+	View    json.RawMessage `json:"view"`
 }
 
 // EventType is "tool_result".

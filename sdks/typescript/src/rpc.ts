@@ -753,12 +753,13 @@ export interface ToolProgressEvent {
   content?: unknown;
 }
 
-/** A tool finished, failed or was denied. */
+/** A tool finished, failed or was denied. `view` is how an extension wants its result shown. */
 export interface ToolResultEvent {
   type: "tool_result";
   id: string;
   is_error: boolean;
   content: readonly (TextContent | ImageContent)[];
+  view: unknown;
 }
 
 /** A compaction succeeded. `compact_done` is its last event; no `done` follows. */

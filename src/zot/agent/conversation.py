@@ -334,15 +334,17 @@ class Conversation:
         require_credential(resolved)
         self.apply_model(resolved)
 
-    def apply_model(self, resolved: ResolvedModel) -> Client:
-        """Use this model from the next model call on; returns the previous client, for the caller to close.
-        Call it only while no model call is running."""
+    def apply_model(self, resolved: ResolvedModel, extension: str = "") -> Client:
+        """Use this model from the next model call on; returns the previous client, for the caller to close when no
+        call runs. A running call goes on with the previous model. ``extension`` chose it, if it was not the user."""
         client, before, address = self.agent.client, self.agent.model, self.resolved.address_notice
+        if self.agent.busy:
+            self.agent.use_side_client(client, before)
         self.agent.replace_model(self.services.client_for(resolved), resolved.model)
         self.resolved = resolved
         if not self.is_child:
             self.services.resolved = resolved
-        self.emit(events.ModelChanged(resolved.provider.id, resolved.model.id))
+        self.emit(events.ModelChanged(resolved.provider.id, resolved.model.id, extension))
         for text in (*resolved.notices, resolved.address_notice if resolved.address_notice != address else ""):
             if text:
                 self.notify(text)
@@ -412,11 +414,16 @@ class Conversation:
     # --- a side conversation
 
     def child(
-        self, *, messages: Iterable[Message] = (), tools: Iterable[Tool] | None = None, system: str | None = None
+        self,
+        *,
+        messages: Iterable[Message] = (),
+        tools: Iterable[Tool] | None = None,
+        system: str | None = None,
+        role: str = "",
     ) -> Conversation:
         """A side conversation: same model, connections, guards, gate and limits.
-        It has no session; its cost counts here. ``tools`` None: those of this conversation; ``system`` None: its
-        current prompt."""
+        It has no session; its cost counts here, as that of ``role``. ``tools`` None: those of this conversation;
+        ``system`` None: its current prompt."""
         agent = self.agent
         beside = agent.create_child(
             messages=tuple(messages),
@@ -426,7 +433,13 @@ class Conversation:
         beside.interceptors = [interceptor.for_child() for interceptor in beside.interceptors]
         beside.guard = agent.guard
         beside.goes_on = True  # the program that created it is not asked
-        beside.readers.subscribe(lambda event: agent.add_child_usage(event.usage), events.UsageCounted)  # pyright: ignore
+
+        def count(event: events.AgentEvent) -> None:
+            if isinstance(event, events.UsageCounted):
+                other = "" if beside.model is agent.model else f"{beside.model.provider}/{beside.model.id}"
+                agent.add_child_usage(event.usage, event.model or other, role or event.role)
+
+        beside.readers.subscribe(count, events.UsageCounted)
         child = Conversation(self.services, beside, self.resolved, None)
         child.is_child, child._early = True, None
         for feature in self.features:

@@ -221,10 +221,10 @@ class Agent(AgentState):
         """Emit an event from outside the agent."""
         self.boundary.emit(self, event)
 
-    def add_child_usage(self, priced: Usage) -> None:
-        """Count the cost of a side conversation."""
+    def add_child_usage(self, priced: Usage, model: str = "", role: str = "") -> None:
+        """Count the cost of a side conversation; ``model`` and ``role`` as in ``UsageCounted``."""
         self.boundary.on_input("beside", usage=priced)
-        self.count(priced)
+        self.count(priced, model, role)
 
     # --- side agents
 
@@ -250,6 +250,7 @@ class Agent(AgentState):
             compact_at=self.compact_at,
             max_cost_usd=self.max_cost_usd,
         )
+        child._side_clients = self._side_clients  # interceptors may choose a model for its calls too
         self.boundary.on_input("child", agent=child)
         return child
 

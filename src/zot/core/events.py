@@ -269,11 +269,12 @@ class Checkpoint(msgspec.Struct, frozen=True, tag="checkpoint"):
     """Everything so far must be durable now; after a turn with calls, as soon as one runs."""
 
 
-class ModelChanged(msgspec.Struct, frozen=True, tag="model_changed"):
-    """This model answers from the next request on."""
+class ModelChanged(msgspec.Struct, frozen=True, omit_defaults=True, tag="model_changed"):
+    """This model answers from the next request on. ``extension`` chose it, if it was not the user."""
 
     provider: str
     model: str
+    extension: str = ""
 
 
 RecordedEvent = (

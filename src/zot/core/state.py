@@ -216,7 +216,6 @@ class AgentState:
     def replace_model(self, client: Client, model: Model) -> None:
         """Use another model from the next model call on; the caller closes the old client."""
         self.client, self.model = client, model
-        self._side_clients.pop((model.provider, model.id), None)
         self.invalidate_system_prompt()
         self.boundary.on_input("model", model=model)
 
@@ -261,7 +260,9 @@ class AgentState:
         return model
 
     def client_for(self, model: Model) -> Client:
-        return self._side_clients.get((model.provider, model.id), self.client) if self._side_clients else self.client
+        if not self._side_clients or (model.provider, model.id) == (self.model.provider, self.model.id):
+            return self.client
+        return self._side_clients.get((model.provider, model.id), self.client)
 
     def call_model(self, request: Request) -> AsyncGenerator[StreamEvent]:
         """Every model call is made here."""

@@ -70,7 +70,7 @@ class Inline:
 
     def __init__(self, theme: Theme, *, links: bool = False) -> None:
         self._theme = theme
-        self._links = links
+        self.links = links
         self._openings: dict[Style, str] = {}
 
     def render(self, text: str, style: Style | None = None) -> str:
@@ -116,7 +116,7 @@ class Inline:
         linked = style._replace(role="link", underline=True)
         is_address = label == url or "://" in label
         shown = self._emit(label, linked) if is_address else self._spans(label, linked, depth)
-        if self._links and url and len(url) <= _LONGEST_LINK:
+        if self.links and url and len(url) <= _LONGEST_LINK:
             return f"\x1b]8;;{url}\x1b\\{shown}{LINK_END}"
         return shown if label == url or not url else shown + self._emit(f" ({url})", style._replace(role="muted"))
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -37,10 +38,11 @@ class Painter(msgspec.Struct, frozen=True):
     inline: Inline
     code: Highlighter
     images: Protocol = ""
+    project: Path | None = None  # links may lead to its files
 
     @classmethod
-    def of(cls, theme: Theme, *, links: bool = False, images: Protocol = "") -> Painter:
-        return cls(theme, Inline(theme, links=links), Highlighter(theme), images)
+    def of(cls, theme: Theme, *, links: bool = False, images: Protocol = "", project: Path | None = None) -> Painter:
+        return cls(theme, Inline(theme, links=links), Highlighter(theme), images, project)
 
 
 class MarkdownBlock(msgspec.Struct, frozen=True):

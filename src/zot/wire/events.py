@@ -12,6 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from zot.core import events as ev
+from zot.core.tool import attached_of
 from zot.provider.messages import (
     Block,
     ImageBlock,
@@ -221,11 +222,12 @@ class ToolProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True, tag="tool_result"):
-    """A tool finished, failed or was denied."""
+    """A tool finished, failed or was denied. ``view`` is how an extension wants its result shown."""
 
     id: str
     is_error: bool
     content: tuple[TextContent | ImageContent, ...]
+    view: Any = msgspec.UNSET
 
 
 class CompactDone(msgspec.Struct, frozen=True, kw_only=True, tag="compact_done"):
@@ -313,6 +315,8 @@ _SAME: dict[type[ev.AgentEvent], type[WireEvent]] = {
 def encode(event: ev.AgentEvent) -> bytes | None:
     """The event as one line without its newline; None for events that are not on the wire (notices)."""
     if type(event) in _SAME:
+        if isinstance(event, ev.ToolProgress) and event.data is not None:  # only for observers
+            event = msgspec.structs.replace(event, data=None)
         return _encode(event)
     frame = _reshaped(event)
     return None if frame is None else _encode(frame)
@@ -334,8 +338,9 @@ def _reshaped(event: ev.AgentEvent) -> WireEvent | None:
             return AssistantMessage(content=_contents(message.content), time=message.time)
         case ev.ToolCall(call):
             return ToolCall(id=call.id, name=call.name, args=_own(call.value))
-        case ev.ToolResultEvent(id, is_error, content):
-            return ToolResult(id=id, is_error=is_error, content=tuple(map(_result, content)))
+        case ev.ToolResultEvent(id, is_error, content, details):
+            view = (attached_of(details) or {}).get("view", msgspec.UNSET)
+            return ToolResult(id=id, is_error=is_error, content=tuple(map(_result, content)), view=view)
         case ev.UsageEvent(usage, cumulative, auxiliary, quota):
             sums = msgspec.structs.asdict(totals_of(usage))
             left = tuple(Quota(**msgspec.structs.asdict(window)) for window in quota)

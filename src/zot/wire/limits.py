@@ -72,4 +72,5 @@ BUS_BYTES = 64 * 1024
 CHAT_IN_A_ROW = 20  # prompts started by extensions without one of the user
 CHAT_PER_MINUTE = 60  # messages of one extension
 CHAT_LAST_WAIT = 0.25  # at the end of a headless run, for extensions that follow it
+MODEL_CALLS = 4  # of one extension at a time; likewise agents
 CONTRIBUTIONS = 200  # per child and kind

@@ -100,6 +100,13 @@ def is_cut(value: Any, most: int = MOST_LINES) -> bool:
     return len(items) > most or any(_is_long(item) for item in items)
 
 
+def view_is_cut(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    fields = cast("dict[str, Any]", value)
+    return is_cut(fields.get("lines")) or is_cut(fields.get("expanded"))
+
+
 def plain_text(line: Line) -> str:
     return "".join(span.text for span in line)
 

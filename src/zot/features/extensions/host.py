@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from zot.features.extensions.loader.manifest import Manifest
     from zot.features.extensions.overrides import ToolOverrides
     from zot.features.extensions.requests import RequestRouter
+    from zot.features.extensions.spending import ExtensionSpending
     from zot.features.recording.frame_trace import Direction, ExitListener, FrameTap
     from zot.provider.messages import ToolCallBlock
 
@@ -121,6 +122,8 @@ class ExtensionHost:
         self.mode = "sdk"
         self.flag_values: dict[str, dict[str, Any]] = {}
         self.open_dialogs: Counter[str] = Counter()
+        self.model_calls: Counter[str] = Counter()  # running now, by extension
+        self.agents: Counter[str] = Counter()  # likewise
         self.saved_states: dict[tuple[str, str], Any] = {}
         self.unsaved_entries: list[ExtensionRow | LabelRow] = []  # of a run that keeps no session
         self._requests2: RequestRouter | None = None
@@ -431,6 +434,14 @@ class ExtensionHost:
 
         found = skills(self.conversation) if self.conversation is not None else None
         return [] if found is None else sorted(skill.name for skill in found.skills.all)
+
+    @cached_property
+    def spending(self) -> ExtensionSpending:
+        """What extensions spend on models; needs a conversation."""
+        from zot.features.extensions.spending import ExtensionSpending  # only for model.call and agent.run
+
+        assert self.conversation is not None
+        return ExtensionSpending(self.conversation)
 
     @cached_property
     def entry_ids(self) -> EntryIds:

@@ -124,6 +124,8 @@ class ExtensionTool:
             child.fault("too large", f"tool {self.name}: view and details of its result were dropped: {size}")
         elif attached:
             more[ATTACHED] = attached
+            if "view" in attached:
+                _check_view(child, self.name, attached["view"])
         usage: Any = cast("dict[str, Any]", answer.usage).get("cost_usd") if isinstance(answer.usage, dict) else None
         if isinstance(usage, int | float) and usage > 0:
             self._host.spent(child, float(usage))
@@ -156,6 +158,13 @@ class ExtensionTool:
 
     def _failed(self, reason: str, *, timed_out: bool = False) -> ToolResult:
         return failed(self.extension, self.name, reason, timed_out=timed_out)
+
+
+def _check_view(child: ExtensionChild, tool: str, view: Any) -> None:
+    from zot.wire.lines import MOST_LINES, view_is_cut  # few tools draw
+
+    if view_is_cut(view):
+        child.fault("view too large", f"tool {tool}: its view is above {MOST_LINES} lines or too wide; it was cut")
 
 
 def _guidelines(frame: extension_frames.RegisterTool) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from zot.core.events import (
     ThinkingDelta,
     ThinkingEnd,
     ToolCall,
+    ToolProgress,
     ToolResultEvent,
 )
 from zot.core.permission_gate import preview
@@ -48,6 +49,8 @@ class StreamMode:
             case ToolCall(call):
                 self._names[call.id] = call.name
                 print_notice(f"[{call.name}] {preview(call.value, 120)}")
+            case ToolProgress(id, text, True) if text and sys.stderr.isatty():
+                print_notice(f"[{self._names.get(id, id)}] {text}")
             case ToolResultEvent(id, is_error) if is_error:
                 print_notice(f"[{self._names.get(id, id)}] failed")
             case _:

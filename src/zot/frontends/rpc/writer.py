@@ -219,13 +219,20 @@ class _Joined:
     def __init__(self, first: _Delta) -> None:
         self._kind = type(first)
         self._id = "" if isinstance(first, _Text) else first.id
+        self._replaces = isinstance(first, ev.ToolProgress) and first.replace
+        self._newest: ev.ToolProgress | None = None
         self._texts: list[str] = []
         self._size = self._count = self._dropped = 0
 
     def takes(self, event: _Delta) -> bool:
-        return type(event) is self._kind and (isinstance(event, _Text) or event.id == self._id)
+        if type(event) is not self._kind or self._replaces != (isinstance(event, ev.ToolProgress) and event.replace):
+            return False
+        return isinstance(event, _Text) or event.id == self._id
 
     def add(self, event: _Delta) -> None:
+        if isinstance(event, ev.ToolProgress) and event.replace:  # only the newest counts
+            self._newest, self._size, self._count = event, len(event.text), self._count + 1
+            return
         text = event.text if isinstance(event, ev.ToolProgress) else event.delta
         self._texts.append(text)
         self._size += len(text)
@@ -243,6 +250,18 @@ class _Joined:
             return _encode(wire.ThinkingDelta(delta=text, merged=merged))
         if self._kind is ev.ToolUseArgs:
             return _encode(wire.ToolUseArgs(id=self._id, delta=text, merged=merged))
+        if (last := self._newest) is not None:
+            return _encode(
+                wire.ToolProgress(
+                    id=self._id,
+                    text=last.text,
+                    merged=merged,
+                    replace=True,
+                    fraction=last.fraction,
+                    view=last.view,
+                    content=last.content,
+                )
+            )
         return _encode(wire.ToolProgress(id=self._id, text=text, merged=merged, dropped=self._dropped))
 
 

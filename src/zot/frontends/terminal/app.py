@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.agent.slash_commands import parse
-from zot.core.events import Diagnostic, SessionFault, ToolResultEvent
+from zot.core.events import Diagnostic, EntryAdded, SessionFault, ToolResultEvent
 from zot.frontends.terminal.commands.command_context import CommandContext, EarlyCommandContext
 from zot.frontends.terminal.commands.command_runner import CommandRunner
 from zot.frontends.terminal.dialogs.dialog import CONFIRM, Dialogs
@@ -193,6 +193,7 @@ class App:
         from zot.frontends.terminal.startup_questions import ask_startup_questions
 
         settings = conversation.settings
+        conversation.subscribe(self._transcript.on_event, EntryAdded)
         self._around.agent_arrived(conversation)
         self._panels.owner = lambda: extension_host(conversation) or NullPanelOwner()
         self.looks.settings_read(conversation)

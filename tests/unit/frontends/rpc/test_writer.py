@@ -173,3 +173,15 @@ async def test_the_descriptor_is_given_back_blocking() -> None:
     assert os.get_blocking(pipe.write_end)
     os.close(pipe.read_end)
     os.close(pipe.write_end)
+
+
+async def test_progress_that_replaces_keeps_only_the_newest() -> None:
+    """ext2-058: progress of an extension's tool is not joined: the newest counts."""
+    async with writing() as (writer, pipe):
+        fill(writer)
+        for number in range(3):
+            writer.emit(events.ToolProgress("t", f"step {number}", True, number / 4))
+        writer.emit(events.ToolProgress("t", "more"))
+        *_, newest, appended = await drain(writer, pipe)
+        assert (newest["text"], newest["replace"], newest["fraction"], newest["merged"]) == ("step 2", True, 0.5, 3)
+        assert appended["text"] == "more" and "replace" not in appended

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from zot.core.events import PERMISSION_MODE, ToolResultEvent
+from zot.core.events import OF_EXTENSION, PERMISSION_MODE, TYPED, ToolResultEvent
+from zot.core.tool import ATTACHED
 from zot.frontends.terminal.screen import message_blocks as blocks
 from zot.frontends.terminal.screen.call_summary import read_bash
 from zot.frontends.terminal.screen.message_blocks import Shown, stored
@@ -93,6 +94,10 @@ def message_blocks(
     if mode := message.meta.get(PERMISSION_MODE):
         note = "◇ plan mode" if mode == "plan" else "◇ plan mode is over"
         return [ResumedBlock([page.painter.theme.paint("muted", note)])]
+    if OF_EXTENSION in message.meta and TYPED not in message.meta:
+        from zot.frontends.terminal.screen.entry_rows import message_rows
+
+        return [ResumedBlock(message_rows(message, page.painter, page.columns, expanded=expanded))]
     if message.meta.get("compaction") or message.meta.get("synthetic"):
         return [ResumedBlock(_summary(message, page) if expanded else _compacted(message, page))]
     if message.meta.get("shell") and (view := _by_hand(message)) is not None:
@@ -141,11 +146,14 @@ def _call(result: ToolResultBlock, call: ToolCallBlock | None, page: RenderSetti
 
 def _details(result: ToolResultBlock, call: ToolCallBlock | None) -> dict[str, object] | None:
     """Only line numbers, replaced text and refusals are stored; the call provides the rest."""
+    kept: dict[str, object] = {ATTACHED: result.attached} if result.attached else {}
     if result.refused:
-        return {"refused": True}
+        return {**kept, "refused": True}
     if result.hunks:
-        return {"hunks": [{"old_start": old, "new_start": new} for old, new in result.hunks]}
+        return {**kept, "hunks": [{"old_start": old, "new_start": new} for old, new in result.hunks]}
     if result.changes:
-        return {"changes": result.changes}
+        return {**kept, "changes": result.changes}
     arguments = call.value if call is not None and call.name == "write" else None
-    return {"content": arguments["content"]} if isinstance(arguments, dict) and "content" in arguments else None
+    if isinstance(arguments, dict) and "content" in arguments:
+        return {**kept, "content": arguments["content"]}
+    return kept or None

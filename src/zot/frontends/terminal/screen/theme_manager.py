@@ -33,6 +33,7 @@ class ThemeManager:
         self._notes = notes
         self._asked_for = asked_for
         self._images: bool | None = None  # config.json's value; None leaves it to the terminal
+        self._project: Path | None = None
         self._shelf: Themes | None = None
         self._file: Path | None = None
         self._answered = asyncio.Event()
@@ -43,7 +44,8 @@ class ThemeManager:
         self.painter = self._painter()
 
     def _painter(self) -> Painter:
-        return Painter.of(self.theme, links=self._terminal.hyperlinks, images=protocol(allowed=self._images))
+        images = protocol(allowed=self._images)
+        return Painter.of(self.theme, links=self._terminal.hyperlinks, images=images, project=self._project)
 
     # --- choosing
 
@@ -83,6 +85,7 @@ class ThemeManager:
         extensions, values = extension_host(conversation), conversation.settings.values
         self._shelf = Themes(conversation.home, extensions.plan().entries if extensions is not None else ())
         self._images = values.inline_images_enabled
+        self._project = conversation.workspace.cwd
         self.choose(wanted(self._asked_for, os.environ, values.theme))
 
     # --- the terminal's background

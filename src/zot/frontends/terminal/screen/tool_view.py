@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from zot.core.tool import STOPPED
+from zot.core.tool import ATTACHED, STOPPED
 from zot.frontends.terminal.screen import call_summary, tool_output
 from zot.tui.diff import counted
 from zot.tui.markdown import Painter
@@ -17,10 +17,14 @@ from zot.tui.widgets import duration
 from zot.tui.width import cells
 
 if TYPE_CHECKING:
-    from zot.core.events import ToolResultEvent
+    from zot.core.events import ToolProgress, ToolResultEvent
+    from zot.wire.lines import View
 
 BY_HAND = "shell-"  # id prefix of the user's calls
 LIVE_ROWS = 5
+LIVE_VIEW_ROWS, VIEW_ROWS = 12, 40  # rows of an extension's view that are not folded
+_LONGEST_PROGRESS = 300
+_BAR_CELLS = 10
 _ENDLESS = 1 << 20  # columns, however long it is
 _LONGEST_NAME = 200
 _TAIL = 16_384  # characters of live output that are stored
@@ -41,6 +45,8 @@ class ToolView:
         self._running_since = 0.0
         self._asked = False
         self._output = ""
+        self._reported: ToolProgress | None = None  # of an extension's tool
+        self.drawn: View | None = None  # in place of zot's rows below the call
         self.result: ToolResultEvent | None = None
         self._seconds = 0.0
         self.running = False
@@ -70,8 +76,20 @@ class ToolView:
         """Live output; only its end is stored."""
         self._output = text[-_TAIL:] if len(text) >= _TAIL else (self._output + text)[-_TAIL:]
 
+    def reports(self, progress: ToolProgress) -> None:
+        """Progress of any tool; that of an extension replaces what came before."""
+        if not progress.replace:
+            self.progress(progress.text)
+            return
+        self._reported = progress
+        if progress.view is not None:
+            from zot.wire.lines import to_view  # few tools draw
+
+            self.drawn = to_view(progress.view)
+
     def ends(self, result: ToolResultEvent) -> None:
         self.result, self.running = result, False
+        self._reported, self.drawn = None, _view_of(result)
         self._seconds = time.monotonic() - self._running_since if self._running_since else 0.0
         # A cancelled call has no output in its result: keep the shown output.
         if not (result.is_error and result.content == STOPPED.content):
@@ -99,7 +117,7 @@ class ToolView:
             return self._settled(self.result, arguments, painter, width, expanded=expanded)
         inner = body_width(width)
         body = (
-            self._running_rows(arguments, painter, inner)
+            self._running_rows(arguments, painter, inner, expanded=expanded)
             if self.running
             else self._composing(arguments, painter, inner)
         )
@@ -112,7 +130,17 @@ class ToolView:
             state = "asking" if self._asked else "waiting"
             return self._head("waiting", call_summary.verb(self.name, "waiting"), arguments, ((state, "muted"),))
         took = call_summary.duration(time.monotonic() - self._running_since) if self._running_since else ""
-        return self._head(frame, call_summary.verb(self.name, "running"), arguments, ((took, "muted"),) if took else ())
+        outcome = (*self._reported_words(painter), *([(took, "muted")] if took else []))
+        return self._head(frame, call_summary.verb(self.name, "running"), arguments, outcome)
+
+    def _reported_words(self, painter: Painter) -> list[tuple[str, str]]:
+        """The newest progress: a bar and a text."""
+        reported = self._reported
+        if reported is None:
+            return []
+        bar = [] if reported.fraction is None else [(fraction_bar(reported.fraction), "accent")]
+        text = one_line(beginning(reported.text, _LONGEST_PROGRESS))
+        return [*bar, *([(text, "fg")] if text else [])]
 
     def _head(self, state: str, verb: str, arguments: dict[str, Any], outcome: tuple[tuple[str, str], ...]) -> CallHead:
         subject = call_summary.subject(self.name, arguments, self._text)
@@ -125,9 +153,17 @@ class ToolView:
     def _composing(self, arguments: dict[str, Any], painter: Painter, inner: int) -> list[str]:
         return tool_output.composing_rows(self.name, self._text, arguments, painter, inner)
 
-    def _running_rows(self, arguments: dict[str, Any], painter: Painter, inner: int) -> list[str]:
+    def _running_rows(
+        self, arguments: dict[str, Any], painter: Painter, inner: int, *, expanded: bool = False
+    ) -> list[str]:
         if self._asked:
             return []  # the question shows everything
+        if self.drawn is not None:
+            rows = _drawn(self.drawn, painter, inner, expanded=expanded)
+            return rows if expanded else tool_output.folded(painter.theme, rows, LIVE_VIEW_ROWS)
+        if self._reported is not None and self._reported.content:
+            text = "\n".join(str(block.get("text") or "") for block in self._reported.content)
+            return tool_output.output_rows(text[-_TAIL:], painter.theme, inner)[-LIVE_ROWS:]
         if self._output:
             tail = self._output[-LIVE_ROWS * inner * 2 :].rstrip("\n").split("\n")[-LIVE_ROWS:]
             return tool_output.output_rows("\n".join(tail), painter.theme, inner)[-LIVE_ROWS:]
@@ -163,7 +199,10 @@ class ToolView:
             line = ""
         else:
             line = call_summary.failure_line(self.name, arguments, call_summary.text_of(result))
-        if line and _fits(line_with_failure := self._with_failure(head, line), painter, width):
+        if self.drawn is not None and self.state != "refused":
+            head = self._with_failure(head, line) if line else head
+            body += self._drawn_rows(self.drawn, painter, inner, expanded=expanded)
+        elif line and _fits(line_with_failure := self._with_failure(head, line), painter, width):
             head = line_with_failure
         elif expanded:
             body += tool_output.full_rows(self.name, arguments, result, painter, inner)
@@ -174,9 +213,37 @@ class ToolView:
             body = [*tool_output.argument_rows(self._text, theme, inner), *body]
         return call_rows(theme, head, body, width)
 
+    def _drawn_rows(self, view: View, painter: Painter, inner: int, *, expanded: bool) -> list[str]:
+        rows = _drawn(view, painter, inner, expanded=expanded)
+        shown = rows if expanded else tool_output.folded(painter.theme, rows, VIEW_ROWS)
+        hint = view.expanded and not expanded and len(shown) == len(rows) and view.expanded != view.lines
+        return [*shown, painter.theme.paint("muted", "ctrl+o shows all")] if hint and view.lines else shown
+
     def _with_failure(self, head: CallHead, line: str) -> CallHead:
         role = "error" if self.state == "failed" else "warning"
         return msgspec.structs.replace(head, outcome=((line, role), *head.outcome))
+
+
+def fraction_bar(fraction: float) -> str:
+    """``▰▰▰▱▱▱▱▱▱▱ 30%``."""
+    full = int(fraction * _BAR_CELLS + 0.5)
+    return f"{'▰' * full}{'▱' * (_BAR_CELLS - full)} {int(fraction * 100)}%"
+
+
+def _view_of(result: ToolResultEvent) -> View | None:
+    """What the extension wants shown below its call."""
+    attached = (result.details or {}).get(ATTACHED)
+    if not isinstance(attached, dict) or "view" not in attached:
+        return None
+    from zot.wire.lines import to_view  # few tools draw
+
+    return to_view(cast("dict[str, Any]", attached)["view"])
+
+
+def _drawn(view: View, painter: Painter, inner: int, *, expanded: bool) -> list[str]:
+    from zot.frontends.terminal.screen.line_art import LineArt
+
+    return LineArt(painter).view(view, inner, expanded=expanded)
 
 
 def _fits(head: CallHead, painter: Painter, width: int) -> bool:

@@ -59,9 +59,9 @@ class Transcript:
             case events.TextDelta(delta):
                 self._empty = self._empty and not delta.strip()
                 self._text(delta)
-            case events.ToolProgress(id, text):
+            case events.ToolProgress(id):
                 if id in self._tools:
-                    self._tools[id].progress(text)
+                    self._tools[id].reports(event)
             case events.ToolUseArgs(id, delta):
                 if id in self._tools:
                     self._tools[id].more_arguments(delta)
@@ -105,6 +105,8 @@ class Transcript:
                 self.error(text)
             case events.Diagnostic(text):
                 self.add_diagnostic(text)
+            case events.EntryAdded():
+                self._entry(event)
             case events.Done():
                 self._end_text()
                 self._drop_unfinished()
@@ -224,6 +226,12 @@ class Transcript:
 
     def user(self, message: Message) -> None:
         self._settle_group()
+        if events.OF_EXTENSION in message.meta and events.TYPED not in message.meta:
+            from zot.frontends.terminal.screen.entry_rows import message_rows
+
+            self._settled.add(message_rows(message, self._ui.painter, self._ui.columns))
+            self.anything = True
+            return
         if events.SYNTHETIC in message.meta:
             return self._note("continuing from where the answer was interrupted", "muted", "◇")
         images = tuple((b.mime_type, len(b.data)) for b in message.content if isinstance(b, ImageBlock))
@@ -255,6 +263,16 @@ class Transcript:
         self._settle_group()
         self._settled.add(message_blocks.note(text, role, mark, self._ui.theme, self._ui.columns))
         self._ui.redraw()
+
+    def _entry(self, event: events.EntryAdded) -> None:
+        """An extension wrote into the conversation."""
+        from zot.frontends.terminal.screen.entry_rows import entry_rows
+
+        if rows := entry_rows(event, self._ui.painter, self._ui.columns, expanded=self.expanded):
+            self._end_text()
+            self._settle_group()
+            self._settled.add(rows)
+            self.anything = True
 
     def clear(self) -> None:
         """A new conversation: a row marks its beginning; earlier rows stay in the terminal."""
