@@ -130,14 +130,15 @@ class Agent(AgentState):
                 if first_call is not None and not refusal:
                     await loop.run_initial_call(first_call.call, first_call.origin)
                 outcome = Outcome("error", refused=refusal) if refusal else await loop.run()
+                await loop.end_prompt(outcome)
             except asyncio.CancelledError:
                 outcome = Outcome("aborted")
+                await loop.end_prompt(outcome)
             except Exception as error:  # a bug, not an expected failure: reported like one, then raised
                 self._finish(run, error)
                 raise
             finally:
                 self.run_system = None
-            loop.end_prompt(outcome)
             self._finish(run, outcome.error)
             await run.close()
             return outcome

@@ -70,6 +70,7 @@ ENTRIES_PAGE = 500
 DETAILS_BYTES = 64 * 1024
 BUS_BYTES = 64 * 1024
 CHAT_IN_A_ROW = 20  # prompts started by extensions without one of the user
+FOLLOW_UPS_IN_A_ROW = 10  # prompts by ``continue`` of ``prompt_end`` without one of the user
 CHAT_PER_MINUTE = 60  # messages of one extension
 CHAT_LAST_WAIT = 0.25  # at the end of a headless run, for extensions that follow it
 MODEL_CALLS = 4  # of one extension at a time; likewise agents

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from zot.features.extensions.contributions import Contributions
     from zot.features.extensions.conversation_input import ConversationInput
     from zot.features.extensions.jail_policy import JailedCommand
+    from zot.features.extensions.late_events import LateEvents
     from zot.features.extensions.loader.declared_permissions import Permissions
     from zot.features.extensions.loader.extension_trust import UntrustedExtension
     from zot.features.extensions.loader.manifest import Manifest
@@ -157,6 +158,8 @@ class ExtensionHost:
         self._requests = InboundRequests(surface, self._registry, self._panels, self._nested, self._tools_changed)
         self._requests.second_edition = self._second_edition
         self._requests.require_word = self.require_word
+        self._requests.subscribed = self._subscribed
+        self._late_events: LateEvents | None = None
         self.approvals: RequiredApprovals | None = None
         self.overrides: ToolOverrides | None = None
         self.reported_cache = ""  # the session whose lost cache was reported
@@ -530,6 +533,25 @@ class ExtensionHost:
             self.overrides = ToolOverrides(self)
         return self.overrides.replace(tools, wanted)
 
+    def _subscribed(self, child: ExtensionChild) -> None:
+        if self._late_events is None:
+            if self.conversation is None or not child.events.intersection(extension_frames.EDITION2_EVENTS):
+                return
+            from zot.features.extensions.late_events import LateEvents  # only for the second edition
+
+            self._late_events = LateEvents(self, self.conversation, self._fanout)
+            self._fanout.before = self._late_events.flush
+        self._late_events.refresh()
+
+    def announce(self, event: str, data: dict[str, Any]) -> None:
+        """Send an event of the second edition to those that observe it."""
+        if self._late_events is not None:
+            self._late_events.send(event, data)
+
+    def limits_changed(self) -> None:
+        if self._late_events is not None:
+            self._late_events.mode_changed()
+
     def readied(self, child: ExtensionChild) -> None:
         if self._contributions is not None:
             self._contributions.readied(child)
@@ -553,6 +575,8 @@ class ExtensionHost:
             self._requests2.child_ended(child)
         if self._contributions is not None:
             self._contributions.child_ended(child)
+        if self._late_events is not None:
+            self._late_events.refresh()
         self._tools_changed()
 
     def disconnected(self, child: ExtensionChild, reason: str) -> None:

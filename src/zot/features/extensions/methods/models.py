@@ -76,7 +76,7 @@ async def change(call: MethodCall) -> dict[str, Any]:
         conversation.apply_model(resolved, call.child.name)  # its client shares the connections
         done.append(f"the model to {resolved.model.provider}/{resolved.model.id}")
     if params.reasoning and params.reasoning != conversation.agent.reasoning:
-        conversation.set_reasoning(params.reasoning)
+        conversation.set_reasoning(params.reasoning, extension=call.child.name)
         done.append(f"the reasoning level to {params.reasoning}")
     if done:
         conversation.notify(f"extension {call.child.name} set {' and '.join(done)}", "extensions", "info")
