@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from zot.ext.record import dumps, loads
+
 TYPE_CHECKING = False  # as in typing, without the import
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
     from zot.ext.extension import Extension
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 class BranchState:
     """Made by ``Extension.branch_state``. Read it with ``load``, change it with ``save``; both may be awaited."""
 
-    def __init__(self, ext: Extension, type: str, default: Callable[[], Any]) -> None:
+    def __init__(self, ext: Extension, type: str, default: Any) -> None:
         self._ext = ext
         self._type = type
         self._default = default
@@ -60,7 +62,7 @@ class BranchState:
 
     def _loaded(self) -> Any:
         if not self._known:
-            self._known, self._value = True, self._default()
+            self._known, self._value = True, loads(dumps(self._default).encode())  # a fresh copy
         return self._value
 
 

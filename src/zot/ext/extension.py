@@ -262,7 +262,7 @@ class Extension(Answers, Surfaces, HostMethods):
 
         return register if handler is None else register(handler)
 
-    def branch_state(self, type: str, default: Callable[[], Any] = lambda: None) -> BranchState:
+    def branch_state(self, type: str, default: Any = None) -> BranchState:
         """A value that follows the branch of the session; ``type`` names its entries."""
         from zot.ext.branch_state import BranchState
 
