@@ -33,11 +33,13 @@ _SELECTED = re.compile("^ *(▸ |● |\u200b)")
 
 
 class UserActions(NamedTuple):
-    """Actions of an extension in the user's place: submit a prompt, run a command, run queued prompts."""
+    """Actions of an extension in the user's place: submit a prompt, run a command, run queued prompts. ``own_commands``
+    are name and summary of the terminal's commands."""
 
     submit: Callable[[str], None]
     run_command: Callable[[str], None]
     run_queued: Callable[[], None]
+    own_commands: Callable[[], Iterable[tuple[str, str]]] = tuple
 
 
 class TerminalExtensionUI(ExtensionUI):
@@ -86,9 +88,7 @@ class TerminalExtensionUI(ExtensionUI):
         return True
 
     def own_commands(self) -> Iterable[tuple[str, str]]:
-        from zot.frontends.terminal.commands.registry import COMMANDS
-
-        return [(command.name, command.summary) for command in COMMANDS if not command.hidden]
+        return self._typing.own_commands()
 
 
 def as_plain_text(text: str) -> str:
