@@ -13,8 +13,10 @@ from zot.agent.feature import Feature, PromptDraft
 from zot.agent.features import FeatureSet, ToolSet
 from zot.agent.model_resolver import LaunchOverrides, ResolvedModel, require_credential
 from zot.agent.services import Services
+from zot.agent.session_change import SessionChange
 from zot.core import events
 from zot.core.agent import Agent, InitialToolCall, Outcome, PendingPrompt, Reader
+from zot.core.events import ModelSource
 from zot.core.session.session import Session
 from zot.errors import AgentBusy, CompactionAborted, CompactionFailed, UsageError, ZotError
 from zot.provider.messages import ImageBlock, Message, Usage
@@ -45,6 +47,7 @@ class Conversation:
         self.features = FeatureSet()
         self.toolset = ToolSet(services, self.features)
         self.is_child = False  # a side conversation
+        self.has_more_work: Callable[[], bool] = lambda: False  # a front end's own queue
         self._usage_before = agent.cost
         self._detach_session: Callable[[], None] | None = None
         self._preparing: asyncio.Future[Any] | None = None  # features, before a prompt or a compaction
@@ -73,7 +76,8 @@ class Conversation:
         self.features.started = True
         for feature in self.features:
             await feature.start()
-        self.emit(events.SessionStarted(self.agent.session_id))
+        name = self.session.meta.title if self.session is not None else ""
+        self.emit(events.SessionStarted(self.agent.session_id, name=name))
 
     # --- state
 
@@ -186,6 +190,7 @@ class Conversation:
         finally:
             for undo in reversed(draft.cleanup):
                 await undo()
+            self._emit_idle()
 
     async def _prepare(self, draft: PromptDraft) -> Outcome | None:
         """Let features change or deny the prompt; None if it continues."""
@@ -218,7 +223,16 @@ class Conversation:
 
     async def continue_run(self) -> Outcome:
         """Continue from the transcript, or complete an answer that was cut off."""
-        return await (self.agent.continue_answer() if self.is_answer_cut_off else self.agent.continue_run())
+        try:
+            return await (self.agent.continue_answer() if self.is_answer_cut_off else self.agent.continue_run())
+        finally:
+            self._emit_idle()
+
+    def _emit_idle(self) -> None:
+        """Nothing runs, and nothing is queued here or in the front end."""
+        if self.busy or self.queued or self.has_more_work() or not self.agent.readers.has_subscriber(events.Idle):
+            return
+        self.emit(events.Idle())
 
     def steer(self, text: str, images: Sequence[ImageBlock] = (), meta: dict[str, str] | None = None) -> None:
         """Join the running prompt before its next model call."""
@@ -269,7 +283,10 @@ class Conversation:
                 self.emit(events.Error(refusal))
                 self.emit(events.Done())
                 raise CompactionFailed(refusal)
-        return await self.agent.compact(focus=focus)
+        try:
+            return await self.agent.compact(focus=focus)
+        finally:
+            self._emit_idle()
 
     def record_command(self, text: str, /, **values: object) -> None:
         """Record a slash command, or a command of another program."""
@@ -305,19 +322,31 @@ class Conversation:
 
     # --- another model
 
-    def set_reasoning(self, level: str) -> None:
-        """Set the reasoning level, from the next model call on."""
+    def set_reasoning(self, level: str, *, extension: str = "") -> None:
+        """Set the reasoning level, from the next model call on. ``extension`` chose it, if it was not the user."""
         if level not in REASONING_LEVELS:
             raise UsageError(f'unknown reasoning "{level}": expected one of {", ".join(REASONING_LEVELS)}')
-        self.agent.reasoning = level
+        changed, self.agent.reasoning = self.agent.reasoning != level, level
+        if changed:
+            self._model_selected(self.model, extension)
 
-    async def set_model(self, model: str, provider: str = "", *, logged_out: bool = False) -> None:
+    def _model_selected(self, before: Model, extension: str = "", source: ModelSource = "person") -> None:
+        if self.agent.readers.has_subscriber(events.ModelSelected):
+            present = self.agent.model
+            by: ModelSource = "extension" if extension else source
+            previous = f"{before.provider}/{before.id}"
+            level = self.agent.reasoning
+            self.emit(events.ModelSelected(present.provider, present.id, level, previous, by, extension))
+
+    async def set_model(
+        self, model: str, provider: str = "", *, logged_out: bool = False, source: ModelSource = "person"
+    ) -> None:
         """Continue with another model, of any provider; transcript and cost stay.
         AgentBusy during work, UsageError for an unknown model, NotLoggedIn without a credential (unless
         ``logged_out`` is allowed); nothing changed then."""
         resolved = await self.find_model(model, provider, logged_out=logged_out)
         self._require_idle()
-        await self.apply_model(resolved).aclose()
+        await self.apply_model(resolved, source=source).aclose()
 
     async def find_model(self, model: str, provider: str = "", *, logged_out: bool = False) -> ResolvedModel:
         """Resolve a model; errors as in ``use_model``."""
@@ -334,15 +363,18 @@ class Conversation:
         require_credential(resolved)
         self.apply_model(resolved)
 
-    def apply_model(self, resolved: ResolvedModel) -> Client:
-        """Use this model from the next model call on; returns the previous client, for the caller to close.
-        Call it only while no model call is running."""
+    def apply_model(self, resolved: ResolvedModel, extension: str = "", *, source: ModelSource = "person") -> Client:
+        """Use this model from the next model call on; returns the previous client, for the caller to close when no
+        call runs. A running call goes on with the previous model. ``extension`` chose it, if it was not the user."""
         client, before, address = self.agent.client, self.agent.model, self.resolved.address_notice
+        if self.agent.busy:
+            self.agent.use_side_client(client, before)
         self.agent.replace_model(self.services.client_for(resolved), resolved.model)
         self.resolved = resolved
         if not self.is_child:
             self.services.resolved = resolved
-        self.emit(events.ModelChanged(resolved.provider.id, resolved.model.id))
+        self.emit(events.ModelChanged(resolved.provider.id, resolved.model.id, extension))
+        self._model_selected(before, extension, source)
         for text in (*resolved.notices, resolved.address_notice if resolved.address_notice != address else ""):
             if text:
                 self.notify(text)
@@ -356,8 +388,25 @@ class Conversation:
 
     # --- another session
 
-    async def open_session(self, path: Path) -> Session:
-        """Continue a session file; SessionLocked, SessionCorrupt or SessionError change nothing."""
+    def asks_before(self, change: SessionChange) -> bool:
+        """True if a feature must be asked before this change of session."""
+        return any(feature.reviews_session_changes for feature in self.features)
+
+    async def allow(self, change: SessionChange) -> None:
+        """Ask features about a change of session; ZotError with the reason if one denies it."""
+        if not self.asks_before(change):
+            return
+        done = await self.run_abortable(self.features.before_session_change(change))
+        if done.cancelled():
+            raise ZotError("cancelled; the session did not change")
+        if reason := done.result():
+            raise ZotError(reason)
+
+    async def open_session(self, path: Path, change: SessionChange | None = None) -> Session:
+        """Continue a session file; SessionLocked, SessionCorrupt or SessionError change nothing. ``change`` was
+        allowed before."""
+        if change is None:
+            await self.allow(change := SessionChange("resume", target=str(path)))
         session = await self.sessions.load(path)
         try:
             for feature in self.features:
@@ -367,39 +416,54 @@ class Conversation:
             session.close()
             raise
         self.agent.set_usage_baseline(session.cumulative)
-        self._switch(session)
+        self._switch(session, change)
         return session
 
-    async def fork(self, row: int) -> Session:
+    async def fork(self, row: int, change: SessionChange | None = None) -> Session:
         """Continue in a new session with the first ``row`` messages of this one's file."""
         if self.session is None:
             raise ZotError("no session to fork")
+        if change is None:
+            await self.allow(change := SessionChange("fork", row=row))
         self.session.flush()
         path = await asyncio.to_thread(self.sessions.fork, self.session.path, row)
-        return await self.open_session(path)
+        return await self.open_session(path, change)
 
-    def clear(self, messages: Iterable[Message] = ()) -> None:
-        """Clear the transcript, or replace it with this one; starts a new session. The cost continues."""
+    def clear(self, messages: Iterable[Message] = (), *, change: SessionChange | None = None) -> None:
+        """Clear the transcript, or replace it with this one; starts a new session. The cost continues. No feature is
+        asked: ``session_change.clear`` does that."""
         self.agent.set_messages(())
-        self._switch(self.session and self.sessions.create(self.resolved.provider.id, self.model.id))
+        session = self.session and self.sessions.create(self.resolved.provider.id, self.model.id)
+        self._switch(session, change or SessionChange("clear"))
         for message in messages:
             self.agent.add(message)
 
-    def new_session(self) -> None:
+    def new_session(self, *, change: SessionChange | None = None) -> None:
         """An empty conversation with the same model, tools and extensions; cost and context restart at zero."""
-        self.clear()
+        self.clear(change=change or SessionChange("new"))
         self.agent.set_usage_baseline(Usage())
 
-    def _switch(self, session: Session | None) -> None:
+    def rename_session(self, title: str) -> None:
+        """ZotError without a session, UsageError for an empty title."""
+        if self.session is None:
+            raise ZotError("no session to rename")
+        self.session.rename(title)
+        self.emit(events.SessionRenamed(self.session.id, name=self.session.meta.title))
+
+    def _switch(self, session: Session | None, change: SessionChange) -> None:
         """Close the previous session before the next one starts."""
-        self.emit(events.SessionEnded(self.agent.session_id, "session_switch"))
+        before = self.agent.session_id
+        self.emit(events.SessionEnded(before, "session_switch", change.action))
         if self.session is not None:
             self.session.close()
         if session is not None:
             self._attach_session(session)
         else:
             self.agent.session_id = self.sessions.new_id()
-        self.emit(events.SessionStarted(self.agent.session_id))
+        name = session.meta.title if session is not None else ""
+        self.emit(events.SessionStarted(self.agent.session_id, change.action, before, name))
+        for message in change.carry:
+            self.agent.add(message)
 
     def _attach_session(self, session: Session) -> None:
         """The session is the first subscriber: events are written before they are shown."""
@@ -412,11 +476,16 @@ class Conversation:
     # --- a side conversation
 
     def child(
-        self, *, messages: Iterable[Message] = (), tools: Iterable[Tool] | None = None, system: str | None = None
+        self,
+        *,
+        messages: Iterable[Message] = (),
+        tools: Iterable[Tool] | None = None,
+        system: str | None = None,
+        role: str = "",
     ) -> Conversation:
         """A side conversation: same model, connections, guards, gate and limits.
-        It has no session; its cost counts here. ``tools`` None: those of this conversation; ``system`` None: its
-        current prompt."""
+        It has no session; its cost counts here, as that of ``role``. ``tools`` None: those of this conversation;
+        ``system`` None: its current prompt."""
         agent = self.agent
         beside = agent.create_child(
             messages=tuple(messages),
@@ -426,7 +495,13 @@ class Conversation:
         beside.interceptors = [interceptor.for_child() for interceptor in beside.interceptors]
         beside.guard = agent.guard
         beside.goes_on = True  # the program that created it is not asked
-        beside.readers.subscribe(lambda event: agent.add_child_usage(event.usage), events.UsageCounted)  # pyright: ignore
+
+        def count(event: events.AgentEvent) -> None:
+            if isinstance(event, events.UsageCounted):
+                other = "" if beside.model is agent.model else f"{beside.model.provider}/{beside.model.id}"
+                agent.add_child_usage(event.usage, event.model or other, role or event.role)
+
+        beside.readers.subscribe(count, events.UsageCounted)
         child = Conversation(self.services, beside, self.resolved, None)
         child.is_child, child._early = True, None
         for feature in self.features:
@@ -438,7 +513,9 @@ class Conversation:
 
     async def aclose(self) -> None:
         """Close the session first: later steps may fail."""
-        self.emit(events.SessionEnded(self.agent.session_id, "shutdown"))
+        if self.asks_before(leaving := SessionChange("exit")) and not self.busy:
+            await self.features.before_session_change(leaving)  # cannot be denied
+        self.emit(events.SessionEnded(self.agent.session_id, "shutdown", "exit"))
         for feature in self.features:
             await feature.before_close()
         if self.session is not None:

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
     from zot.agent.config import RunConfig
     from zot.agent.services import Services
+    from zot.agent.session_change import SessionChange
     from zot.agent.slash_commands import CommandAnswer, SlashCommand
     from zot.agent.tools.workspace import ChangeRecorder
+    from zot.agent.user_shell import ShellDraft
     from zot.core.events import Level
     from zot.core.permission_gate import Answer, ApprovalQuestion
     from zot.core.session.session import Session
@@ -143,6 +145,15 @@ class Feature:
         """Before templates, files and hooks: may change the text, set ``handled``, or deny the prompt with a reason."""
         return ""
 
+    @property
+    def reviews_shell(self) -> bool:
+        """True if ``on_shell`` must be asked now."""
+        return False
+
+    async def on_shell(self, draft: ShellDraft) -> str:
+        """Before a ``!`` command of the user: may change or run it; a non-empty text denies it."""
+        return ""
+
     async def before_prompt(self, draft: PromptDraft) -> str:
         """May change the draft; a non-empty text denies the prompt with this reason."""
         return ""
@@ -180,6 +191,15 @@ class Feature:
 
     def limits_changed(self) -> None:
         """The permission mode changed, or the jail after all features were confined."""
+
+    @property
+    def reviews_session_changes(self) -> bool:
+        """True if ``before_session_change`` must be asked now."""
+        return False
+
+    async def before_session_change(self, change: SessionChange) -> str:
+        """Before another session begins or zot ends; a non-empty text denies it with this reason."""
+        return ""
 
     async def before_session(self, session: Session) -> None:
         """Another session is about to be continued; ZotError keeps the present one."""

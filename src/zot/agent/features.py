@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from zot.agent.tools.workspace import ChangeRecorder
     from zot.core.tool import Tool
 
+    from zot.agent.session_change import SessionChange  # isort: skip
+    from zot.agent.user_shell import ShellDraft  # isort: skip
     from zot.agent.conversation import Conversation  # isort: skip
 
 F = TypeVar("F", bound="Feature")
@@ -340,6 +342,16 @@ class FeatureSet:
 
     def before_compaction(self, focus: str) -> Coroutine[Any, Any, str] | None:
         return _first((each.before_compaction, focus) for each in self.implementing("before_compaction"))
+
+    async def on_shell(self, draft: ShellDraft) -> str:
+        """Ask features in order until one denies or runs it."""
+        asked = [(each.on_shell, draft) for each in self if each.reviews_shell]
+        return await (_first(asked, lambda: bool(draft.handled)) or _nothing())
+
+    async def before_session_change(self, change: SessionChange) -> str:
+        """Ask features in order until one denies it."""
+        asked = [(each.before_session_change, change) for each in self if each.reviews_session_changes]
+        return await (_first(asked) or _nothing())
 
     def answer_problem(self) -> str:
         """Why the last answer cannot be used, for front ends that end with it; empty if it can."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from zot.agent.session_change import clear
 from zot.errors import AgentBusy, UsageError
 from zot.provider.images import sniff
 from zot.provider.messages import ImageBlock
@@ -55,7 +56,7 @@ _OWN: dict[str, Callable[[Conversation, Any], Any]] = {
     "continue": lambda conversation, op: conversation.continue_run(),
     "abort": lambda conversation, op: conversation.abort(),
     "compact": lambda conversation, op: conversation.compact(op.focus),
-    "clear": lambda conversation, op: conversation.clear(),
+    "clear": lambda conversation, op: clear(conversation),
     "set_model": lambda conversation, op: conversation.set_model(op.model),
     "set_reasoning": lambda conversation, op: conversation.set_reasoning(op.reasoning),
     "set_permission_mode": lambda conversation, op: conversation.set_permission_mode(op.permission_mode),

@@ -3,16 +3,22 @@ order of ``providers.json`` (which the terminal asks about)."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from zot.errors import ConfigError
+from zot.provider.auth.credential_lookup import has_credential
 from zot.provider.catalog import Catalog
 from zot.provider.providers import Provider, missing_in_address
 from zot.system.files import read_bytes, write_atomic
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
 
 _FILE = "last-provider.json"
 
@@ -62,6 +68,21 @@ def _has_default(provider: Provider, catalog: Catalog) -> bool:
 def _is_variant(provider: Provider, found: Iterable[Provider]) -> bool:
     """True for a second API with the same keys, such as ``openai-responses``."""
     return any(provider.env and provider.env == other.env for other in found)
+
+
+def providers_with_access(conversation: Conversation, current: str | None = None) -> dict[str, bool]:
+    """By id, whether its models can be used: it has a credential or needs none. Always true for the ``current``
+    provider, by default the conversation's."""
+    commands = conversation.settings.values.api_key_command
+    if current is None:
+        current = conversation.resolved.provider.id if conversation.resolved.endpoint is not None else ""
+    return {
+        name: name == current
+        or not provider.needs_key
+        or has_credential(provider, conversation.auth, os.environ, commands)
+        for name, provider in conversation.catalog.providers().items()
+        if provider.api != "script" and not provider.rows_of
+    }
 
 
 def last_provider(home: Path) -> str:

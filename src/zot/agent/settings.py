@@ -19,7 +19,7 @@ from zot.system.json_store import JsonObjectStore
 
 _Dollars = Annotated[float, Meta(ge=0)]
 _Seconds = Annotated[float, Meta(gt=0)]
-_LIMITS = ("max_cost_session", "max_cost_day")
+_LIMITS = ("max_cost_session", "max_cost_day", "extension_max_cost")
 _NO_AMOUNT = -1.0  # values of invalid limits: nothing is spent until they are fixed
 _WORDS = {"str": "text", "int": "a number", "float": "a number", "bool": "true or false", "array": "a list"}
 # Strict defaults for settings that cannot be read.
@@ -187,6 +187,13 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="Seconds that a tool of an extension may be silent; its progress reports start them again."),
     ] = 60
     extension_tool_max_s: Annotated[_Seconds, Meta(description="Longest run of an extension's tool in seconds.")] = 3600
+    extension_max_cost: Annotated[
+        _Dollars,
+        Meta(
+            description="Cost limit of one extension's model calls and agents in one session, in US dollars; 0 for no "
+            "limit. `max_cost_session` and `max_cost_day` count them also."
+        ),
+    ] = 1.0
     hooks: Annotated[
         bool,
         Meta(

@@ -130,14 +130,15 @@ class Agent(AgentState):
                 if first_call is not None and not refusal:
                     await loop.run_initial_call(first_call.call, first_call.origin)
                 outcome = Outcome("error", refused=refusal) if refusal else await loop.run()
+                await loop.end_prompt(outcome)
             except asyncio.CancelledError:
                 outcome = Outcome("aborted")
+                await loop.end_prompt(outcome)
             except Exception as error:  # a bug, not an expected failure: reported like one, then raised
                 self._finish(run, error)
                 raise
             finally:
                 self.run_system = None
-            loop.end_prompt(outcome)
             self._finish(run, outcome.error)
             await run.close()
             return outcome
@@ -221,10 +222,10 @@ class Agent(AgentState):
         """Emit an event from outside the agent."""
         self.boundary.emit(self, event)
 
-    def add_child_usage(self, priced: Usage) -> None:
-        """Count the cost of a side conversation."""
+    def add_child_usage(self, priced: Usage, model: str = "", role: str = "") -> None:
+        """Count the cost of a side conversation; ``model`` and ``role`` as in ``UsageCounted``."""
         self.boundary.on_input("beside", usage=priced)
-        self.count(priced)
+        self.count(priced, model, role)
 
     # --- side agents
 
@@ -250,6 +251,7 @@ class Agent(AgentState):
             compact_at=self.compact_at,
             max_cost_usd=self.max_cost_usd,
         )
+        child._side_clients = self._side_clients  # interceptors may choose a model for its calls too
         self.boundary.on_input("child", agent=child)
         return child
 

@@ -269,11 +269,12 @@ class Checkpoint(msgspec.Struct, frozen=True, tag="checkpoint"):
     """Everything so far must be durable now; after a turn with calls, as soon as one runs."""
 
 
-class ModelChanged(msgspec.Struct, frozen=True, tag="model_changed"):
-    """This model answers from the next request on."""
+class ModelChanged(msgspec.Struct, frozen=True, omit_defaults=True, tag="model_changed"):
+    """This model answers from the next request on. ``extension`` chose it, if it was not the user."""
 
     provider: str
     model: str
+    extension: str = ""
 
 
 RecordedEvent = (
@@ -310,13 +311,14 @@ class PermissionDecided(msgspec.Struct, frozen=True, tag="permission_decided"):
 
 
 class ToolEnded(msgspec.Struct, frozen=True, tag="tool_ended"):
-    """``call`` has the final arguments; ``executed``: the tool's code was started."""
+    """``call`` has the final arguments; ``executed``: the tool's code was started, and ran for ``seconds``."""
 
     call: ToolCallBlock
     status: Status
     executed: bool
     result: ToolResult
     origin: str = ""
+    seconds: float = 0.0
 
 
 class PromptStarted(msgspec.Struct, frozen=True, tag="prompt_started"):
@@ -348,6 +350,9 @@ class ToolRunning(msgspec.Struct, frozen=True, tag="tool_running"):
     origin: str = ""
 
 
+ModelSource = Literal["person", "extension", "fallback", "resume"]
+
+
 class ModelSelected(msgspec.Struct, frozen=True, tag="model_selected"):
     """The user, an extension, the fallback or a resumed session selected model or reasoning level."""
 
@@ -355,7 +360,7 @@ class ModelSelected(msgspec.Struct, frozen=True, tag="model_selected"):
     model: str
     reasoning: str
     previous: str
-    source: Literal["person", "extension", "fallback", "resume"] = "person"
+    source: ModelSource = "person"
     extension: str = ""
 
 
@@ -403,16 +408,20 @@ class CompactionEnded(msgspec.Struct, frozen=True, tag="compaction_ended"):
 
 
 class SessionStarted(msgspec.Struct, frozen=True, tag="session_started"):
-    """A conversation became the active one."""
+    """A conversation became the active one. ``reason`` is why: start, new, resume, fork, rewind or clear."""
 
     session_id: str
+    reason: str = "start"
+    previous: str = ""
+    name: str = ""
 
 
 class SessionEnded(msgspec.Struct, frozen=True, tag="session_ended"):
-    """The conversation that was active is over."""
+    """The conversation that was active is over. ``action`` is new, resume, fork, rewind, clear or exit."""
 
     session_id: str
     reason: Literal["shutdown", "session_switch"]
+    action: str = ""
 
 
 LifecycleEvent = (

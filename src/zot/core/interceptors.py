@@ -86,6 +86,14 @@ class RunVerdict(msgspec.Struct, frozen=True):
         return "\n\n".join(filter(None, (text if self.system is None else self.system, self.system_append)))
 
 
+class RunEnd(msgspec.Struct, frozen=True):
+    """A prompt has ended; ``text`` is the last answer."""
+
+    prompt_id: str
+    status: str
+    text: str
+
+
 class CompactionPlan(msgspec.Struct, frozen=True):
     """``trigger`` is manual, threshold or overflow."""
 
@@ -152,6 +160,9 @@ class Interceptor:
     async def before_run(self, start: RunStart) -> RunVerdict:
         """Before the first step of a prompt."""
         return RunVerdict()
+
+    async def after_run(self, end: RunEnd) -> None:
+        """After the last step of a prompt that was neither aborted nor denied. May queue another prompt."""
 
     async def review_request(self, request: Request, purpose: str, origin: str = "") -> Request:
         """A model call as it is to be made; RequestDenied ends the step. ``purpose`` is step, compaction or
@@ -307,6 +318,14 @@ async def review_run(
             messages=(*joined.messages, *verdict.messages),
         )
     return joined
+
+
+async def run_ended(interceptors: Sequence[Interceptor], end: RunEnd, on_failure: OnFailure = _ignore) -> None:
+    for interceptor in interceptors:
+        try:
+            await interceptor.after_run(end)
+        except Exception as error:
+            on_failure(interceptor, error)
 
 
 async def review_request(

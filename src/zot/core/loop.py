@@ -42,7 +42,9 @@ class Loop:
         self._may_compact = True
         self._went_on = False
         self._steering: dict[int, tuple[PendingPrompt, str]] = {}  # the prompt to append, and the context before it
-        self._prompt_id = ""  # if subscribers need it
+        self._prompt_id = ""  # if interceptors or subscribers need it
+        self._watched = False
+        self._last_text = ""
         self._usage_before = state.cost
         self._steps = 0
 
@@ -54,6 +56,7 @@ class Loop:
             self.append_prompt(prompt, instead=instead)
             return ""
         id, source = os.urandom(8).hex(), "extension" if events.OF_EXTENSION in prompt.meta else ""
+        self._prompt_id, self._usage_before, self._watched = id, state.cost, watched
         if state.interceptors:
             from zot.core.interceptors import RunStart, review_run
 
@@ -66,15 +69,20 @@ class Loop:
             for message in verdict.messages:
                 state.append(message)
         if watched:
-            self._prompt_id, self._usage_before = id, state.cost
             self._run.emit(events.PromptStarted(id, prompt.text, len(prompt.images), source))
         self.append_prompt(prompt, instead=instead)
         return ""
 
-    def end_prompt(self, outcome: Outcome) -> None:
+    async def end_prompt(self, outcome: Outcome) -> None:
         """Its last step has ended."""
-        if self._prompt_id:
-            usage = self._state.cost - self._usage_before
+        state = self._state
+        if self._prompt_id and state.interceptors and outcome.stop != "aborted" and not outcome.refused:
+            from zot.core.interceptors import RunEnd, run_ended
+
+            end = RunEnd(self._prompt_id, outcome.stop, self._last_text)
+            await run_ended(state.interceptors, end, state.report_interceptor)
+        if self._watched:
+            usage = state.cost - self._usage_before
             self._run.emit(events.PromptEnded(self._prompt_id, outcome.stop, self._steps, usage))
 
     def append_prompt(self, prompt: PendingPrompt, *, instead: bool = False) -> None:
@@ -122,7 +130,7 @@ class Loop:
             if self._continues_broken_answer(turn):
                 step, before = step + turn.kept, turn.text
                 continue
-            before, self._went_on = "", False
+            before, self._went_on, self._last_text = "", False, turn.text
             if turn.stop == "tool_use":
                 if await self._run_tools(tools, turn.calls):
                     return Outcome("end")

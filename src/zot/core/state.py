@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from zot.core.event_bus import EventBus
-from zot.core.events import OF_PROMPTS, AgentEvent, Diagnostic, MessageAppended, TranscriptCompacted, UsageCounted
+from zot.core.events import (
+    OF_PROMPTS,
+    AgentEvent,
+    Diagnostic,
+    MessageAppended,
+    ToolsChanged,
+    TranscriptCompacted,
+    UsageCounted,
+)
 from zot.core.run import Run
 from zot.core.tool import Tool, ToolContext, ToolResult, spec_of
 from zot.provider.messages import ImageBlock, Message, ToolCallBlock, Usage
@@ -192,6 +200,7 @@ class AgentState:
         self._reported_interceptors: set[str] = set()
         self._before_messages: tuple[str, str, tuple[ToolSpec, ...]] | None = None
         self._transcript = list(messages)
+        self.toolbox: dict[str, Tool] = {}
         self.set_tools(tools)
         self.boundary.attach(self)
 
@@ -209,14 +218,16 @@ class AgentState:
 
     def set_tools(self, tools: Iterable[Tool]) -> None:
         """Replace the tools; a running step keeps its own."""
+        before = self.toolbox.keys()
         self.toolbox = {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
         self.specs = tuple(spec_of(tool) for tool in self.toolbox.values())
         self.boundary.on_input("tools", tools=self.tools)
+        if before != self.toolbox.keys() and self.readers.has_subscriber(ToolsChanged):
+            self.emit(ToolsChanged(tuple(self.toolbox)))
 
     def replace_model(self, client: Client, model: Model) -> None:
         """Use another model from the next model call on; the caller closes the old client."""
         self.client, self.model = client, model
-        self._side_clients.pop((model.provider, model.id), None)
         self.invalidate_system_prompt()
         self.boundary.on_input("model", model=model)
 
@@ -261,7 +272,9 @@ class AgentState:
         return model
 
     def client_for(self, model: Model) -> Client:
-        return self._side_clients.get((model.provider, model.id), self.client) if self._side_clients else self.client
+        if not self._side_clients or (model.provider, model.id) == (self.model.provider, self.model.id):
+            return self.client
+        return self._side_clients.get((model.provider, model.id), self.client)
 
     def call_model(self, request: Request) -> AsyncGenerator[StreamEvent]:
         """Every model call is made here."""

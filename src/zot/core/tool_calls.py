@@ -4,6 +4,7 @@ gate, with the final arguments."""
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -55,14 +56,15 @@ async def execute(
     call = permitted.call
     if state.readers.has_subscriber(ToolRunning):
         state.emit(ToolRunning(call, permitted.origin))
+    began = time.monotonic()
     try:
         result = await _performed(state, permitted, context)
     except asyncio.CancelledError as cancelled:
         stopped = cancelled.result if isinstance(cancelled, StoppedWithResult) else STOPPED
-        state.emit(ToolEnded(call, "cancelled", True, stopped, permitted.origin))
+        state.emit(ToolEnded(call, "cancelled", True, stopped, permitted.origin, time.monotonic() - began))
         raise
+    reviewed, seconds = result, time.monotonic() - began
     try:
-        reviewed = result
         if state.interceptors:
             report = state.report_interceptor
             reviewed = await review_result(state.interceptors, call, result, permitted.origin, report)
@@ -70,9 +72,9 @@ async def execute(
                 keep_original(result)
     except asyncio.CancelledError as cancelled:
         # The tool has finished: an abort while interceptors review the result does not undo it.
-        state.emit(ToolEnded(call, _status(result), True, result, permitted.origin))
+        state.emit(ToolEnded(call, _status(result), True, result, permitted.origin, seconds))
         raise StoppedWithResult(result) from cancelled
-    state.emit(ToolEnded(call, _status(reviewed), permitted.handled is None, reviewed, permitted.origin))
+    state.emit(ToolEnded(call, _status(reviewed), permitted.handled is None, reviewed, permitted.origin, seconds))
     return reviewed
 
 

@@ -63,7 +63,7 @@ class Turn:
         self._called = False
         self._started = False
         self._thinking_since: float | None = None
-        self._side: Model | None = None  # if an interceptor chose another model
+        self._model: Model | None = None  # of the request: another one may be chosen meanwhile
         self._usage: events.UsageEvent | None = None
         self._usage_emitted = False
 
@@ -110,7 +110,7 @@ class Turn:
         answer = None
         self._usage_emitted = False
         request = await self._state.reviewed_request(self._state.request(), "step")
-        self._side = None if request.model is self._state.model else request.model
+        self._model = request.model
         if lost := self._state.uncached_tokens(request):
             self._run.emit(events.Notice(lost))
         async with aclosing(self._state.call_model(request)) as stream_events:
@@ -180,7 +180,8 @@ class Turn:
             self._run.emit(events.AssistantStart())
 
     def _spend(self, usage: Usage, quota: tuple[QuotaWindow, ...]) -> None:
-        priced = self._state.count_call(usage, self._side)
+        side = None if self._model is self._state.model else self._model
+        priced = self._state.count_call(usage, side)
         # Without a count the context size is unknown also.
         self._state.last_context_tokens = usage.context_tokens or self._state.last_context_tokens
         self._usage = events.UsageEvent(priced, self._state.cost, quota=quota)

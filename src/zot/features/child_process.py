@@ -48,6 +48,10 @@ class JsonLineProcess:
     def send(self, line: bytes) -> bool:
         return self._writer.send(line)
 
+    @property
+    def is_backlogged(self) -> bool:
+        return self._writer.is_backlogged
+
     def close_stdin(self) -> None:
         """Close its stdin after all queued output."""
         self._writer.finish()
@@ -222,6 +226,11 @@ class LineWriter:
         self._queue.append(line)
         self._queued_bytes += len(line)
         return True
+
+    @property
+    def is_backlogged(self) -> bool:
+        """True while a line is not written yet."""
+        return bool(self._in_flight)
 
     def finish(self) -> None:
         """Close after all queued output."""

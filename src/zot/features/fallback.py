@@ -36,7 +36,7 @@ class FallbackFeature(Feature):
             return False  # a resumed session already uses it, or the user switched
         failed, other = f"{present.provider}/{present.model}", f"{second.provider.id}/{second.model.id}"
         self.notify(f"model {failed} failed: {error}; continuing with {other}")
-        await self.conversation.apply_model(second).aclose()
+        await self.conversation.apply_model(second, source="fallback").aclose()
         return True
 
 

@@ -53,6 +53,7 @@ class Approval(Question["Answer"], frozen=True):
         return Answer("deny", reason or NO_USER_TO_ASK)
 
 
+Listener = Callable[[Question[Any]], None]
 Presenter = Callable[[Question[Any]], Awaitable[Any]]
 
 
@@ -67,7 +68,7 @@ class QuestionQueue:
         self._asked: Counter[str] = Counter()
         self._followers: list[tuple[str, Callable[[bool], None]]] = []
         self._sections: dict[str, asyncio.Lock] = {}
-        self._listeners: list[Callable[[Question[Any]], None]] = []
+        self._listeners: list[tuple[Listener, Listener]] = []
 
     # --- for the front end
 
@@ -95,9 +96,9 @@ class QuestionQueue:
         self._followers.append((kind, on_change))
         on_change(self.can_ask(kind))
 
-    def listen(self, on_question: Callable[[Question[Any]], None]) -> None:
-        """Call ``on_question`` when a question is shown to the user."""
-        self._listeners.append(on_question)
+    def listen(self, on_question: Listener, on_closed: Listener = lambda question: None) -> None:
+        """Call ``on_question`` when a question is shown to the user, and ``on_closed`` when it is over."""
+        self._listeners.append((on_question, on_closed))
 
     def section(self, name: str) -> asyncio.Lock:
         """Lock for a feature that lists, asks and applies: its answer may settle the next question."""
@@ -126,14 +127,17 @@ class QuestionQueue:
     async def _show(self, question: Question[T], on_failure: Callable[[str], None]) -> T:
         if self._presenter is None or not self.can_ask(question.kind):
             return question.denial()
-        for listener in self._listeners:
-            listener(question)
+        for on_question, _ in self._listeners:
+            on_question(question)
         try:
             return await self._presenter(question)
         except Exception as error:
             reason = str(error) or type(error).__name__
             on_failure(reason)
             return question.denial(f"{FAILED}: {reason}")
+        finally:
+            for _, on_closed in self._listeners:
+                on_closed(question)
 
 
 def question_queue(services: Services) -> QuestionQueue:

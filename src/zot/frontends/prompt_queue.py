@@ -63,6 +63,9 @@ class PromptQueue:
     def busy(self) -> bool:
         return self._running is not None
 
+    def has_waiting(self) -> bool:
+        return bool(self._waiting)
+
     def open(self) -> None:
         """After the client's first command events may be written."""
         early, self._early = self._early or (), None

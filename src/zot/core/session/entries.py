@@ -4,6 +4,7 @@ Reads the file as it is; the caller adds rows that are not written yet."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -53,6 +54,14 @@ def entries_of(path: Path, pending: Iterable[bytes] = (), kinds: Iterable[str] =
     except FileNotFoundError:
         found = []
     return _without_replaced([*found, *_entries(pending, wanted)])
+
+
+def id_of_message(path: Path, number: int) -> str:
+    """The id of message row ``number`` (from 0) of a file; empty if there is none."""
+    with open_buffered(path) as file:
+        messages = (line for line in lines_of(file) if row_type(line) == "message")
+        line = next(islice(messages, number, None), b"")
+    return row_id(line) if line else ""
 
 
 def labels_of(path: Path, pending: Iterable[bytes] = ()) -> dict[str, str]:

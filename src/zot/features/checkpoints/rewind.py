@@ -8,6 +8,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from zot.agent.session_change import SessionChange
 from zot.core.session.turn_history import PromptTurn, turns_of
 from zot.errors import UsageError, ZotError
 from zot.features.checkpoints.change_log import Event, FileChange, UntrackedCommand
@@ -129,6 +130,9 @@ async def rewind(
         now = await asyncio.to_thread(plan_to, conversation, point) if what != "conversation" else RestorePlan(())
         files = tuple(_file(item, overwrite) for item in now.items if item.verdict != "same")
         return wire.Rewound(files=files, unknown=now.blind, text=text)
+    change = SessionChange("rewind", row=point.row, files=what != "conversation")
+    if what != "files":
+        await conversation.allow(change)
     files, blind = (), ()
     if what != "conversation":
         blind = (await asyncio.to_thread(plan_to, conversation, point)).blind
@@ -138,7 +142,7 @@ async def rewind(
         if what == "files":
             notify_model(conversation, report)
     if what != "files":
-        await conversation.fork(point.row)
+        await conversation.fork(point.row, change)
     return wire.Rewound(files=files, unknown=blind, text=text)
 
 

@@ -228,6 +228,11 @@ class ExtensionChild:
         elif question.kind == "tool" and "tool_cancel" in self.capabilities:
             self.send(extension_frames.ToolCancel(id=question.id))
 
+    @property
+    def is_backlogged(self) -> bool:
+        """True while a frame waits for the process to read."""
+        return self._process is not None and self._process.is_backlogged
+
     def fault(self, kind: str, text: str) -> None:
         self.log.fault(kind, text)
 

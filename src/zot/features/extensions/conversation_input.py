@@ -29,6 +29,7 @@ class ConversationInput:
         self._for_step: list[Message] = []
         self._for_prompt: list[Message] = []
         self._in_a_row = 0
+        self._follow_ups = 0
         self._times: dict[str, deque[float]] = {}
         conversation.subscribe(self._step_starts, TurnStart)
 
@@ -51,6 +52,17 @@ class ConversationInput:
             raise RequestError("refused", text)
         self._in_a_row += 1
 
+    def may_follow_up(self, child: ExtensionChild) -> bool:
+        """Whether an extension may start another prompt after one that ended."""
+        most = limits.FOLLOW_UPS_IN_A_ROW
+        if self._follow_ups >= most:
+            child.fault(
+                "prompts in a row", f"prompt_end: continue: {most} prompts in a row; the user must send the next"
+            )
+            return False
+        self._follow_ups += 1
+        return True
+
     # --- waiting messages
 
     def add_before_step(self, message: Message) -> None:
@@ -63,7 +75,7 @@ class ConversationInput:
         """A prompt starts: its messages go before it."""
         if OF_EXTENSION in draft.meta and TYPED not in draft.meta:
             return
-        self._in_a_row = 0
+        self._in_a_row = self._follow_ups = 0
         waiting, self._for_step, self._for_prompt = [*self._for_step, *self._for_prompt], [], []
         for message in waiting:
             self._conversation.add_message(message)

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import msgspec
 
 from zot.core.events import OF_EXTENSION, SYNTHETIC, TYPED
-from zot.core.interceptors import CompactionPlan, CompactionVerdict, PromptVerdict, RunStart, RunVerdict
+from zot.core.interceptors import (
+    CompactionPlan,
+    CompactionVerdict,
+    PromptVerdict,
+    RunEnd,
+    RunStart,
+    RunVerdict,
+)
 from zot.core.tool import ATTACHED, MOST_ATTACHED, ToolResult, text_result
 from zot.errors import RequestDenied
 from zot.features.extensions.child import ExtensionChild, new_request_id
@@ -21,6 +28,7 @@ from zot.wire.extension_frames import EventIntercept, EventInterceptResponse, In
 
 if TYPE_CHECKING:
     from zot.agent.feature import PromptDraft
+    from zot.agent.session_change import SessionChange
     from zot.features.extensions.host import ExtensionHost
     from zot.provider.model_call import Request
 
@@ -191,6 +199,18 @@ class Edition2Interception:
         except Handled as handled:
             return text_result(_DENIED.format(handled.child.name), is_error=True)
         return None if changed is result else changed
+
+    # --- sessions, and the end of a prompt
+
+    async def before_session(self, change: SessionChange) -> str:
+        from zot.features.extensions import session_review
+
+        return await session_review.before_session(self._host, self._agreed, change)
+
+    async def after_run(self, end: RunEnd) -> None:
+        from zot.features.extensions import session_review
+
+        await session_review.after_run(self._host, self._agreed, end)
 
     # --- compaction
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from zot.core import events
+from zot.core.tool import ATTACHED
 from zot.features.extensions.child import ExtensionChild
 from zot.features.extensions.tools import wire_blocks
 from zot.provider.messages import TextBlock, ToolCallBlock
@@ -24,16 +25,38 @@ class EventFanout:
         self._present = present
         self._sequence = 0
 
+        self.before: Callable[[], None] | None = None  # sends what is gathered, before the next event
+
     def observe(self, event: events.AgentEvent) -> None:
         """Subscriber of the agent's events in ``OBSERVED``."""
-        translate = _TRANSLATIONS.get(type(event))
-        if translate is not None:
-            name, fields = translate
-            self._send(name, lambda: fields(event))
-
-    def _send(self, name: str, fields: Callable[[], _Fields]) -> None:
+        kind = type(event)
+        translate = _TRANSLATIONS.get(kind)
+        if translate is None:
+            return
+        if self.before is not None and kind in _AFTER_TEXT:
+            self.before()
+        name, fields = translate
         self._sequence += 1
-        listening = [child for child in self._children if name in child.events and child.alive]
+        tool = event.call.name if isinstance(event, events.ToolCall | events.ToolEnded) else ""
+        listening = self._listening(name, tool)
+        late = [child for child in listening if child.edition2] if kind in _DATA else []
+        self._send(name, [child for child in listening if child not in late], lambda: fields(event))
+        self._send(name, late, lambda: {**fields(event), "data": self._data(event)})
+
+    def send_late(
+        self, name: str, data: Callable[[], _Fields], tool: str = "", only: ExtensionChild | None = None
+    ) -> None:
+        """An event of the second edition, ``only`` to one child or to all that observe it."""
+        self._sequence += 1
+        listening = [child for child in self._listening(name, tool) if only is None or child is only]
+        self._send(name, listening, lambda: {"data": data()})
+
+    def _listening(self, name: str, tool: str) -> list[ExtensionChild]:
+        return [
+            child for child in self._children if name in child.events and child.alive and child.wants_tool(name, tool)
+        ]
+
+    def _send(self, name: str, listening: Sequence[ExtensionChild], fields: Callable[[], _Fields]) -> None:
         if not listening:
             return
         present = self._present()
@@ -41,6 +64,21 @@ class EventFanout:
         line = encode(Event(event=name, **{**common, **fields()}))
         for child in listening:
             child.send_line(line)
+
+    def _data(self, event: events.AgentEvent) -> _Fields:
+        """What children of the second edition read beside the keys of the first."""
+        match event:
+            case events.SessionStarted(session_id, reason, previous, name):
+                more = {"previous_session_id": previous, "name": name}
+                return {"reason": reason, "session_id": session_id, **{key: v for key, v in more.items() if v}}
+            case events.SessionEnded(session_id, _, action):
+                return {"reason": action, "session_id": session_id}
+            case events.ToolEnded(result=result, seconds=seconds):
+                attached = (result.details or {}).get(ATTACHED)
+                details = cast("_Fields", attached).get("details") if isinstance(attached, dict) else None
+                return {"duration_ms": round(seconds * 1000), **({} if details is None else {"details": details})}
+            case _:
+                return {}
 
 
 def _turn_end(event: events.TurnEnd) -> _Fields:
@@ -115,5 +153,8 @@ _TRANSLATIONS: dict[type[Any], tuple[str, Callable[[Any], _Fields]]] = {
     events.SessionStarted: ("session_start", lambda event: {}),
     events.SessionEnded: ("session_end", _session_end),
 }
+
+_DATA = frozenset((events.SessionStarted, events.SessionEnded, events.ToolEnded))
+_AFTER_TEXT = frozenset((events.AssistantMessage, events.ToolEnded, events.TurnEnd))
 
 OBSERVED: tuple[type[events.AgentEvent], ...] = tuple(_TRANSLATIONS)

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from zot.agent.config import RunConfig
     from zot.agent.conversation import Conversation
     from zot.agent.services import Services
+    from zot.agent.session_change import SessionChange
     from zot.agent.slash_commands import CommandAnswer
+    from zot.agent.user_shell import ShellDraft
     from zot.core.permission_gate import Answer, ApprovalQuestion
     from zot.features.extensions.host import ReloadStats
     from zot.features.skills.discovery import SkillFile
@@ -113,6 +115,27 @@ class ExtensionsFeature(Feature):
     async def on_input(self, draft: PromptDraft) -> str:
         interceptor = self.host.interceptor
         return await interceptor.late.input(draft) if interceptor.intercepted("input") else ""
+
+    def limits_changed(self) -> None:
+        self.host.limits_changed()
+
+    @property
+    def reviews_shell(self) -> bool:
+        return self.host.interceptor.intercepted("user_shell")
+
+    async def on_shell(self, draft: ShellDraft) -> str:
+        verdict = await self.host.interceptor.late.user_shell(draft.command, draft.hidden, draft.cwd)
+        draft.command = verdict.text
+        if verdict.handled:
+            draft.handled, draft.output, draft.code = verdict.extension, verdict.output, verdict.code
+        return verdict.refusal
+
+    @property
+    def reviews_session_changes(self) -> bool:
+        return self.host.interceptor.intercepted("session_before")
+
+    async def before_session_change(self, change: SessionChange) -> str:
+        return await self.host.interceptor.late.before_session(change)
 
     async def approve(self, question: ApprovalQuestion) -> Answer | None:
         approvals = self.host.approvals

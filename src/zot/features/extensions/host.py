@@ -53,11 +53,13 @@ if TYPE_CHECKING:
     from zot.features.extensions.contributions import Contributions
     from zot.features.extensions.conversation_input import ConversationInput
     from zot.features.extensions.jail_policy import JailedCommand
+    from zot.features.extensions.late_events import LateEvents
     from zot.features.extensions.loader.declared_permissions import Permissions
     from zot.features.extensions.loader.extension_trust import UntrustedExtension
     from zot.features.extensions.loader.manifest import Manifest
     from zot.features.extensions.overrides import ToolOverrides
     from zot.features.extensions.requests import RequestRouter
+    from zot.features.extensions.spending import ExtensionSpending
     from zot.features.recording.frame_trace import Direction, ExitListener, FrameTap
     from zot.provider.messages import ToolCallBlock
 
@@ -121,6 +123,8 @@ class ExtensionHost:
         self.mode = "sdk"
         self.flag_values: dict[str, dict[str, Any]] = {}
         self.open_dialogs: Counter[str] = Counter()
+        self.model_calls: Counter[str] = Counter()  # running now, by extension
+        self.agents: Counter[str] = Counter()  # likewise
         self.saved_states: dict[tuple[str, str], Any] = {}
         self.unsaved_entries: list[ExtensionRow | LabelRow] = []  # of a run that keeps no session
         self._requests2: RequestRouter | None = None
@@ -154,6 +158,8 @@ class ExtensionHost:
         self._requests = InboundRequests(surface, self._registry, self._panels, self._nested, self._tools_changed)
         self._requests.second_edition = self._second_edition
         self._requests.require_word = self.require_word
+        self._requests.subscribed = self._subscribed
+        self._late_events: LateEvents | None = None
         self.approvals: RequiredApprovals | None = None
         self.overrides: ToolOverrides | None = None
         self.reported_cache = ""  # the session whose lost cache was reported
@@ -433,6 +439,14 @@ class ExtensionHost:
         return [] if found is None else sorted(skill.name for skill in found.skills.all)
 
     @cached_property
+    def spending(self) -> ExtensionSpending:
+        """What extensions spend on models; needs a conversation."""
+        from zot.features.extensions.spending import ExtensionSpending  # only for model.call and agent.run
+
+        assert self.conversation is not None
+        return ExtensionSpending(self.conversation)
+
+    @cached_property
     def entry_ids(self) -> EntryIds:
         from zot.core.session.entry_ids import EntryIds
 
@@ -519,6 +533,25 @@ class ExtensionHost:
             self.overrides = ToolOverrides(self)
         return self.overrides.replace(tools, wanted)
 
+    def _subscribed(self, child: ExtensionChild) -> None:
+        if self._late_events is None:
+            if self.conversation is None or not child.events.intersection(extension_frames.EDITION2_EVENTS):
+                return
+            from zot.features.extensions.late_events import LateEvents  # only for the second edition
+
+            self._late_events = LateEvents(self, self.conversation, self._fanout)
+            self._fanout.before = self._late_events.flush
+        self._late_events.refresh()
+
+    def announce(self, event: str, data: dict[str, Any]) -> None:
+        """Send an event of the second edition to those that observe it."""
+        if self._late_events is not None:
+            self._late_events.send(event, data)
+
+    def limits_changed(self) -> None:
+        if self._late_events is not None:
+            self._late_events.mode_changed()
+
     def readied(self, child: ExtensionChild) -> None:
         if self._contributions is not None:
             self._contributions.readied(child)
@@ -542,6 +575,8 @@ class ExtensionHost:
             self._requests2.child_ended(child)
         if self._contributions is not None:
             self._contributions.child_ended(child)
+        if self._late_events is not None:
+            self._late_events.refresh()
         self._tools_changed()
 
     def disconnected(self, child: ExtensionChild, reason: str) -> None:

@@ -16,6 +16,7 @@ from zot.core.interceptors import (
     CompactionVerdict,
     Interceptor,
     PromptVerdict,
+    RunEnd,
     RunStart,
     RunVerdict,
     TextVerdict,
@@ -172,6 +173,10 @@ class ExtensionInterceptor(Interceptor):
 
     async def before_run(self, start: RunStart) -> RunVerdict:
         return await self.late.before_run(start) if self.intercepted("prompt_start") else RunVerdict()
+
+    async def after_run(self, end: RunEnd) -> None:
+        if self.intercepted("prompt_end"):
+            await self.late.after_run(end)
 
     async def before_steering(self, text: str, source: str = "") -> PromptVerdict:
         return await self.late.before_steering(text, source) if self.intercepted("input") else PromptVerdict()

@@ -65,7 +65,7 @@ METHODS: dict[str, Method] = {
     "model.list": Method("models:available"),
     "model.get": Method("models:current"),
     "model.set": Method("models:change", "model.set"),
-    "model.call": Method("models:call", "model.call", None),
+    "model.call": Method("model_calls:call", "model.call", None),
     "agent.run": Method("agents:run", "agents", None),
     "tools.list": Method("tools:available"),
     "tools.active": Method("tools:activate", "tools"),

@@ -63,6 +63,7 @@ class RpcCommands:
             wire.GetState: self._get_state,
             wire.GetChanges: self._get_changes,
             wire.Rewind: self._rewind,
+            wire.Clear: self._clear,
             wire.SetModel: self._set_model,
             wire.SetReasoning: self._set_reasoning,
             wire.SetPermissionMode: self._set_permission_mode,
@@ -81,8 +82,6 @@ class RpcCommands:
         if handler := self._handlers.get(type(command)):
             return handler(command, reply)
         if isinstance(command, AnyOp):
-            if isinstance(command, wire.Clear):
-                self._must_be_idle()
             data = self._conversation.submit(command)
             return msgspec.UNSET if data is None else data
         if self._swarm is None:
@@ -210,6 +209,18 @@ class RpcCommands:
             await respond_later(self._conversation.submit(command), reply)
 
         self._queue.submit(QueuedWork(lambda: None, task=go_back))
+        return LATER
+
+    def _clear(self, command: wire.Clear, reply: PendingResponse) -> Any:
+        """Queued if extensions are asked first."""
+        self._must_be_idle()
+        if (clearing := self._conversation.submit(command)) is None:
+            return msgspec.UNSET
+
+        async def clear() -> None:
+            await respond_later(clearing, reply)
+
+        self._queue.submit(QueuedWork(lambda: None, task=clear))
         return LATER
 
     # --- slash commands, for a client that announced the capability

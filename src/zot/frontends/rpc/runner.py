@@ -72,6 +72,7 @@ async def _serve(config: RunConfig, door: EarlyPingServer, writer: Writer, stopp
     )
     async with build(config, front_end) as conversation, asyncio.TaskGroup() as tasks:
         queue.conversation, surface.on_queued = conversation, queue.run_queued
+        conversation.has_more_work = queue.has_waiting
         # a setting does not enable questions about outside paths: a client is no user
         questions = PendingQuestions(
             question_queue(conversation.services), writer.send_event, outside=bool(config.approve)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from zot.agent.session_change import clear
 from zot.frontends.terminal.commands.command_context import CommandContext
 
 
-def run(context: CommandContext, arguments: str) -> None:
-    context.conversation.clear()
+async def run(context: CommandContext, arguments: str) -> None:
+    if (changing := clear(context.conversation)) is not None:
+        await changing
     begin(context, "cleared; started a new conversation")
 
 

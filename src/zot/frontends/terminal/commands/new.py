@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from zot.agent.session_change import clear
 from zot.errors import ZotError
 from zot.frontends.terminal.commands.clear import begin
 from zot.frontends.terminal.commands.command_context import CommandContext
 
 
-def run(context: CommandContext, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     if not context.conversation.snapshot.session_file:
         raise ZotError("/new requires sessions (started with --no-session); use /clear instead")
-    context.conversation.new_session()
+    if (changing := clear(context.conversation, "new")) is not None:
+        await changing
     begin(context, "started a new session; the previous one is in /sessions")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from zot.agent.session_change import SessionChange
 from zot.errors import UsageError, ZotError
 from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.commands.sessions import show_session
@@ -68,6 +69,9 @@ async def _go_back(context: CommandContext, turns: list[PromptTurn], point: Rest
     if how is None:
         return
     await context.end_turn("/rewind")
+    change = SessionChange("rewind", row=point.row, files=how != _CONVERSATION)
+    if not how.startswith(_FILES):
+        await context.conversation.allow(change)
     parts: list[str] = [f"rewound to before #{point.number}" if point.number else "undid a rewind"]
     if how != _CONVERSATION:
         from zot.features.checkpoints.restore_plan import report_line, shown_path
@@ -83,7 +87,7 @@ async def _go_back(context: CommandContext, turns: list[PromptTurn], point: Rest
             notify_model(conversation, report)
         parts.append(report_line(report, left, lambda path: shown_path(path, cwd)))
     if not how.startswith(_FILES):
-        await show_session(context, await context.conversation.fork(point.row))
+        await show_session(context, await context.conversation.fork(point.row, change))
         prompt = turns[point.number - 1].prompt
         if context.editor.empty:
             images = [block for block in prompt.content if isinstance(block, ImageBlock)]

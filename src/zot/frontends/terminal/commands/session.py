@@ -111,5 +111,5 @@ async def _rename(context: CommandContext, title: str) -> None:
     session = _saved(context.conversation, "rename")
     title = title or await context.dialogs.ask(TextPrompt("title of this session", text=session.meta.title)) or ""
     if title:
-        session.rename(title)
+        context.conversation.rename_session(title)
         context.status.ok(f"renamed this session to {title}")

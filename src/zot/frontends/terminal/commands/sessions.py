@@ -80,7 +80,7 @@ async def _sure(context: CommandContext, act: SessionAction) -> bool:
 async def _rename(conversation: Conversation, path: Path, title: str) -> None:
     """SessionLocked if another zot has it open."""
     if conversation.session is not None and conversation.session.path == path:
-        conversation.session.rename(title)
+        conversation.rename_session(title)
         return
     session = await conversation.sessions.load(path)
     try:
@@ -124,7 +124,7 @@ async def show_session(context: CommandContext, session: Session) -> None:
     if not all(wanted) or wanted == (present.provider, present.model):
         return
     try:
-        await conversation.set_model(session.meta.model, session.meta.provider)
+        await conversation.set_model(session.meta.model, session.meta.provider, source="resume")
     except ZotError as error:
         current = present.model
         context.transcript.add_diagnostic(

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import asyncio
 
-from zot.core.tool import ToolContext, text_result
+from zot.agent.user_shell import ShellDraft
+from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
 from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.screen.tool_view import BY_HAND
@@ -27,14 +28,18 @@ async def _work(context: CommandContext, command: str, for_model: bool) -> None:
     from zot.core import events
 
     conversation, hear = context.conversation, context.transcript.on_event
-    arguments = {"command": command}
+    draft = ShellDraft(command, str(conversation.workspace.cwd), hidden=not for_model)
+    if reason := await conversation.features.on_shell(draft):
+        context.status.error(f"not run: {reason}")
+        return
+    arguments = {"command": draft.command}
     call = ToolCallBlock(f"{BY_HAND}{next(_numbers)}", "bash").with_args(arguments)
     hear(events.ToolCall(call))
     tool = BashTool(conversation.workspace, BashLimits(_A_DAY_S, _A_DAY_S))
     tool_context = ToolContext(call, lambda text: hear(events.ToolProgress(call.id, text)))
-    result = text_result(f"$ {command}\n[cancelled by the user]", is_error=True)
+    result = text_result(f"$ {draft.command}\n[cancelled by the user]", is_error=True)
     try:
-        result = await tool.execute(arguments, tool_context)
+        result = _answer(draft) if draft.handled else await tool.execute(arguments, tool_context)
     except ToolError as error:
         result = text_result(str(error), is_error=True)
     except asyncio.CancelledError:
@@ -48,3 +53,10 @@ async def _work(context: CommandContext, command: str, for_model: bool) -> None:
             conversation.add_message(Message("user", (TextBlock(message),), utc_now(), {"shell": "true"}))
         else:
             context.transcript.add_note("◌ hidden from the model")
+
+
+def _answer(draft: ShellDraft) -> ToolResult:
+    """What an extension answered in place of the shell."""
+    code = f"\n[exit code {draft.code}]" if draft.code else ""
+    text = f"$ {draft.command}\n{draft.output}\n[answered by the extension {draft.handled}]{code}"
+    return text_result(text, is_error=draft.code != 0)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import functools
-import os
 from datetime import date
 
 from zot.agent.conversation import Conversation
 from zot.agent.model_lookup import version_key
+from zot.agent.provider_choice import providers_with_access
 from zot.errors import ConfigError, describe_error
 from zot.frontends.terminal.dialogs.picker import Picker
 from zot.frontends.terminal.model_picks import ModelPicks, read_picks, toggle_favourite
-from zot.provider.auth.credential_lookup import has_credential
 from zot.provider.model import Model
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
@@ -70,7 +69,7 @@ _NONE = "no provider has a credential; log in with /login"
 def usable_models(conversation: Conversation) -> list[Model]:
     """Models of providers with a credential or without need of one, by provider, the newest first.
     The current model is always included."""
-    usable = {name for name, usable in _providers(conversation).items() if usable}
+    usable = {name for name, usable in providers_with_access(conversation).items() if usable}
     rows = {value_of(model): model for model in conversation.catalog.rows() if model.provider in usable}
     if conversation.resolved.endpoint is not None or conversation.resolved.script:
         rows.setdefault(value_of(conversation.model), conversation.model)
@@ -86,28 +85,14 @@ def reachable_models(conversation: Conversation) -> list[Model]:
     """Providers that can be listed without the run's own key and address."""
     if not conversation.launch.active_flags:
         return usable_models(conversation)
-    usable = {name for name, usable in _providers(conversation, current="").items() if usable}
+    usable = {name for name, usable in providers_with_access(conversation, current="").items() if usable}
     return [model for model in usable_models(conversation) if model.provider in usable]
 
 
 def logged_out(conversation: Conversation) -> list[str]:
     """The best known providers without a credential."""
-    known = _providers(conversation)
+    known = providers_with_access(conversation)
     return [name for name in ("anthropic", "openai", "kimi") if not known.get(name, True)]
-
-
-def _providers(conversation: Conversation, current: str | None = None) -> dict[str, bool]:
-    """True if it can be listed; always for the ``current`` one."""
-    commands = conversation.settings.values.api_key_command
-    if current is None:
-        current = conversation.resolved.provider.id if conversation.resolved.endpoint is not None else ""
-    return {
-        name: name == current
-        or not provider.needs_key
-        or has_credential(provider, conversation.auth, os.environ, commands)
-        for name, provider in conversation.catalog.providers().items()
-        if provider.api != "script" and not provider.rows_of
-    }
 
 
 def value_of(model: Model) -> str:
