@@ -61,7 +61,7 @@ class QuestionHost:
         return await QuestionPrompts(self._notify, self._dialogs, self._conversation.workspace).show(question)
 
     async def _dialog(self, question: ExtensionDialog) -> DialogAnswer | None:
-        from zot.frontends.terminal.dialogs.extension_dialogs import ExtensionDialogBox
+        from zot.frontends.terminal.extensions.dialog_box import ExtensionDialogBox
 
         return await self._dialogs.ask(ExtensionDialogBox(question, lambda: self._ui.painter, self._open_url))
 

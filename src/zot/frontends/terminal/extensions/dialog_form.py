@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from zot.features.extensions.dialogs import DialogField, field_problem
-from zot.frontends.terminal.dialogs.dialog_controls import inline
+from zot.frontends.terminal.extensions.dialog_controls import inline
 from zot.frontends.terminal.screen.line_art import LineArt
 from zot.tui.keys import Key
 from zot.tui.sanitize import beginning, one_line

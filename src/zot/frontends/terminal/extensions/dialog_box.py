@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from zot.features.extensions.dialogs import DialogAnswer, DialogOption, ExtensionDialog
 from zot.frontends.terminal.dialogs.dialog import ASKED, WAITS, Dialog
-from zot.frontends.terminal.dialogs.dialog_controls import Control, OptionList, TextArea, TextLine
-from zot.frontends.terminal.dialogs.extension_form import FormControl
 from zot.frontends.terminal.dialogs.text_dialogs import Pager
+from zot.frontends.terminal.extensions.dialog_controls import Control, OptionList, TextArea, TextLine
+from zot.frontends.terminal.extensions.dialog_form import FormControl
 from zot.frontends.terminal.screen.line_art import LineArt
 from zot.system.visible_text import escape_invisible
 from zot.tui.sanitize import one_line
