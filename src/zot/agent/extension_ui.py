@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -96,8 +96,11 @@ class ExtensionUI:
         """Replace the text, or insert it as a paste; false without an editor."""
         return False
 
-    def run_in_terminal(self, extension: str, argv: Sequence[str], cwd: str) -> Awaitable[int] | None:
-        """Hand the user's terminal to a program and return its exit status; None without a terminal."""
+    def run_in_terminal(
+        self, extension: str, argv: Sequence[str], run: Callable[[], Awaitable[int]]
+    ) -> Awaitable[int] | None:
+        """Hand the user's terminal to a program that ``run`` starts, after one line that names extension and command;
+        its exit status, or None without a terminal."""
         return None
 
     def theme_info(self) -> dict[str, Any] | None:

@@ -388,6 +388,17 @@ class ExtensionHost:
         setting = JailContext(child.place, entry.data_dir, self.cwd, self.home, kept)
         return build_jail(permissions, setting, argv, environment, otherwise)
 
+    def confine_program(self, child: ExtensionChild, argv: list[str], environment: dict[str, str]) -> JailedCommand:
+        """The jail of a program that a confined extension has zot run; ExtensionError if none can be built."""
+        from zot.features.extensions.jail_policy import JailContext, build_program_jail
+
+        permissions, jail = child.permissions, self.conversation and self.conversation.workspace.jail
+        assert permissions is not None
+        if permissions.env and self._granted is not None:
+            environment |= self._granted(permissions.env)
+        setting = JailContext(child.place, child.entry.data_dir, self.cwd, self.home)
+        return build_program_jail(permissions, setting, argv, environment, jail.policy if jail else None)
+
     def acknowledge(self, child: ExtensionChild) -> extension_frames.HelloAck:
         entry, place = child.entry, child.place
         ack = extension_frames.HelloAck(

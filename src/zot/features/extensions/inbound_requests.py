@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from typing import Any, cast
 
 import msgspec
@@ -17,7 +17,7 @@ from zot.agent.extension_ui import ExtensionUI
 from zot.core.tool import ToolResult, text_result
 from zot.errors import ToolError
 from zot.features.extensions.child import ExtensionChild
-from zot.features.extensions.open_questions import OpenQuestion
+from zot.features.extensions.open_questions import BY_EXTENSION, OpenQuestion
 from zot.features.extensions.registry import NameRegistry
 from zot.features.extensions.subscriptions import RequireWord, subscribe
 from zot.features.extensions.tools import wire_blocks
@@ -215,7 +215,9 @@ class InboundRequests:
             case extension_frames.Submit(text=text) if text.strip():
                 self._surface.submit(child.name, text)
             case extension_frames.SubmitSlash(text=text) if (slash := text.strip()).startswith("/"):
-                self._surface.submit_slash(child.name, slash)
+                context = copy_context()
+                context.run(BY_EXTENSION.set, True)
+                context.run(self._surface.submit_slash, child.name, slash)
             case extension_frames.SubmitSlash(text=text):
                 refused = f"sent submit_slash without a slash, which was ignored: {text.strip()[:60]!r}"
                 child.fault("bad submit_slash", refused)

@@ -91,6 +91,51 @@ def _policy(permissions: Permissions, setting: JailContext, own: list[str], path
     )
 
 
+def build_program_jail(
+    permissions: Permissions,
+    setting: JailContext,
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    limits: Policy | None,
+) -> JailedCommand:
+    """For any program that the extension has zot run: with its permissions, and within the session's ``limits``."""
+    machine, path = cached_jail_support(setting.home), environment.get("PATH", "")
+    if not machine.level:
+        raise ExtensionError(f"declares permissions, and this machine cannot enforce them: {machine.why}")
+    remarks: list[str] = []
+    programs = [argv[0], *_runners(argv[0], path)]
+    policy = _policy(msgspec.structs.replace(permissions, exec=True), setting, programs, path, remarks)
+    if limits is not None:
+        own = _policy(Permissions(exec=True), setting, programs, path, remarks)
+        policy = _narrowed(policy, limits, own)
+    try:
+        return JailedCommand(Jail(policy, machine), jailed_environment(environment, permissions.env), remarks)
+    except (ZotError, OSError) as error:
+        raise ExtensionError(f"cannot create its jail: {error}") from error
+
+
+def _narrowed(policy: Policy, limits: Policy, own: Policy) -> Policy:
+    """What both allow, and what the extension has without permissions: its own directories."""
+    write = _shared(policy.write, limits.writable)
+    plain = [path for path in write if _lies_in(path, policy.plain) and _lies_in(path, limits.plain)]
+    return msgspec.structs.replace(
+        policy,
+        read=(*own.read, *_shared(policy.read, (*limits.readable, *limits.read_files))),
+        write=(*own.write, *write),
+        protected=tuple(dict.fromkeys((*policy.protected, *limits.protected))),
+        plain=(*own.plain, *plain),
+        kept=(*policy.kept, *limits.kept),
+        network=policy.network and limits.network,
+    )
+
+
+def _shared(some: Iterable[str], others: Iterable[str]) -> tuple[str, ...]:
+    """The narrower one of each pair of which one contains the other."""
+    found = [path for path in some for other in others if _lies_in(path, [other])]
+    found += [other for path in some for other in others if _lies_in(other, [path])]
+    return tuple(dict.fromkeys(found))
+
+
 class _Places:
     def __init__(self, setting: JailContext, home: str, remarks: list[str]) -> None:
         self._setting = setting

@@ -44,6 +44,10 @@ _SECOND_THOUGHTS = 0.5
 ANSWERING: ContextVar[tuple[tuple[str, str], ...]] = ContextVar("interceptions being answered", default=())
 
 
+# True while a command runs that an extension submitted in the user's place.
+BY_EXTENSION: ContextVar[bool] = ContextVar("submitted by an extension", default=False)
+
+
 class OpenQuestion:
     """``silence`` is the limit without an answer or progress, ``most`` the limit in all; None for no limit.
     ``begun`` are called when it ends: they end what the extension began for it."""
@@ -53,7 +57,8 @@ class OpenQuestion:
     ) -> None:
         self.kind: Kind = _KINDS[type(question)]
         self.id = question.id
-        self.subject: str = getattr(question, "event", "")  # of an interception
+        # the event of an interception, the method of a request
+        self.subject: str = getattr(question, "event", "") or getattr(question, "method", "")
         self.on_progress = on_progress
         self.begun: list[Callable[[], None]] = []
         self.ended = False

@@ -13,7 +13,7 @@ import msgspec
 
 from zot.errors import BadFrame, ZotError
 from zot.features.extensions.loader.declared_uses import WORDS
-from zot.features.extensions.open_questions import ANSWERING
+from zot.features.extensions.open_questions import ANSWERING, BY_EXTENSION
 from zot.system.background_tasks import BackgroundTasks
 from zot.wire import extension_frames, limits
 
@@ -118,6 +118,13 @@ class MethodCall:
     def require(self, word: str) -> None:
         """RequestError unless the user granted this word of ``uses``."""
         self.host.require_word(self.child, word, self.frame.method)
+
+    def serves_user(self, *interceptions: str) -> bool:
+        """True if its parent is a command or key that the user used, or one of these interceptions."""
+        parent = self.parent
+        if parent is None or parent.context.get(BY_EXTENSION):
+            return False
+        return parent.kind == "command" or parent.subject in ("key", *interceptions)
 
     def progress(self, *, text: str = "", fraction: float | None = None, view: Any = None, data: Any = None) -> None:
         frame = extension_frames.Progress(id=self.frame.id, text=text, fraction=fraction, view=view, data=data)
