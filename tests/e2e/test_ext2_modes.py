@@ -147,6 +147,7 @@ def run(f):
     send(type="contribute", id="k", kind="key", name="k", value={"keys": ["f5"], "description": "d"})
     send(type="withdraw", kind="status", name="env")
     send(type="request", id="e", method="editor.get")
+    send(type="command_response", id=f["id"], action="noop")
 answers = []
 def answered(f):
     answers.append(f["error"]["code"])

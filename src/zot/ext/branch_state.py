@@ -6,7 +6,7 @@ from zot.ext.record import dumps, loads
 
 TYPE_CHECKING = False  # as in typing, without the import
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from zot.ext.extension import Extension
@@ -21,7 +21,27 @@ class BranchState:
         self._default = default
         self._known = False
         self._value: Any = None
-        ext.on("session_start")(lambda event: self.forget())
+        self._handlers: list[Callable[[Any], Any]] = []
+        ext.on("session_start")(lambda event: self._changed())
+        ext.on_hello(self._greeted)
+
+    def on_load(self, handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Called with the value when a session or another branch begins, and after a reload."""
+        self._handlers.append(handler)
+        return handler
+
+    def _greeted(self) -> None:
+        """After a reload or crash no session begins."""
+        session: dict[str, Any] = self._ext.host.session or {}
+        if session.get("reason", "start") != "start":
+            self._changed()
+
+    def _changed(self) -> None:
+        self.forget()
+        if self._handlers and self._ext.has("session"):
+            value = self.load()
+            for handler in self._handlers:
+                handler(value)
 
     def forget(self) -> None:
         """Read it from the session the next time."""

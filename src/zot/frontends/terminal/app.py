@@ -131,6 +131,7 @@ class App:
                 submit=self._submit_prompt,
                 run_command=partial(self._commands.run, typed=False),
                 run_queued=lambda: self.turns.run_next(),
+                own_commands=lambda: [(command.name, command.summary) for command in self._commands.offered()],
             ),
             self.looks,
             self._around.lend_to_extension,

@@ -4,7 +4,7 @@ A panel passes every key to its extension; esc and ctrl+c close it. Long lines a
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
@@ -52,11 +52,13 @@ _LONGEST_ALERT = 200
 
 
 class UserActions(NamedTuple):
-    """Actions of an extension in the user's place: submit a prompt, run a command, run queued prompts."""
+    """Actions of an extension in the user's place: submit a prompt, run a command, run queued prompts. ``own_commands``
+    are name and summary of the terminal's commands."""
 
     submit: Callable[[str], None]
     run_command: Callable[[str], None]
     run_queued: Callable[[], None]
+    own_commands: Callable[[], Iterable[tuple[str, str]]] = tuple
 
 
 class TerminalExtensionUI(ExtensionUI):
@@ -149,6 +151,9 @@ class TerminalExtensionUI(ExtensionUI):
             return f"unknown theme {name[:60]!r}"
         self._looks.choose(name)
         return ""
+
+    def own_commands(self) -> Iterable[tuple[str, str]]:
+        return self._typing.own_commands()
 
 
 def as_plain_text(text: str) -> str:
