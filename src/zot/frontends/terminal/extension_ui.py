@@ -33,7 +33,7 @@ _SEARCHED = 20_000  # lines among which the selected one of a huge panel is sear
 _SELECTED = re.compile("^ *(▸ |● |\u200b)")
 
 
-LendTerminal = Callable[[str, "Sequence[str]", str], "Awaitable[int]"]
+LendTerminal = Callable[[str, "Sequence[str]", Callable[[], "Awaitable[int]"]], "Awaitable[int]"]
 ROLES = (
     "fg",
     "muted",
@@ -132,8 +132,10 @@ class TerminalExtensionUI(ExtensionUI):
     def notify_desktop(self, extension: str, message: str) -> None:
         self._ui.terminal.alert(f"{extension}: {beginning(message, _LONGEST_ALERT)}")
 
-    def run_in_terminal(self, extension: str, argv: Sequence[str], cwd: str) -> Awaitable[int] | None:
-        return self._lend(extension, argv, cwd)
+    def run_in_terminal(
+        self, extension: str, argv: Sequence[str], run: Callable[[], Awaitable[int]]
+    ) -> Awaitable[int] | None:
+        return self._lend(extension, argv, run)
 
     def theme_info(self) -> dict[str, Any] | None:
         theme = self._ui.theme
