@@ -10,6 +10,7 @@ import pytest
 
 from tests.e2e.conftest import Zot
 from tests.e2e.extension_places import extension
+from tests.fakes.model_server import Say
 from zot.features.extensions.loader.declared_uses import NOT_FOR_GUARDS, WORDS
 
 
@@ -70,17 +71,17 @@ def test_more_words_after_update_ask_again_and_fewer_never(zot: Zot, source: Pat
     assert zot("ext", "doctor").code == 0
 
 
-def test_words_added_by_hand_need_a_grant(zot: Zot, tmp_path: Path) -> None:
+def test_words_added_by_hand_need_a_grant(zot: Zot, serve: Any) -> None:
     """ext2-142: an extension that was only copied there is limited to its first words."""
     directory = extension(zot.home / "zot" / "extensions" / "tool", version="1")
+    serve([Say("a")])
     _manifest(directory, uses=["ui"])
-    assert zot("ext", "doctor").code == 0
+    assert zot("-p", "hello").code == 0
     _manifest(directory, uses=["ui", "chat"])
     ran = zot("ext", "doctor")
     assert ran.code == 1
-    assert (
-        "wants more of zot than you granted: it speaks into the conversation; grant it: `zot ext trust tool`" in ran.out
-    )
+    expected = "it speaks into the conversation; grant it: `zot ext trust tool`"
+    assert f"wants more of zot than you granted: {expected}" in ran.out
     assert "speaks into the conversation" in zot("ext", "trust", "tool").err
     assert zot("ext", "doctor").code == 0
 
