@@ -42,13 +42,14 @@ METHODS: dict[type[msgspec.Struct], Method] = {
     rpc_frames.SetModel: Method("set_model"),
     rpc_frames.SetReasoning: Method("set_reasoning", renamed={"reasoning": "level"}),
     rpc_frames.SetPermissionMode: Method("set_permission_mode", renamed={"permission_mode": "mode"}),
+    rpc_frames.ExtComplete: Method("complete", ""),
     rpc_frames.PanelKey: Method("panel_key"),
     rpc_frames.PanelClose: Method("panel_close"),
 }
 _BY_HAND = {
     "client": (
         *(rpc_frames.Hello, rpc_frames.Prompt, rpc_frames.Compact, rpc_frames.RunCommand),
-        *(rpc_frames.Approve, rpc_frames.Permit, rpc_frames.AnswerElicitation),
+        *(rpc_frames.Approve, rpc_frames.Permit, rpc_frames.AnswerElicitation, rpc_frames.AnswerDialog),
     ),
     "sdk": (ops.Prompt, ops.Compact, ops.Abort, ops.Steer, ops.Continue),  # they control the stream of a prompt
 }
@@ -130,6 +131,8 @@ def _module(head: str, methods: list[str], second: str, twins: list[str]) -> str
 
 def _client_body(struct: type[msgspec.Struct]) -> str:
     method, call = METHODS[struct], f"await self._request({_made(struct)})"
+    if len(call) > _WIDTH - 15:  # as ruff breaks it
+        call = f"await self._request(\n            {_made(struct)}\n        )"
     if method.unwrap is None:
         return call
     return f"return ({call}).{method.unwrap}" if method.unwrap else f"return {call}"

@@ -67,3 +67,71 @@ def test_print_shows_no_progress(zot: Zot, serve: Any, build: str) -> None:
     for mode in ("-p", "--stream"):
         ran = zot(mode, "go", "-e", build)
         assert ran.out == "done\n" and "compiling" not in ran.err
+
+
+ASKING = """
+import threading
+hello("edition2"); send(type="register_command", name="ask"); ready()
+answers, n = {}, [0]
+
+def request(method, params, **more):
+    n[0] += 1; id = str(n[0]); answers[id] = threading.Event(), []
+    send(type="request", id=id, method=method, params=params, **more)
+    answers[id][0].wait()
+    return answers[id][1][0]
+
+def run(f):
+    threading.Thread(target=work, args=(f,)).start()
+
+def work(f):
+    params = json.loads(f["args"])
+    frame = request("ui.ask", params, parent_id=f["id"])
+    shown = frame.get("result") or frame["error"]["code"]
+    send(type="command_response", id=f["id"], action="display", display=json.dumps(shown))
+
+def answered(f):
+    answers[f["id"]][1].append(f); answers[f["id"]][0].set()
+
+serve(command_invoked=run, response=answered)
+"""
+DEPLOY = {"kind": "confirm", "title": "Deploy?", "message": [[{"text": "to production", "style": "bold"}]], "yes": "do"}
+
+
+@pytest.fixture
+def asking(tmp_path: Path) -> str:
+    return str(write_extension(tmp_path, "asker", ASKING, uses=["dialogs"]))
+
+
+def test_rpc_client_answers_a_dialog(zot: Zot, serve: Any, asking: str) -> None:
+    """ext2-068, ext2-071: `ext_dialog` has the parameters; wrong answers keep it open; `ext_dialog_close` ends it."""
+    serve([])
+    client = rpc(zot, "-e", asking)
+    assert client.ask("hello", capabilities=["commands", "dialogs"])["data"]["capabilities"] == ["commands", "dialogs"]
+    client.send("run_command", name="ask", args=json.dumps(DEPLOY))
+    asked = client.until("ext_dialog")
+    assert asked == {"type": "ext_dialog", "request_id": "dialog-1", "extension": "asker", **DEPLOY}
+    wrong = client.ask("answer_dialog", request_id="dialog-1", value="yes")
+    assert not wrong["success"] and wrong["error"].startswith("bad_params")
+    unknown = client.ask("answer_dialog", request_id="dialog-9", value=True)
+    assert not unknown["success"] and unknown["error"].startswith("not_found")
+    assert client.ask("answer_dialog", request_id="dialog-1", value=True)["success"]
+    client.until("ext_dialog_close", request_id="dialog-1")
+    shown = client.until("ext_display")
+    assert json.loads(shown["text"]) == {"value": True, "source": "person"}
+    client.send("run_command", name="ask", args=json.dumps(DEPLOY))
+    client.until("ext_dialog")
+    assert client.ask("answer_dialog", request_id="dialog-2", cancelled=True)["success"]
+    assert json.loads(client.until("ext_display")["text"]) == {"cancelled": True, "source": "person"}
+    assert client.close() == 0
+
+
+def test_rpc_client_without_the_capability_gets_no_dialog(zot: Zot, serve: Any, asking: str) -> None:
+    """ext2-074: without `dialogs` the default is the answer, else `unavailable`."""
+    serve([])
+    client = rpc(zot, "-e", asking)
+    client.ask("hello", capabilities=["commands"])
+    client.send("run_command", name="ask", args=json.dumps({**DEPLOY, "default": False}))
+    assert json.loads(client.until("ext_display")["text"]) == {"value": False, "source": "default"}
+    client.send("run_command", name="ask", args=json.dumps(DEPLOY))
+    assert json.loads(client.until("ext_display")["text"]) == "unavailable"
+    assert client.close() == 0

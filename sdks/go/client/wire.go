@@ -253,6 +253,12 @@ type CommandRun struct {
 	Started bool   `json:"started,omitempty"`
 }
 
+// Completions: Data of `ext_complete`; `more`: there are further items.
+type Completions struct {
+	Items []CompletionItem `json:"items"`
+	More  bool             `json:"more,omitempty"`
+}
+
 // SwarmStarted: Data of `swarm_start` and `swarm_resume`.
 type SwarmStarted struct {
 	Worker WorkerInfo `json:"worker"`
@@ -547,14 +553,18 @@ type ExtClearNotesEvent struct {
 // EventType is "ext_clear_notes".
 func (ExtClearNotesEvent) EventType() string { return "ext_clear_notes" }
 
-// ExtPanelEvent: An extension opened or redrew a panel. The content is complete and replaces the previous one.
+// ExtPanelEvent: An extension opened or redrew a panel. The content is complete and replaces the previous one. Extensions of the second edition may send `rows` (Lines) instead of `lines`, and say where the panel stands, where the cursor is and which keys it wants.
 type ExtPanelEvent struct {
-	Type      string   `json:"type"`
-	Extension string   `json:"extension"`
-	PanelID   string   `json:"panel_id"`
-	Title     string   `json:"title"`
-	Lines     []string `json:"lines"`
-	Footer    string   `json:"footer"`
+	Type      string          `json:"type"`
+	Extension string          `json:"extension"`
+	PanelID   string          `json:"panel_id"`
+	Title     string          `json:"title"`
+	Lines     []string        `json:"lines"`
+	Footer    string          `json:"footer"`
+	Rows      json.RawMessage `json:"rows"`
+	Place     json.RawMessage `json:"place"`
+	Cursor    json.RawMessage `json:"cursor"`
+	Keys      string          `json:"keys,omitempty"`
 }
 
 // EventType is "ext_panel".
@@ -569,6 +579,19 @@ type ExtPanelCloseEvent struct {
 
 // EventType is "ext_panel_close".
 func (ExtPanelCloseEvent) EventType() string { return "ext_panel_close" }
+
+// ExtSurfaceEvent: An extension drew or replaced something beside the conversation: a status item, a widget, a header, a footer, a title, the row of work, a border or a decoration of the editor. Without `value` it was withdrawn. `stale`: its process ended and may renew it.
+type ExtSurfaceEvent struct {
+	Type      string          `json:"type"`
+	Extension string          `json:"extension"`
+	Kind      string          `json:"kind"`
+	Name      string          `json:"name"`
+	Value     json.RawMessage `json:"value"`
+	Stale     bool            `json:"stale,omitempty"`
+}
+
+// EventType is "ext_surface".
+func (ExtSurfaceEvent) EventType() string { return "ext_surface" }
 
 // McpStateEvent: An MCP server started, stopped, failed or listed its tools; `server` is its entry in `get_mcp_servers`.
 type McpStateEvent struct {
@@ -608,6 +631,37 @@ type ElicitationRequestEvent struct {
 
 // EventType is "elicitation_request".
 func (ElicitationRequestEvent) EventType() string { return "elicitation_request" }
+
+// ExtDialogEvent: An extension asks the user; it waits for `answer_dialog`. The value is a boolean for `confirm` and `url`, a string for `select`, `input` and `editor`, a list of strings for `choose`, an object by field name for `form`. `message` are Lines. After `timeout_s` zot closes it.
+type ExtDialogEvent struct {
+	Type        string          `json:"type"`
+	RequestID   string          `json:"request_id"`
+	Extension   string          `json:"extension"`
+	Kind        string          `json:"kind"`
+	Title       string          `json:"title"`
+	Message     json.RawMessage `json:"message,omitempty"`
+	Options     []DialogOption  `json:"options,omitempty"`
+	Default     json.RawMessage `json:"default,omitempty"`
+	Placeholder string          `json:"placeholder,omitempty"`
+	Text        string          `json:"text,omitempty"`
+	Fields      []DialogField   `json:"fields,omitempty"`
+	Url         string          `json:"url,omitempty"`
+	TimeoutS    int             `json:"timeout_s,omitempty"`
+	Yes         string          `json:"yes,omitempty"`
+	No          string          `json:"no,omitempty"`
+}
+
+// EventType is "ext_dialog".
+func (ExtDialogEvent) EventType() string { return "ext_dialog" }
+
+// ExtDialogCloseEvent: A dialog is over: answered, cancelled by the extension or too late.
+type ExtDialogCloseEvent struct {
+	Type      string `json:"type"`
+	RequestID string `json:"request_id"`
+}
+
+// EventType is "ext_dialog_close".
+func (ExtDialogCloseEvent) EventType() string { return "ext_dialog_close" }
 
 // PermitRequestEvent: A model call, or a retry of one, needs a permit; the agent waits for `permit`. Sent only to a client that announced `permits`. `usd` is the estimated cost of its input; `least_usd`, `usual_usd` and `most_usd` are estimates with a short answer, one of usual length and the longest one. `unpriced`: the price of the model is unknown, so a cost limit cannot be enforced.
 type PermitRequestEvent struct {
@@ -779,6 +833,15 @@ type answerElicitationCommand struct {
 	Content   json.RawMessage `json:"content,omitempty"`
 }
 
+// answerDialogCommand: Answer an `ext_dialog` with a value that fits its kind, or `cancelled`. Requires the capability `dialogs`. An unknown request fails with `not_found`; a value that does not fit with `bad_params`, and the dialog stays open.
+type answerDialogCommand struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id,omitempty"`
+	RequestID string          `json:"request_id"`
+	Value     json.RawMessage `json:"value,omitempty"`
+	Cancelled bool            `json:"cancelled,omitempty"`
+}
+
 // permitCommand: Answer a `permit_request`. Requires the capability `permits`. `refuse` ends the turn with `reason` as its error. `usd` limits the output, so that the call costs at most that; 0 is no limit.
 type permitCommand struct {
 	Type      string  `json:"type"`
@@ -801,6 +864,17 @@ type runCommandCommand struct {
 	ID   string `json:"id,omitempty"`
 	Name string `json:"name"`
 	Args string `json:"args,omitempty"`
+}
+
+// extCompleteCommand: Ask extensions to complete: the arguments of a `command`, or the word after a `trigger` character. `text` is the text to complete, `cursor` the cursor in it, `before` the line before it.
+type extCompleteCommand struct {
+	Type    string `json:"type"`
+	ID      string `json:"id,omitempty"`
+	Command string `json:"command,omitempty"`
+	Trigger string `json:"trigger,omitempty"`
+	Text    string `json:"text,omitempty"`
+	Cursor  int    `json:"cursor,omitempty"`
+	Before  string `json:"before,omitempty"`
 }
 
 // panelKeyCommand: Send a key press to an extension's panel. Requires the capability `panels`.
@@ -1001,12 +1075,18 @@ func decodeEvent(kind string, line []byte) (Event, error) {
 		return decodeAs[ExtPanelEvent](line)
 	case "ext_panel_close":
 		return decodeAs[ExtPanelCloseEvent](line)
+	case "ext_surface":
+		return decodeAs[ExtSurfaceEvent](line)
 	case "mcp_state":
 		return decodeAs[McpStateEvent](line)
 	case "approval_request":
 		return decodeAs[ApprovalRequestEvent](line)
 	case "elicitation_request":
 		return decodeAs[ElicitationRequestEvent](line)
+	case "ext_dialog":
+		return decodeAs[ExtDialogEvent](line)
+	case "ext_dialog_close":
+		return decodeAs[ExtDialogCloseEvent](line)
 	case "permit_request":
 		return decodeAs[PermitRequestEvent](line)
 	case "permit_settled":

@@ -264,6 +264,12 @@ export interface CommandRun {
   started?: boolean;
 }
 
+/** Data of `ext_complete`; `more`: there are further items. */
+export interface Completions {
+  items: readonly CompletionItem[];
+  more?: boolean;
+}
+
 /** Data of `swarm_start` and `swarm_resume`. */
 export interface SwarmStarted {
   worker: WorkerInfo;
@@ -432,6 +438,15 @@ export interface AnswerElicitationCommand {
   content?: unknown;
 }
 
+/** Answer an `ext_dialog` with a value that fits its kind, or `cancelled`. Requires the capability `dialogs`. An unknown request fails with `not_found`; a value that does not fit with `bad_params`, and the dialog stays open. */
+export interface AnswerDialogCommand {
+  type: "answer_dialog";
+  id?: string;
+  request_id: string;
+  value?: unknown;
+  cancelled?: boolean;
+}
+
 /** Answer a `permit_request`. Requires the capability `permits`. `refuse` ends the turn with `reason` as its error. `usd` limits the output, so that the call costs at most that; 0 is no limit. */
 export interface PermitCommand {
   type: "permit";
@@ -454,6 +469,17 @@ export interface RunCommandCommand {
   id?: string;
   name: string;
   args?: string;
+}
+
+/** Ask extensions to complete: the arguments of a `command`, or the word after a `trigger` character. `text` is the text to complete, `cursor` the cursor in it, `before` the line before it. */
+export interface ExtCompleteCommand {
+  type: "ext_complete";
+  id?: string;
+  command?: string;
+  trigger?: string;
+  text?: string;
+  cursor?: number;
+  before?: string;
 }
 
 /** Send a key press to an extension's panel. Requires the capability `panels`. */
@@ -618,9 +644,11 @@ export type Command =
   | PingCommand
   | ApproveCommand
   | AnswerElicitationCommand
+  | AnswerDialogCommand
   | PermitCommand
   | GetCommandsCommand
   | RunCommandCommand
+  | ExtCompleteCommand
   | PanelKeyCommand
   | PanelCloseCommand
   | SwarmStartCommand
@@ -817,7 +845,7 @@ export interface ExtClearNotesEvent {
   extension: string;
 }
 
-/** An extension opened or redrew a panel. The content is complete and replaces the previous one. */
+/** An extension opened or redrew a panel. The content is complete and replaces the previous one. Extensions of the second edition may send `rows` (Lines) instead of `lines`, and say where the panel stands, where the cursor is and which keys it wants. */
 export interface ExtPanelEvent {
   type: "ext_panel";
   extension: string;
@@ -825,6 +853,10 @@ export interface ExtPanelEvent {
   title: string;
   lines: readonly string[];
   footer: string;
+  rows: unknown;
+  place: unknown;
+  cursor: unknown;
+  keys?: string;
 }
 
 /** The extension closed its panel. */
@@ -832,6 +864,16 @@ export interface ExtPanelCloseEvent {
   type: "ext_panel_close";
   extension: string;
   panel_id: string;
+}
+
+/** An extension drew or replaced something beside the conversation: a status item, a widget, a header, a footer, a title, the row of work, a border or a decoration of the editor. Without `value` it was withdrawn. `stale`: its process ended and may renew it. */
+export interface ExtSurfaceEvent {
+  type: "ext_surface";
+  extension: string;
+  kind: string;
+  name: string;
+  value: unknown;
+  stale?: boolean;
 }
 
 /** An MCP server started, stopped, failed or listed its tools; `server` is its entry in `get_mcp_servers`. */
@@ -862,6 +904,31 @@ export interface ElicitationRequestEvent {
   message: string;
   url?: string;
   fields?: readonly ElicitationField[];
+}
+
+/** An extension asks the user; it waits for `answer_dialog`. The value is a boolean for `confirm` and `url`, a string for `select`, `input` and `editor`, a list of strings for `choose`, an object by field name for `form`. `message` are Lines. After `timeout_s` zot closes it. */
+export interface ExtDialogEvent {
+  type: "ext_dialog";
+  request_id: string;
+  extension: string;
+  kind: "confirm" | "select" | "choose" | "input" | "editor" | "form" | "url";
+  title: string;
+  message?: unknown;
+  options?: readonly DialogOption[];
+  default?: unknown;
+  placeholder?: string;
+  text?: string;
+  fields?: readonly DialogField[];
+  url?: string;
+  timeout_s?: number;
+  yes?: string;
+  no?: string;
+}
+
+/** A dialog is over: answered, cancelled by the extension or too late. */
+export interface ExtDialogCloseEvent {
+  type: "ext_dialog_close";
+  request_id: string;
 }
 
 /** A model call, or a retry of one, needs a permit; the agent waits for `permit`. Sent only to a client that announced `permits`. `usd` is the estimated cost of its input; `least_usd`, `usual_usd` and `most_usd` are estimates with a short answer, one of usual length and the longest one. `unpriced`: the price of the model is unknown, so a cost limit cannot be enforced. */
@@ -928,9 +995,12 @@ export type Event =
   | ExtClearNotesEvent
   | ExtPanelEvent
   | ExtPanelCloseEvent
+  | ExtSurfaceEvent
   | McpStateEvent
   | ApprovalRequestEvent
   | ElicitationRequestEvent
+  | ExtDialogEvent
+  | ExtDialogCloseEvent
   | PermitRequestEvent
   | PermitSettledEvent
   | SwarmUpdateEvent
@@ -953,6 +1023,7 @@ export interface Answers {
   ping: Pong;
   get_commands: Commands;
   run_command: CommandRun;
+  ext_complete: Completions;
   swarm_start: SwarmStarted;
   swarm_resume: SwarmStarted;
   swarm_list: SwarmWorkers;

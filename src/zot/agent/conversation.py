@@ -373,7 +373,7 @@ class Conversation:
         self.resolved = resolved
         if not self.is_child:
             self.services.resolved = resolved
-        self.emit(events.ModelChanged(resolved.provider.id, resolved.model.id, extension))
+        self.emit(events.ModelChanged(resolved.provider.id, resolved.model.id))
         self._model_selected(before, extension, source)
         for text in (*resolved.notices, resolved.address_notice if resolved.address_notice != address else ""):
             if text:

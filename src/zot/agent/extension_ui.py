@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -83,6 +83,10 @@ class ExtensionUI:
     def withdraw(self, extension: str, kind: str, name: str) -> None: ...
 
     def notify_desktop(self, extension: str, message: str) -> None: ...
+
+    def own_commands(self) -> Iterable[tuple[str, str]]:
+        """Name and summary of the front end's own slash commands."""
+        return ()
 
     def read_editor(self) -> EditorText | None:
         """None without an editor."""

@@ -103,6 +103,10 @@ class Feature:
         """The built-in tools, some of them replaced by others of the same name. Not for features of zot itself."""
         return tools
 
+    def limit_tools(self, tools: list[Tool]) -> list[Tool]:
+        """The tools of all features, without some."""
+        return tools
+
     def tool_names(self) -> Iterable[str]:
         """Tools it knows, offered or not, to check ``--tools``."""
         return ()

@@ -404,6 +404,13 @@ class ToolSet:
 
     def current(self) -> list[Tool]:
         """All tools offered now."""
+        tools = self.permitted()
+        for feature in self._features:
+            tools = feature.limit_tools(tools)
+        return tools
+
+    def permitted(self) -> list[Tool]:
+        """All tools that flags and settings permit."""
         tools = list(self.own)
         others = [feature for feature in self._features if feature.priority]
         for feature in others:

@@ -79,6 +79,15 @@ class ClientMethods:
         """List the commands of extensions and the prompt templates. Requires the capability ``commands``."""
         return (await self._request(rpc.GetCommands())).commands
 
+    async def complete(
+        self, command: str = "", trigger: str = "", text: str = "", cursor: int = 0, before: str = ""
+    ) -> rpc.Completions:
+        """Ask extensions to complete: the arguments of a ``command``, or the word after a ``trigger`` character.
+        ``text`` is the text to complete, ``cursor`` the cursor in it, ``before`` the line before it."""
+        return await self._request(
+            rpc.ExtComplete(command=command, trigger=trigger, text=text, cursor=cursor, before=before)
+        )
+
     async def panel_key(self, extension: str, panel_id: str, key: str, text: str = "") -> None:
         """Send a key press to an extension's panel. Requires the capability ``panels``."""
         await self._request(rpc.PanelKey(extension=extension, panel_id=panel_id, key=key, text=text))
@@ -138,6 +147,11 @@ class SyncClientMethods(SyncFacade):
 
     def commands(self) -> tuple[rpc.CommandInfo, ...]:
         return self._wait(self._methods.commands())
+
+    def complete(
+        self, command: str = "", trigger: str = "", text: str = "", cursor: int = 0, before: str = ""
+    ) -> rpc.Completions:
+        return self._wait(self._methods.complete(command, trigger, text, cursor, before))
 
     def panel_key(self, extension: str, panel_id: str, key: str, text: str = "") -> None:
         self._wait(self._methods.panel_key(extension, panel_id, key, text))

@@ -5,7 +5,7 @@ cancellation from outside propagates."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -71,12 +71,19 @@ class Agent(AgentState):
         return await self._work(emit, None, go_on=True)
 
     async def run_tool(
-        self, name: str, args: dict[str, Any], origin: str, *, is_input: bool = False, tool: Tool | None = None
+        self,
+        name: str,
+        args: dict[str, Any],
+        origin: str,
+        *,
+        is_input: bool = False,
+        tool: Tool | None = None,
+        report: Callable[[events.ToolProgress], None] | None = None,
     ) -> ToolResult:
         """Run a tool for an extension, also while a prompt runs: the same interceptors and gate, no transcript.
         ``is_input``: for the user, not for an extension, whose frames are recorded. ``tool`` runs in place of the
-        offered one of this name."""
-        from zot.core.tool_calls import authorize, execute  # rarely used
+        offered one of this name; ``report`` receives its progress. A denied result has ``refused`` in its details."""
+        from zot.core.tool_calls import CallDenied, authorize, execute  # rarely used
 
         if is_input:
             self.boundary.on_input("run_tool", name=name, args=args, origin=origin)
@@ -85,8 +92,14 @@ class Agent(AgentState):
         try:
             permitted = await authorize(self, self.toolbox if tool is None else {name: tool}, call, origin)
         except ToolError as refusal:
-            return text_result(str(refusal), is_error=True)
-        return await execute(self, permitted, ToolContext(permitted.call, lambda text: None, origin))
+            denied = {"refused": True} if isinstance(refusal, CallDenied) else None
+            return text_result(str(refusal), is_error=True, details=denied)
+
+        def progress(text: str) -> None:
+            if report is not None:
+                report(events.ToolProgress(call.id, text))
+
+        return await execute(self, permitted, ToolContext(permitted.call, progress, origin, report=report))
 
     async def compact(self, emit: Reader | None = None, keep_tail: int = 0, focus: str = "") -> str:
         """Replace the transcript by a summary, which is returned; ``focus`` is emphasised. CompactionFailed (after

@@ -269,12 +269,11 @@ class Checkpoint(msgspec.Struct, frozen=True, tag="checkpoint"):
     """Everything so far must be durable now; after a turn with calls, as soon as one runs."""
 
 
-class ModelChanged(msgspec.Struct, frozen=True, omit_defaults=True, tag="model_changed"):
-    """This model answers from the next request on. ``extension`` chose it, if it was not the user."""
+class ModelChanged(msgspec.Struct, frozen=True, tag="model_changed"):
+    """This model answers from the next request on."""
 
     provider: str
     model: str
-    extension: str = ""
 
 
 RecordedEvent = (

@@ -21,10 +21,12 @@
 from __future__ import annotations
 
 from zot.ext import bytecode as bytecode  # first: it finds the others
-from zot.ext.calls import ToolContext
+from zot.ext.context import Context, ToolContext
+from zot.ext.errors import Cancelled, Denied, HostGone, NotSupported, RequestError, TimedOut, Unavailable
 from zot.ext.extension import Extension
 from zot.ext.frames import Content as ToolContent
 from zot.ext.frames import Event, EventIntercept, HelloAck, HostToolResult, Panel
+from zot.ext.lines import line, span, view
 from zot.ext.results import (
     AssistantMessageDecision,
     Response,
@@ -44,6 +46,7 @@ TYPE_CHECKING = False  # as in typing, without the import
 if TYPE_CHECKING:
     from typing import Any
 
+    from zot.ext.branch_state import BranchState as BranchState
     from zot.ext.handlers import (
         AssistantMessageHandler,
         BeforeAgentStartHandler,
@@ -54,21 +57,30 @@ if TYPE_CHECKING:
         ToolHandler,
         TurnStartHandler,
     )
+    from zot.ext.interceptions import Interception, Verdict
 
 __all__ = [
     "AssistantMessageDecision",
     "AssistantMessageHandler",
     "BeforeAgentStartHandler",
+    "Cancelled",
     "CommandHandler",
+    "Context",
+    "Denied",
     "Event",
     "EventHandler",
     "EventIntercept",
     "Extension",
     "HelloAck",
+    "HostGone",
     "HostToolResult",
     "InterceptHandler",
+    "Interception",
+    "NotSupported",
     "Panel",
+    "RequestError",
     "Response",
+    "TimedOut",
     "ToolCallDecision",
     "ToolCallHandler",
     "ToolContent",
@@ -77,21 +89,30 @@ __all__ = [
     "ToolResult",
     "TurnStartDecision",
     "TurnStartHandler",
+    "Unavailable",
+    "Verdict",
     "error_result",
     "image",
     "image_bytes",
+    "line",
     "markdown_result",
+    "span",
     "text",
     "text_result",
+    "view",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Handler types are imported on first use."""
+    """Types that a run may not need are imported on first use."""
     if name.endswith("Handler") and name in __all__:
         from zot.ext import handlers
 
         return getattr(handlers, name)
+    if name in ("Interception", "Verdict"):
+        from zot.ext import interceptions
+
+        return getattr(interceptions, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

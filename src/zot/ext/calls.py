@@ -1,4 +1,4 @@
-"""Open calls: of the host to this extension's tools, and of this extension to the host (``call_tool``)."""
+"""Open calls of this extension to tools of zot (``call_tool`` of the first edition)."""
 
 from __future__ import annotations
 
@@ -14,62 +14,27 @@ if TYPE_CHECKING:
 
     from zot.ext.record import Record
 
-CALL_TOOL_LIMIT = 60.0
-
-
-class ToolContext:
-    """One call of a tool: its origin, whether it was cancelled, and a way to call other tools."""
-
-    def __init__(self, call: frames.ToolCall, host: HostCalls) -> None:
-        from threading import Event  # threads are imported by the first request, not at start
-
-        self.id = call.id
-        self.name = call.name
-        self.operation_key = call.operation_key
-        self._given_up = Event()
-        self._host = host
-
-    @property
-    def cancelled(self) -> bool:
-        """True if the host cancelled the call and ignores its result."""
-        return self._given_up.is_set()
-
-    def wait_cancelled(self, seconds: float) -> bool:
-        """Sleep this long or until the call is cancelled; True if it was."""
-        return self._given_up.wait(seconds)
-
-    def cancel(self) -> None:
-        self._given_up.set()
-        self._host.give_up(self.id)
-
-    def call_tool(self, name: str, args: Mapping[str, Any], timeout: float = CALL_TOOL_LIMIT) -> frames.HostToolResult:
-        """Ask the host to run a tool as part of this call."""
-        return self._host.call(name, args, parent=self, timeout=timeout)
-
 
 class HostCalls:
-    """Pending ``call_tool`` requests."""
+    """Pending ``call_tool`` requests. ``waits`` is called before a thread waits for a result."""
 
-    def __init__(self, send: Callable[[Record], None]) -> None:
+    def __init__(self, send: Callable[[Record], None], waits: Callable[[], None]) -> None:
         self._send = send
+        self._waits = waits
         self._numbers = count(1)
         self._open: dict[str, _Waiting] = {}
+        self._lost = False
         self.offered = False
-        self.reader = 0  # the thread that reads the wire must not wait for its own input
 
-    def call(
-        self, name: str, args: Mapping[str, Any], *, parent: ToolContext | None, timeout: float
-    ) -> frames.HostToolResult:
-        from threading import get_ident
-
+    def call(self, name: str, args: Mapping[str, Any], *, parent_id: str, timeout: float) -> frames.HostToolResult:
         if not self.offered:
             raise RuntimeError("this host does not offer call_tool")
-        if get_ident() == self.reader:
-            raise RuntimeError("call_tool cannot be used in an event or panel handler: it would wait for itself")
-        parent_id = parent.id if parent else ""
+        if self._lost:
+            raise ConnectionError("the host is gone")
         id = f"call-{next(self._numbers)}"
         waiting = self._open[id] = _Waiting(parent_id)
         self._send(frames.CallTool(id=id, name=name, args=dict(args), parent_id=parent_id))
+        self._waits()
         arrived = waiting.done.wait(timeout)
         self._open.pop(id, None)
         if waiting.result is not None:
@@ -91,6 +56,7 @@ class HostCalls:
                 waiting.done.set()
 
     def lose_all(self) -> None:
+        self._lost = True
         for waiting in list(self._open.values()):
             waiting.lost = True
             waiting.done.set()

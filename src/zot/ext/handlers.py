@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from zot.ext.calls import ToolContext
+from zot.ext.context import ToolContext
 from zot.ext.frames import Event, EventIntercept
 from zot.ext.results import AssistantMessageDecision, Response, ToolCallDecision, ToolResult, TurnStartDecision
 
-CommandHandler = Callable[[str], Response | str | Awaitable[Response | str | None] | None]
+CommandHandler = Callable[..., Response | str | Awaitable[Response | str | None] | None]  # (args) or (args, ctx)
 ToolHandler = Callable[[dict[str, Any]], ToolResult]
 EventHandler = Callable[[Event], Any]
 InterceptHandler = Callable[[str, dict[str, Any]], tuple[bool, str] | ToolCallDecision | None]

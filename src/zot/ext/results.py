@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+    from zot.ext.context import Context
+
 
 class Response:
     """The answer to a slash command; created by one of the methods below."""
@@ -63,6 +65,10 @@ class ToolResult(Record):
     is_error: bool = False
     activate_tools: Sequence[str] = ()
     structured_content: Any = None
+    view: Mapping[str, Any] | None = None
+    details: Mapping[str, Any] | None = None
+    usage: Mapping[str, Any] | None = None
+    end_turn: bool = False
 
 
 def text(words: str) -> ToolContent:
@@ -136,7 +142,7 @@ def settle(value: Any) -> Any:
 
 
 def response_of(value: Any) -> Response:
-    match value := settle(value):
+    match value:
         case Response():
             return value
         case None:
@@ -148,7 +154,7 @@ def response_of(value: Any) -> Response:
 
 
 def result_of(value: Any) -> ToolResult:
-    match value := settle(value):
+    match value:
         case ToolResult():
             return value
         case None:
@@ -164,22 +170,14 @@ def result_of(value: Any) -> ToolResult:
 
 
 def tool_frame(id: str, result: ToolResult) -> Record:
-    return frames.ToolResult(
-        id=id,
-        content=result.content,
-        is_error=result.is_error,
-        activate_tools=result.activate_tools,
-        structured_content=result.structured_content,
-    )
+    return frames.ToolResult(id=id, **vars(result))
 
 
 def reconciled(value: Any) -> ToolResult:
-    value = settle(value)
     return value if isinstance(value, ToolResult) else ToolResult(structured_content={"state": str(value)})
 
 
 def tool_call_decision(value: Any) -> Record:
-    value = settle(value)
     if isinstance(value, tuple):
         allowed, reason = value  # pyright: ignore[reportUnknownVariableType]  (allowed, reason), as documented
         return ToolCallDecision(block=not allowed, reason=str(reason))  # pyright: ignore[reportUnknownArgumentType]
@@ -187,7 +185,6 @@ def tool_call_decision(value: Any) -> Record:
 
 
 def decision_of(value: Any, kind: type[Record]) -> Record:
-    value = settle(value)
     if value is None:
         return kind()
     if not isinstance(value, kind):
@@ -196,7 +193,6 @@ def decision_of(value: Any, kind: type[Record]) -> Record:
 
 
 def system_prompt_of(value: Any) -> Record:
-    value = settle(value)
     if not isinstance(value, str | None):
         raise TypeError(f"expected a string or None, got {type(value).__name__}")
     return frames.EventInterceptResponse(id="", system_prompt=value)
@@ -206,18 +202,28 @@ REWRITES = {"modified_args": "tool_args", "replace_text": "text", "system_prompt
 
 
 def answer_of(
-    asked: frames.EventIntercept, handlers: Sequence[Callable[[frames.EventIntercept], Record]]
+    asked: frames.EventIntercept,
+    context: Context,
+    handlers: Sequence[Callable[[frames.EventIntercept, Context], Record]],
 ) -> frames.EventInterceptResponse:
     """Call the handlers in order: each sees the rewrites of the previous ones, and the first denial wins."""
     answer: dict[str, Any] = {"id": asked.id}
     for ask in handlers:
         copy = frames.EventIntercept.read(loads(asked.encode()))  # handlers must not see each other's changes
-        fields = {key: value for key, value in vars(ask(copy)).items() if value is not None}
+        fields = {key: value for key, value in vars(ask(copy, context)).items() if value is not None}
         # an empty text changes nothing, except for the system prompt, which it removes
-        given = {key: value for key, value in fields.items() if value != "" or key == "system_prompt"}
+        given: dict[str, Any] = {key: value for key, value in fields.items() if value != "" or key == "system_prompt"}
         if given.get("block"):
             return frames.EventInterceptResponse(id=asked.id, block=True, reason=given.get("reason", ""))
+        rewritten: dict[str, Any] = {REWRITES[key]: value for key, value in given.items() if key in REWRITES}
+        if "value" in given:
+            from zot.ext.interceptions import joined, seen_next  # only events of the second edition have one
+
+            value: Any = given["value"]
+            rewritten["data"] = seen_next(asked.data, value)
+            given["value"] = joined(answer.get("value"), value)
         answer.update(given)
-        rewritten = {REWRITES[key]: value for key, value in given.items() if key in REWRITES}
+        if given.get("handled"):
+            break
         asked = frames.EventIntercept.read({**vars(asked), **rewritten})
     return frames.EventInterceptResponse.read(answer)

@@ -1,102 +1,87 @@
 """Runs an extension: greet, register, serve; each request gets exactly one answer.
-Commands, tools and interceptors run in threads; events and panel keys run in order. A crashing command or tool
-answers with an error, a crashing interceptor blocks."""
+Commands, tools, interceptors and requests run in threads; events and panel keys run in order. A crashing command or
+tool answers with an error, a crashing interceptor blocks."""
 
 from __future__ import annotations
 
-import os
 import sys
-from _thread import allocate_lock, get_ident
+from _thread import get_ident
 
 from zot.ext import frames
-from zot.ext.calls import HostCalls, ToolContext
+from zot.ext.calls import HostCalls
+from zot.ext.channel import Channel
+from zot.ext.context import Context, call
+from zot.ext.errors import NotSupported, RequestError
 from zot.ext.frames import Event, EventIntercept, HelloAck
 from zot.ext.record import Record, loads
-from zot.ext.results import (
-    ToolResult,
-    answer_of,
-    error_result,
-    reconciled,
-    response_of,
-    result_of,
-    settle,
-    tool_frame,
-)
+from zot.ext.results import ToolResult, answer_of, error_result, reconciled, response_of, result_of, settle, tool_frame
+from zot.ext.workers import InOrder, Workers
 
 TYPE_CHECKING = False  # as in typing, without the import
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from queue import SimpleQueue
-    from threading import Event as Signal
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
-    from zot.ext.handlers import CommandHandler, EventHandler, PanelCloseHandler, PanelKeyHandler, ReconcileHandler
+    from zot.ext.registry import Registry
+    from zot.ext.requests import Requests
 
-INTERCEPTS = ("before_agent_start", "tool_call", "turn_start", "assistant_message")
 HANDLERS_GRACE = 1.0  # seconds for running handlers before `shutdown` is acknowledged
 
 
-class Registry:
-    """Registered handlers; ``frames`` are the registrations in order. Handlers of one event form a chain, names are
-    unique."""
-
-    def __init__(self) -> None:
-        self.commands: dict[str, tuple[frames.RegisterCommand, CommandHandler]] = {}
-        self.tools: dict[str, tuple[frames.RegisterTool, Callable[[dict[str, Any], ToolContext], Any]]] = {}
-        self.reconcilers: dict[str, ReconcileHandler] = {}
-        self.events: dict[str, list[EventHandler]] = {}
-        self.interceptors: dict[str, list[Callable[[frames.EventIntercept], Record]]] = {}
-        self.panels: dict[str, tuple[PanelKeyHandler | None, PanelCloseHandler | None]] = {}
-        self.on_hello: list[Callable[[], Any]] = []
-        self._named: dict[tuple[str, str], Callable[..., Any]] = {}
-
-    def claim(self, kind: str, name: str, handler: Callable[..., Any]) -> None:
-        """Register a handler under a name. ValueError if it is taken; the host ignores case in commands."""
-        key = (kind, name.lower() if kind == "command" else name)
-        if first := self._named.get(key):
-            both = f"by {_place(first)} and by {_place(handler)}"
-            raise ValueError(f'{kind} "{name}" is registered twice, {both}: remove one, or give it another name')
-        self._named[key] = handler
-
-    def frames(self) -> Iterator[Record]:
-        for command, _ in self.commands.values():
-            yield command
-        for tool, _ in self.tools.values():
-            yield tool
-        intercept = [event for event in INTERCEPTS if event in self.interceptors]
-        if self.events or intercept:
-            yield frames.Subscribe(events=list(self.events), intercept=intercept)
-        yield frames.Ready()
-
-
-def _place(handler: Callable[..., Any]) -> str:
-    """Source location of a handler."""
-    name = getattr(handler, "__name__", "") or type(handler).__name__
-    code = getattr(handler, "__code__", None)
-    return f"{name} ({os.path.basename(code.co_filename)}:{code.co_firstlineno})" if code else name
-
-
 class Server:
-    """Serves one host for one run."""
+    """Serves one host for one run. Frames of the second edition are held back until the host's greeting."""
 
     def __init__(self, hello: frames.Hello, registry: Registry) -> None:
         self.host = HelloAck()
+        self.greeted = False
         self.registered = False
+        self.host_calls = HostCalls(self.send, self._waits)
+        self._requests: Requests | None = None
         self._hello = hello
         self._registry = registry
         self._channel: Channel | None = None
-        self._running: dict[str, ToolContext] = {}
-        self._by_thread: dict[int, ToolContext] = {}
+        self._held: list[tuple[str, Record]] = []
+        self._unknown: set[str] = set()
+        self._running: dict[str, Context] = {}
+        self._by_thread: dict[int, Context] = {}
         self._workers = Workers()
-        self.host_calls = HostCalls(self.send)
+        self._in_order = InOrder()
+
+    @property
+    def requests(self) -> Requests:
+        if self._requests is None:
+            from zot.ext.requests import Requests  # most extensions ask nothing
+
+            self._requests = Requests(lambda frame: self._send_later("request", frame), self._waits)
+        return self._requests
 
     def send(self, frame: Record) -> None:
         if self._channel is None:
             raise RuntimeError("the extension is not running yet; say this from a handler or from on_hello")
         self._channel.send(frame.encode())
 
-    def current_call(self) -> ToolContext | None:
-        """The tool call that this thread answers."""
+    def offers(self, feature: str) -> bool:
+        """True if this zot has a feature of the second edition."""
+        return feature in self.host.features
+
+    def request(self, method: str, params: Mapping[str, Any], **options: Any) -> Any:
+        from zot.ext.host_methods import feature_of
+
+        if self._channel is None:
+            raise RuntimeError("the extension is not running yet; ask this from a handler or from on_hello")
+        self._need(feature_of(method), method)
+        return self.requests.call(method, params, **options)
+
+    def contribute(self, frame: frames.Contribute | frames.Withdraw, feature: str, *, wait: bool) -> Any:
+        """Send a contribution; it is lost, with a line in the log, on a zot without the feature."""
+        if wait:
+            self._need(feature, f"contribute {frame.kind}")
+            return self.requests.contribute(frame)
+        self._send_later(feature, frame)
+        return None
+
+    def current_call(self) -> Context | None:
+        """The question that this thread answers."""
         return self._by_thread.get(get_ident())
 
     def log(self, *words: object) -> None:
@@ -108,19 +93,50 @@ class Server:
         self.send(self._hello)
         incoming = self._incoming(self._channel)
         first = next(incoming, None)
+        if first is None:
+            return
         if isinstance(first, HelloAck):
             self.host = first
             self.host_calls.offered = "call_tool" in first.capabilities
+        self.greeted = True
+        if self._registry.on_hello and isinstance(first, HelloAck):
             for handler in self._registry.on_hello:
-                self._in_order("on_hello", handler)
-        if first is None:
-            return
-        for frame in self._registry.frames():
-            self.send(frame)
-        self.registered = True
+                self._run_in_order("on_hello", handler)
+            self._in_order.run(self._register)  # after them, even if one waits for zot
+        else:
+            self._register()
         if not (self._serve(first) and all(self._serve(frame) for frame in incoming)):
             return  # `shutdown` came before the end of the input
         self._finish()
+
+    # --- registration
+
+    def _register(self) -> None:
+        for frame in self._registry.announced(self.offers):
+            self.send(frame)
+        self.registered = True
+        held, self._held = self._held, []
+        for feature, frame in held:
+            self._send_later(feature, frame)
+        self.send(frames.Ready())
+
+    def _send_later(self, feature: str, frame: Record) -> None:
+        if not self.greeted:
+            self._held.append((feature, frame))
+        elif self.offers(feature):
+            self.send(frame)
+        elif isinstance(frame, frames.Request):
+            refused = frames.ResponseError(code="unknown_method", message=_missing(feature, frame.method))
+            self.requests.answered(frames.Response(id=frame.id, error=refused))
+        elif feature not in self._unknown:
+            self._unknown.add(feature)
+            self.log(_missing(feature, f"{frame.frame_type} is left out"))
+
+    def _need(self, feature: str, what: str) -> None:
+        if self.greeted and not self.offers(feature):
+            raise NotSupported(_missing(feature, what))
+
+    # --- frames of the host
 
     def _incoming(self, channel: Channel) -> Iterator[Record]:
         for line in channel.lines():
@@ -138,13 +154,27 @@ class Server:
         """Handle one frame; False at the end of the run."""
         match frame:
             case frames.CommandInvoked():
-                self._workers.run(lambda: self._answer_command(frame))
+                self._answer(Context(frame.id, frame.name, "command", self), lambda ctx: self._command(frame, ctx))
             case frames.ToolCall():
-                context = self._running[frame.id] = ToolContext(frame, self.host_calls)
-                self._workers.run(lambda: self._answer_tool(frame, context))
+                context = Context(frame.id, frame.name, "tool", self, operation_key=frame.operation_key)
+                self._answer(context, lambda ctx: self._tool(frame, ctx))
             case EventIntercept():
-                self._workers.run(lambda: self._answer_intercept(frame))
+                handlers = tuple(self._registry.interceptors.get(frame.event, ()))
+                context = Context(frame.id, frame.event, "intercept", self)
+                self._answer(context, lambda ctx: answer_of(frame, ctx, handlers))
+            case frames.Request():
+                context = Context(frame.id, frame.method, "request", self)
+                context.params = frame.params or {}
+                self._answer(context, lambda ctx: self._requested(frame, ctx))
+            case frames.Response():
+                self.requests.answered(frame)
+            case frames.Progress():
+                self.requests.progressed(frame)
+            case frames.Cancel() if running := self._running.get(frame.id):
+                self._send_once(running, self._failed(running, "cancelled", "cancelled"))
+                running.cancel()
             case frames.ToolCancel() if running := self._running.get(frame.id):
+                running.claim_answer()
                 running.cancel()
             case frames.HostToolResult():
                 self.host_calls.answer(frame)
@@ -152,88 +182,140 @@ class Server:
                 self._finish()
                 self.send(frames.ShutdownAck())
                 return False
-            case Event():
-                for handler in tuple(self._registry.events.get(frame.event, ())):
-                    self._in_order(frame.event, handler, frame)
-            case frames.PanelKey() if on_key := self._registry.panels.get(frame.panel_id, (None, None))[0]:
-                self._in_order("panel key", on_key, frame.key, frame.text)
-            case frames.PanelClose() if on_close := self._registry.panels.get(frame.panel_id, (None, None))[1]:
-                self._in_order("panel close", on_close)
             case _:
-                pass
+                self._notice(frame)
         return True
 
-    def _in_order(self, what: str, handler: Callable[..., Any], *args: Any) -> None:
-        self.host_calls.reader = get_ident()
-        try:
-            settle(handler(*args))
-        except Exception:
-            self._trace(what)
+    def _notice(self, frame: Record) -> None:
+        """Events and panels: nothing is answered."""
+        panels = self._registry.panels
+        match frame:
+            case Event():
+                self._remember(frame)
+                for handler in tuple(self._registry.events.get(frame.event, ())):
+                    self._run_in_order(frame.event, handler, frame)
+            case frames.PanelKey() if on_key := panels.get(frame.panel_id, (None, None))[0]:
+                self._run_in_order("panel key", on_key, frame.key, frame.text)
+            case frames.PanelClose() if on_close := panels.get(frame.panel_id, (None, None))[1]:
+                self._run_in_order("panel close", on_close)
+            case frames.PanelResize() if resized := self._registry.requests.get(("panel_resize", frame.panel_id)):
+                self._run_in_order("panel resize", resized, frame.width, frame.height)
+            case frames.PanelFocus() if focused := self._registry.requests.get(("panel_focus", frame.panel_id)):
+                self._run_in_order("panel focus", focused, frame.focused)
+            case _:
+                pass
+
+    def _remember(self, event: Event) -> None:
+        """Keep what the greeting told up to date."""
+        data: dict[str, Any] = event.data or {}
+        if event.event == "settings_changed":
+            self.host.settings = {**(self.host.settings or {}), **(data.get("values") or {})}
+        elif event.event == "ui_changed":
+            self.host.ui = data
+
+    def _run_in_order(self, what: str, handler: Callable[..., Any], *args: Any) -> None:
+        def job() -> None:
+            try:
+                settle(handler(*args))
+            except Exception:
+                self._trace(what)
+
+        self._in_order.run(job)
+
+    def _waits(self) -> None:
+        self._in_order.waits()
 
     def _finish(self) -> None:
         """Let running handlers end, briefly; those that wait for the host get an error."""
         self.host_calls.lose_all()
+        if self._requests:
+            self._requests.lose_all()
         self._workers.wait(HANDLERS_GRACE)
 
-    # --- one request, one answer -------------------------------------------------------------------------------
+    # --- one question, one answer -------------------------------------------------------------------------------
 
-    def _answer_command(self, asked: frames.CommandInvoked) -> None:
-        def answer() -> Record:
-            if asked.name not in self._registry.commands:
-                return frames.CommandResponse(id=asked.id, action="noop", error=f'unknown command "{asked.name}"')
-            response = response_of(self._registry.commands[asked.name][1](asked.args))
-            return frames.CommandResponse(id=asked.id, **response.keys)
+    def _answer(self, context: Context, answer: Callable[[Context], Record]) -> None:
+        self._running[context.id] = context
 
-        def crash(words: str) -> Record:
-            return frames.CommandResponse(id=asked.id, action="noop", error=f"/{asked.name} crashed: {words}")
+        def job() -> None:
+            self._by_thread[get_ident()] = context
+            self._finally(context, lambda: answer(context))
+            self._by_thread.pop(get_ident(), None)
+            if self._running.get(context.id) is context:
+                del self._running[context.id]
 
-        self._answer(f"/{asked.name}", answer, crash)
+        self._workers.run(job)
 
-    def _answer_tool(self, asked: frames.ToolCall, context: ToolContext) -> None:
-        def answer() -> Record:
-            return tool_frame(asked.id, self._tool_result(asked, context))
+    def _finally(self, context: Context, answer: Callable[[], Record]) -> None:
+        """Send the answer, or what stands for a crash, unless one was sent."""
+        try:
+            line = answer().encode()
+        except BaseException as error:  # sys.exit() in a handler must not swallow the answer either
+            if context.cancelled:
+                return
+            words = str(error) or type(error).__name__
+            if isinstance(error, RequestError):  # zot refused something the handler needs: no crash
+                line = self._failed(context, words, error.code).encode()
+            else:
+                self._trace(f"/{context.name}" if context.kind == "command" else context.name)
+                line = self._failed(context, self._crash_words(context, words), "failed").encode()
+        if self._channel and context.claim_answer():
+            self._channel.send(line)
 
-        def crash(words: str) -> Record:
-            return tool_frame(asked.id, error_result(f"{self._hello.name}/{asked.name} crashed: {words}"))
+    def _send_once(self, context: Context, frame: Record) -> None:
+        if context.claim_answer():
+            self.send(frame)
 
-        self._by_thread[get_ident()] = context
-        self._answer(asked.name, answer, crash, unless=lambda: context.cancelled)
-        self._by_thread.pop(get_ident(), None)
-        self._running.pop(asked.id, None)
+    def _crash_words(self, context: Context, words: str) -> str:
+        match context.kind:
+            case "command":
+                return f"/{context.name} crashed: {words}"
+            case "tool":
+                return f"{self._hello.name}/{context.name} crashed: {words}"
+            case "intercept":
+                return f"{self._hello.name} crashed in {context.name}: {words}"
+            case _:
+                return words
 
-    def _tool_result(self, asked: frames.ToolCall, context: ToolContext) -> ToolResult:
+    def _failed(self, context: Context, words: str, code: str) -> Record:
+        """The answer of a handler that has none."""
+        match context.kind:
+            case "command":
+                return frames.CommandResponse(id=context.id, action="noop", error=words)
+            case "tool":
+                return tool_frame(context.id, error_result(words))
+            case "intercept":
+                return frames.EventInterceptResponse(id=context.id, block=True, reason=words)
+            case _:
+                return frames.Response(id=context.id, error=frames.ResponseError(code=code, message=words))
+
+    def _command(self, asked: frames.CommandInvoked, context: Context) -> Record:
+        if asked.name not in self._registry.commands:
+            return frames.CommandResponse(id=asked.id, action="noop", error=f'unknown command "{asked.name}"')
+        response = response_of(call(self._registry.commands[asked.name][1], context, asked.args))
+        return frames.CommandResponse(id=asked.id, **response.keys)
+
+    def _tool(self, asked: frames.ToolCall, context: Context) -> Record:
+        return tool_frame(asked.id, self._tool_result(asked, context))
+
+    def _tool_result(self, asked: frames.ToolCall, context: Context) -> ToolResult:
         if asked.name not in self._registry.tools:
             return error_result(f'unknown tool "{asked.name}"')
         if asked.reconcile:
             handler = self._registry.reconcilers.get(asked.name)
-            return reconciled(handler(asked.args or {}, context) if handler else "unknown")
-        return result_of(self._registry.tools[asked.name][1](asked.args or {}, context))
+            return reconciled(context.settle(handler(asked.args or {}, context)) if handler else "unknown")
+        return result_of(context.settle(self._registry.tools[asked.name][1](asked.args or {}, context)))
 
-    def _answer_intercept(self, asked: EventIntercept) -> None:
-        def answer() -> Record:
-            return answer_of(asked, tuple(self._registry.interceptors.get(asked.event, ())))
-
-        def crash(words: str) -> Record:
-            reason = f"{self._hello.name} crashed in {asked.event}: {words}"
-            return frames.EventInterceptResponse(id=asked.id, block=True, reason=reason)
-
-        self._answer(asked.event, answer, crash)
-
-    def _answer(
-        self,
-        what: str,
-        answer: Callable[[], Record],
-        crash: Callable[[str], Record],
-        unless: Callable[[], bool] = lambda: False,
-    ) -> None:
-        try:
-            line = answer().encode()
-        except BaseException as error:  # sys.exit() in a handler must not swallow the answer either
-            if not unless():
-                self._trace(what)
-            line = crash(str(error) or type(error).__name__).encode()
-        if self._channel and not unless():
-            self._channel.send(line)
+    def _requested(self, asked: frames.Request, context: Context) -> Record:
+        params = context.params
+        named = next(
+            (params[key] for key in ("name", "command", "trigger", "provider") if isinstance(params.get(key), str)), ""
+        )
+        handlers = self._registry.requests
+        handler = handlers.get((asked.method, named)) or handlers.get((asked.method, ""))
+        if handler is None:
+            raise NotSupported(f"unknown method {asked.method!r}")
+        return frames.Response(id=asked.id, result=context.settle(handler(params, context)))
 
     def _trace(self, what: str) -> None:
         import traceback
@@ -241,79 +323,5 @@ class Server:
         self.log(f"the handler of {what} crashed\n{traceback.format_exc().rstrip()}")
 
 
-class Channel:
-    """Both directions of the wire, for all threads.
-    It moves the wire away from descriptors 0 and 1, so that stray output goes to the log and stray input is empty."""
-
-    def __init__(self, source: int, sink: int) -> None:
-        self._source = source
-        self._sink = sink
-        self._lock = allocate_lock()
-        self.broken = False
-
-    @classmethod
-    def open(cls) -> Channel:
-        source, sink = os.dup(0), os.dup(1)
-        empty = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(empty, 0)
-        os.close(empty)
-        os.dup2(2, 1)
-        sys.stdout.flush()  # earlier output goes to the log also
-        sys.stdout = sys.stderr
-        return cls(source, sink)
-
-    def lines(self) -> Iterator[bytes]:
-        """Lines until the host closes its end; a last line without LF counts."""
-        with os.fdopen(self._source, "rb") as source:
-            yield from source
-
-    def send(self, line: bytes) -> None:
-        """Write the whole line; a closed host is not an error."""
-        with self._lock:
-            rest = memoryview(line)
-            try:
-                while rest and not self.broken:
-                    rest = rest[os.write(self._sink, rest) :]
-            except OSError:
-                self.broken = True
-
-
-class Workers:
-    """Threads that answer requests, reused because starting one costs six times more."""
-
-    def __init__(self) -> None:
-        self._lock = allocate_lock()
-        self._jobs: SimpleQueue[Callable[[], None]] | None = None
-        self._quiet: Signal | None = None
-        self._busy = 0
-        self._idle = 0
-
-    def run(self, job: Callable[[], None]) -> None:
-        """Run the job in a separate thread; it must not raise."""
-        from queue import SimpleQueue  # threads are imported by the first request, not at start
-        from threading import Event, Thread
-
-        jobs = self._jobs = self._jobs or SimpleQueue()
-        quiet = self._quiet = self._quiet or Event()
-        with self._lock:
-            quiet.clear()
-            self._busy += 1
-            wanting = self._idle == 0
-            self._idle -= 0 if wanting else 1
-        jobs.put(job)
-        if wanting:
-            Thread(target=self._work, args=(jobs, quiet), daemon=True).start()
-
-    def _work(self, jobs: SimpleQueue[Callable[[], None]], quiet: Signal) -> None:
-        while True:
-            jobs.get()()
-            with self._lock:
-                self._busy -= 1
-                self._idle += 1
-                if not self._busy:
-                    quiet.set()
-
-    def wait(self, seconds: float) -> None:
-        """Wait until every job is done, or the timeout."""
-        if self._quiet and self._busy:
-            self._quiet.wait(seconds)
+def _missing(feature: str, what: str) -> str:
+    return f"{what}: this zot does not have the feature {feature!r}"

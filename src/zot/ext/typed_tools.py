@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from types import FunctionType, MethodType, UnionType
 
-from zot.ext.calls import ToolContext
+from zot.ext.context import ToolContext
 
 TYPE_CHECKING = False  # as in typing, without the import
 if TYPE_CHECKING:

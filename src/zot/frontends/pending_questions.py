@@ -19,6 +19,7 @@ from zot.system.visible_text import escape_invisible
 from zot.wire import rpc_frames as wire
 
 if TYPE_CHECKING:
+    from zot.features.extensions.dialogs import ExtensionDialog
     from zot.features.jail.outside_access import OutsideRequest
     from zot.features.mcp.elicitation import Elicitation
     from zot.features.questions import Approval
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
 GONE = "denied: the client disconnected before answering"
 
 # Kinds of questions per capability of ``hello``.
-_CAPABILITIES = {"approvals": ("approval", "outside"), "elicitation": ("elicitation",)}
+_CAPABILITIES = {
+    "approvals": ("approval", "outside"),
+    "dialogs": ("dialog",),
+    "elicitation": ("elicitation",),
+}
 
 
 class PendingQuestions:
@@ -75,6 +80,21 @@ class PendingQuestions:
                 raise UsageError(str(error)) from error
         future.set_result(answer)
 
+    def answer_dialog(self, command: wire.AnswerDialog) -> None:
+        """UsageError if that dialog is not open, or the value does not fit it; it then stays open."""
+        from zot.features.extensions.dialogs import DialogAnswer, answer_problem
+
+        try:
+            question, future = self._find(command.request_id, "dialog")
+        except UsageError as error:
+            raise UsageError(f"not_found: {error}") from None
+        if command.cancelled:
+            future.set_result(DialogAnswer(cancelled=True))
+        elif wrong := answer_problem(question.params, command.value):
+            raise UsageError(f"bad_params: value: {wrong}")
+        else:
+            future.set_result(DialogAnswer(command.value))
+
     def close(self) -> None:
         """The client disconnected: deny open and later questions."""
         self._closed = True
@@ -103,6 +123,8 @@ class PendingQuestions:
             return await future
         finally:
             del self._pending[request_id]
+            if prefix == "dialog" and not self._closed:
+                self._send(wire.ExtDialogClose(request_id=request_id))
 
 
 def _approval_frame(request_id: str, question: Approval) -> wire.ApprovalRequest:
@@ -154,11 +176,16 @@ def _elicitation_frame(request_id: str, question: Elicitation) -> wire.Elicitati
     )
 
 
+def _dialog_frame(request_id: str, question: ExtensionDialog) -> wire.ExtDialog:
+    return question.as_frame(request_id)
+
+
 # Prefix of the request id and frame, by kind.
-_FRAMES: dict[str, tuple[str, Callable[[str, Any], wire.ApprovalRequest | wire.ElicitationRequest]]] = {
+_FRAMES: dict[str, tuple[str, Callable[[str, Any], wire.Asked]]] = {
     "approval": ("approval", _approval_frame),
     "outside": ("approval", _outside_frame),
     "elicitation": ("elicitation", _elicitation_frame),
+    "dialog": ("dialog", _dialog_frame),
 }
 
 

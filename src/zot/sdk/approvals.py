@@ -14,9 +14,11 @@ from zot.system.jail.policy import AccessRequest
 from zot.wire.python_values import Decision, OutsideDecision, OutsideWord, to_approval_answer, to_outside_answer
 
 if TYPE_CHECKING:
+    from zot.features.extensions.dialogs import DialogAnswer, ExtensionDialog
     from zot.features.jail.outside_access import OutsideRequest as OutsideQuestion
     from zot.features.mcp.elicitation import Elicitation
     from zot.features.questions import Approval as ApprovalRequest
+    from zot.wire.rpc_frames import ExtDialog
 
 
 class Approval(msgspec.Struct, frozen=True):
@@ -47,15 +49,22 @@ class OutsideRequest(msgspec.Struct, frozen=True):
 ElicitationAnswer = dict[str, Any] | None
 OnApproval = Callable[[Approval], Awaitable[Decision] | Decision]
 OnOutside = Callable[[OutsideRequest], Awaitable[OutsideDecision] | OutsideDecision]
+OnDialog = Callable[["ExtDialog"], Awaitable[Any] | Any]
 OnElicitation = Callable[["Elicitation"], Awaitable[ElicitationAnswer] | ElicitationAnswer]
 
 
 class ProgramPresenter:
     """Answers questions with functions of a program; ``kinds`` are those with a function."""
 
-    def __init__(self, approve: OnApproval | None, outside: OnOutside | None, elicit: OnElicitation | None) -> None:
-        self._approve, self._outside, self._elicit = approve, outside, elicit
-        given = {"approval": approve, "outside": outside, "elicitation": elicit}
+    def __init__(
+        self,
+        approve: OnApproval | None,
+        outside: OnOutside | None,
+        elicit: OnElicitation | None,
+        dialog: OnDialog | None = None,
+    ) -> None:
+        self._approve, self._outside, self._elicit, self._dialog = approve, outside, elicit, dialog
+        given = {"approval": approve, "outside": outside, "elicitation": elicit, "dialog": dialog}
         self.kinds = tuple(kind for kind, function in given.items() if function is not None)
 
     async def __call__(self, question: Any) -> Any:
@@ -82,3 +91,12 @@ class ProgramPresenter:
         answer = self._elicit(question)
         content = await answer if isawaitable(answer) else answer
         return {"action": "decline"} if content is None else {"action": "accept", "content": content}
+
+    async def _answer_dialog(self, question: ExtensionDialog) -> DialogAnswer:
+        """None cancels the dialog."""
+        from zot.features.extensions.dialogs import DialogAnswer
+
+        assert self._dialog is not None
+        answer = self._dialog(question.as_frame(""))
+        value = await answer if isawaitable(answer) else answer
+        return DialogAnswer(cancelled=True) if value is None else DialogAnswer(value)

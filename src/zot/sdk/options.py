@@ -26,6 +26,7 @@ from zot.wire.python_values import Decision, OutsideDecision, rename_options
 
 if TYPE_CHECKING:
     from zot.features.mcp.elicitation import Elicitation
+    from zot.wire.rpc_frames import ExtDialog
 
 MAX_STEPS = 50
 
@@ -33,6 +34,7 @@ PathLike = str | os.PathLike[str]
 
 
 OnQuestion = Callable[["Elicitation"], Awaitable[dict[str, Any] | None] | dict[str, Any] | None]
+OnDialog = Callable[["ExtDialog"], Awaitable[Any] | Any]
 _OLDER = {"elicit": "on_question"}
 
 
@@ -78,6 +80,7 @@ class Options(_OlderOptions, total=False):
         Callable[[OutsideRequest], Awaitable[OutsideDecision] | OutsideDecision] | None
     )  # called before a call reaches outside; starts the jail
     on_question: OnQuestion | None  # answers MCP servers: values by name ({} for an opened address), None declines
+    on_dialog: OnDialog | None  # answers questions of extensions with a value of their kind, None cancels
     max_steps: int  # model calls per prompt; default and 0: 50
     max_cost_usd: float  # stop before the next model call once this is spent
     price_unknown: Literal["refuse", "allow"]  # with max_cost_usd, a model without a price; default: refuse
@@ -159,7 +162,9 @@ def config_of(options: Options) -> RunConfig:
 
 def front_end_of(options: Options, reader: Reader, surface: ExtensionUI) -> FrontEnd:
     """The front end of the program."""
-    presenter = ProgramPresenter(options.get("approve"), options.get("approve_outside"), options.get("on_question"))
+    presenter = ProgramPresenter(
+        options.get("approve"), options.get("approve_outside"), options.get("on_question"), options.get("on_dialog")
+    )
     return FrontEnd(
         reader=reader,
         kinds=(Diagnostic, SessionFault),

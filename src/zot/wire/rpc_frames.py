@@ -60,7 +60,7 @@ from zot.wire.ops import SetReasoning as SetReasoning
 
 PROTOCOL_VERSION = 1
 MAX_LINE = 16 * 1024 * 1024  # of a command, without its line end
-CAPABILITIES = ("approvals", "commands", "elicitation", "panels", "permits")
+CAPABILITIES = ("approvals", "commands", "dialogs", "elicitation", "panels", "permits", "surfaces")
 REASONING = ("off", "minimum", "low", "medium", "high", "xhigh", "max")
 
 
@@ -96,6 +96,27 @@ class AnswerElicitation(Command, frozen=True, kw_only=True, tag="answer_elicitat
     request_id: str
     action: Literal["accept", "decline", "cancel"]
     content: Any = None
+
+
+class AnswerDialog(Command, frozen=True, kw_only=True, tag="answer_dialog"):
+    """Answer an ``ext_dialog`` with a value that fits its kind, or ``cancelled``. Requires the capability ``dialogs``.
+    An unknown request fails with ``not_found``; a value that does not fit with ``bad_params``, and the dialog stays
+    open."""
+
+    request_id: str
+    value: Any = None
+    cancelled: bool = False
+
+
+class ExtComplete(Command, frozen=True, kw_only=True, tag="ext_complete"):
+    """Ask extensions to complete: the arguments of a ``command``, or the word after a ``trigger`` character. ``text``
+    is the text to complete, ``cursor`` the cursor in it, ``before`` the line before it."""
+
+    command: str = ""
+    trigger: str = ""
+    text: str = ""
+    cursor: int = 0
+    before: str = ""
 
 
 class Permit(Command, frozen=True, kw_only=True, tag="permit"):
@@ -154,9 +175,11 @@ AnyCommand = (
     | Ping
     | Approve
     | AnswerElicitation
+    | AnswerDialog
     | Permit
     | GetCommands
     | RunCommand
+    | ExtComplete
     | PanelKey
     | PanelClose
 )
@@ -339,6 +362,23 @@ class Commands(msgspec.Struct, frozen=True, kw_only=True):
     commands: tuple[CommandInfo, ...]
 
 
+class CompletionItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An offer of an extension: ``value`` replaces ``replace`` characters before the cursor. ``label`` is a Line."""
+
+    value: str
+    label: Any = None
+    description: str = ""
+    replace: int = 0
+    extension: str = ""
+
+
+class Completions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Data of ``ext_complete``; ``more``: there are further items."""
+
+    items: tuple[CompletionItem, ...]
+    more: bool = False
+
+
 class CommandRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Data of ``run_command``. For ``prompt`` and ``tool_prompt`` the response arrives when the prompt starts."""
 
@@ -372,13 +412,19 @@ class ExtClearNotes(msgspec.Struct, frozen=True, kw_only=True, tag="ext_clear_no
 
 
 class ExtPanel(msgspec.Struct, frozen=True, kw_only=True, tag="ext_panel"):
-    """An extension opened or redrew a panel. The content is complete and replaces the previous one."""
+    """An extension opened or redrew a panel. The content is complete and replaces the previous one. Extensions of the
+    second edition may send ``rows`` (Lines) instead of ``lines``, and say where the panel stands, where the cursor is
+    and which keys it wants."""
 
     extension: str
     panel_id: str
     title: str
     lines: tuple[str, ...]
     footer: str
+    rows: Any = msgspec.UNSET
+    place: Any = msgspec.UNSET
+    cursor: Any = msgspec.UNSET
+    keys: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class ExtPanelClose(msgspec.Struct, frozen=True, kw_only=True, tag="ext_panel_close"):
@@ -386,6 +432,69 @@ class ExtPanelClose(msgspec.Struct, frozen=True, kw_only=True, tag="ext_panel_cl
 
     extension: str
     panel_id: str
+
+
+class ExtSurface(msgspec.Struct, frozen=True, kw_only=True, tag="ext_surface"):
+    """An extension drew or replaced something beside the conversation: a status item, a widget, a header, a footer, a
+    title, the row of work, a border or a decoration of the editor. Without ``value`` it was withdrawn. ``stale``: its
+    process ended and may renew it."""
+
+    extension: str
+    kind: str
+    name: str
+    value: Any = msgspec.UNSET
+    stale: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+class DialogOption(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An option of a dialog; ``label`` is a Line."""
+
+    value: str
+    label: Any = None
+    description: str = ""
+    group: str = ""
+    disabled: bool = False
+
+
+class DialogField(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A field of a form."""
+
+    name: str
+    kind: Literal["text", "number", "integer", "yes", "choice", "choices", "path"] = "text"
+    title: str = ""
+    description: str = ""
+    required: bool = False
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    pattern: str = ""
+
+
+class ExtDialog(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="ext_dialog"):
+    """An extension asks the user; it waits for ``answer_dialog``. The value is a boolean for ``confirm`` and ``url``, a
+    string for ``select``, ``input`` and ``editor``, a list of strings for ``choose``, an object by field name for
+    ``form``. ``message`` are Lines. After ``timeout_s`` zot closes it."""
+
+    request_id: str
+    extension: str
+    kind: Literal["confirm", "select", "choose", "input", "editor", "form", "url"]
+    title: str
+    message: Any = None
+    options: tuple[DialogOption, ...] = ()
+    default: Any = None
+    placeholder: str = ""
+    text: str = ""
+    fields: tuple[DialogField, ...] = ()
+    url: str = ""
+    timeout_s: int = 0
+    yes: str = ""
+    no: str = ""
+
+
+class ExtDialogClose(msgspec.Struct, frozen=True, kw_only=True, tag="ext_dialog_close"):
+    """A dialog is over: answered, cancelled by the extension or too late."""
+
+    request_id: str
 
 
 class Outside(msgspec.Struct, frozen=True, kw_only=True):
@@ -473,9 +582,9 @@ class PermitSettled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     pause_s: float = 0.0
 
 
-ExtensionEvent = ExtNotify | ExtDisplay | ExtClearNotes | ExtPanel | ExtPanelClose
+ExtensionEvent = ExtNotify | ExtDisplay | ExtClearNotes | ExtPanel | ExtPanelClose | ExtSurface
 
-Asked = ApprovalRequest | ElicitationRequest | PermitRequest | PermitSettled
+Asked = ApprovalRequest | ElicitationRequest | ExtDialog | ExtDialogClose | PermitRequest | PermitSettled
 
 KnownEvent = WireEvent | ExtensionEvent | McpState | Asked
 ServerLine = Response | KnownEvent
@@ -507,4 +616,5 @@ DATA: dict[str, type[msgspec.Struct]] = {
     "ping": Pong,
     "get_commands": Commands,
     "run_command": CommandRun,
+    "ext_complete": Completions,
 }

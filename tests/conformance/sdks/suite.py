@@ -24,6 +24,8 @@ def text(words: str) -> Content:
 class SdkSuite:
     """Subclasses start the extension that uses every verb, and the starter of their language."""
 
+    second_edition: tuple[str, ...] = ()
+
     @pytest.fixture
     def everything(self) -> tuple[list[str], Path]:
         raise NotImplementedError
@@ -46,7 +48,16 @@ class SdkSuite:
 
     def test_hello_comes_first_and_names_the_capabilities(self, fresh: PipeHost) -> None:
         """ext-033, ext-034, child side: `hello` is the first frame and carries name, version and capabilities."""
-        capabilities = ("commands", "tools", "events", "panels", "tool_cancel", "call_tool", "guard")
+        capabilities = (
+            "commands",
+            "tools",
+            "events",
+            "panels",
+            "tool_cancel",
+            "call_tool",
+            *self.second_edition,
+            "guard",
+        )
         assert fresh.line() == extension_codec.encode(
             extension_frames.Hello(name="everything", version="1.2.3", capabilities=capabilities)
         )

@@ -106,7 +106,7 @@ class Session:
                 self.compacted(keep_tail, summary)
             case Checkpoint():
                 self.flush()
-            case ModelChanged(provider=provider, model=model):
+            case ModelChanged(provider, model):
                 self.set_model(provider, model)
             case _:
                 pass

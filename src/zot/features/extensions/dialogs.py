@@ -4,12 +4,15 @@ lane: zot's questions come first and never wait for one."""
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import msgspec
 
 from zot.features.questions import Question
 from zot.wire.lines import Line, plain_text, to_line, to_lines
+
+if TYPE_CHECKING:
+    from zot.wire.rpc_frames import ExtDialog
 
 LANE = "extensions"
 MOST_OPTIONS, MOST_FIELDS, MOST_MESSAGE, LONGEST_TITLE = 1000, 20, 40, 200
@@ -84,6 +87,14 @@ class ExtensionDialog(Question[DialogAnswer], frozen=True, kw_only=True):
     @property
     def message(self) -> tuple[Line, ...]:
         return to_lines(self.params.message, MOST_MESSAGE)
+
+    def as_frame(self, request_id: str) -> ExtDialog:
+        """For clients and programs."""
+        from zot.wire.rpc_frames import ExtDialog  # not in the terminal
+
+        params = {key: value for key, value in msgspec.to_builtins(self.params).items() if value is not None}
+        fields = {"type": "ext_dialog", **params, "request_id": request_id, "extension": self.extension}
+        return msgspec.convert(fields, ExtDialog)
 
     def denial(self, reason: str = "") -> DialogAnswer:
         return DialogAnswer(cancelled=not reason, unavailable=reason)

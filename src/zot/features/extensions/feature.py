@@ -98,6 +98,9 @@ class ExtensionsFeature(Feature):
     def replace_tools(self, tools: list[Tool]) -> list[Tool]:
         return self.host.replace_tools(tools)
 
+    def limit_tools(self, tools: list[Tool]) -> list[Tool]:
+        return self.host.limit_tools(tools)
+
     def problems(self) -> list[str]:
         return self.host.overrides.lines() if self.host.overrides is not None else []
 

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from zot.features.extensions.overrides import ToolOverrides
     from zot.features.extensions.requests import RequestRouter
     from zot.features.extensions.spending import ExtensionSpending
+    from zot.features.extensions.tool_selection import ToolSelection
     from zot.features.recording.frame_trace import Direction, ExitListener, FrameTap
     from zot.provider.messages import ToolCallBlock
 
@@ -168,6 +169,7 @@ class ExtensionHost:
         self._late_events: LateEvents | None = None
         self.approvals: RequiredApprovals | None = None
         self.overrides: ToolOverrides | None = None
+        self.tool_selection: ToolSelection | None = None
         self.reported_cache = ""  # the session whose lost cache was reported
         self._fanout = EventFanout(self._children, present)
         self.observe, self.observed = self._fanout.observe, OBSERVED
@@ -562,6 +564,18 @@ class ExtensionHost:
 
             self.overrides = ToolOverrides(self)
         return self.overrides.replace(tools, wanted)
+
+    def limit_tools(self, tools: list[Tool]) -> list[Tool]:
+        return tools if self.tool_selection is None else self.tool_selection.limit(tools)
+
+    @property
+    def nested(self) -> NestedCalls:
+        return self._nested
+
+    def deferred_tools(self) -> dict[str, tuple[ExtensionChild, extension_frames.RegisterTool]]:
+        """Those that the model does not see until they are activated."""
+        found = {frame.name: (child, frame) for child, frame in self._registry.tools()}
+        return {name: pair for name, pair in found.items() if is_deferred(pair[1]) and name not in self._activated}
 
     def _subscribed(self, child: ExtensionChild) -> None:
         if self._late_events is None:

@@ -17,6 +17,7 @@ from zot.agent.extension_ui import ExtensionUI
 from zot.core.tool import ToolResult, text_result
 from zot.errors import ToolError
 from zot.features.extensions.child import ExtensionChild
+from zot.features.extensions.open_questions import OpenQuestion
 from zot.features.extensions.registry import NameRegistry
 from zot.features.extensions.subscriptions import RequireWord, subscribe
 from zot.features.extensions.tools import wire_blocks
@@ -65,7 +66,7 @@ class NestedCalls:
         try:
             if sum(name == child.name for name, _ in self._running) >= MOST_CALLS:
                 raise ToolError(f"call_tool: at most {MOST_CALLS} calls of one extension may run at a time")
-            chain = self._allowed_chain(child, frame)
+            chain = self._chain_for(child, frame.name, frame.parent_id, "call_tool")
             if not isinstance(frame.args, dict | None):
                 raise ToolError("call_tool: args: expected an object")
             args = cast("dict[str, Any]", frame.args or {})
@@ -76,6 +77,18 @@ class NestedCalls:
         task.add_done_callback(lambda _: self._running.pop(key, None))
         if frame.parent_id:
             self._open[child.name, frame.parent_id].nested.add(key)
+
+    def enter(self, child: ExtensionChild, name: str, parent: OpenQuestion | None, *, original: bool = False) -> None:
+        """The present task is about to run a tool for a request of the second edition; ToolError if it may not."""
+        if parent is not None and parent.kind != "tool":
+            _chain.set(parent.context.get(_chain, ()))
+        else:
+            _chain.set(self._chain_for(child, name, "" if parent is None else parent.id, "tools.call", original))
+
+    def tool_of(self, child: ExtensionChild, parent: OpenQuestion | None) -> str:
+        """The tool that this question is a call of; empty if it is none."""
+        opened = None if parent is None else self._open.get((child.name, parent.id))
+        return opened.chain[-1] if opened is not None else ""
 
     def cancelled(self, child: ExtensionChild, id: str) -> None:
         self._cancel((child.name, id))
@@ -88,19 +101,24 @@ class NestedCalls:
         if task := self._running.get(key):
             task.cancel()
 
-    def _allowed_chain(self, child: ExtensionChild, frame: extension_frames.CallTool) -> tuple[str, ...]:
-        """The tools above the requested one; ToolError if it may not be called there."""
-        if not frame.parent_id:
-            if any(name == child.name for name, _ in self._open):
-                raise ToolError("call_tool: parent_id is required while a tool of this extension runs")
+    def _chain_for(
+        self, child: ExtensionChild, name: str, parent_id: str, asked: str, original: bool = False
+    ) -> tuple[str, ...]:
+        """The tools above the requested one; ToolError if it may not be called there. The ``original`` of a tool is no
+        repetition of it."""
+        if not parent_id:
+            if any(owner == child.name for owner, _ in self._open):
+                raise ToolError(f"{asked}: parent_id is required while a tool of this extension runs")
             return ()
-        parent = self._open.get((child.name, frame.parent_id))
+        parent = self._open.get((child.name, parent_id))
         if parent is None:
-            raise ToolError(f"call_tool: no tool call {frame.parent_id} of this extension is running")
-        if frame.name in parent.chain:
-            raise ToolError(f"call_tool: {frame.name} is already running in this chain of tools")
+            raise ToolError(f"{asked}: no tool call {parent_id} of this extension is running")
+        if original:
+            return parent.chain
+        if name in parent.chain:
+            raise ToolError(f"{asked}: {name} is already running in this chain of tools")
         if len(parent.chain) >= limits.CALL_TOOL_CHAIN:
-            raise ToolError(f"call_tool: more than {limits.CALL_TOOL_CHAIN} tools in a chain")
+            raise ToolError(f"{asked}: more than {limits.CALL_TOOL_CHAIN} tools in a chain")
         return parent.chain
 
     async def _run(

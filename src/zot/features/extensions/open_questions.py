@@ -7,7 +7,7 @@ import asyncio
 import re
 from collections import deque
 from collections.abc import Callable, Iterable
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from typing import Any, Literal
 
 from zot.errors import BadFrame, ExtensionError, ExtensionTimedOut
@@ -58,6 +58,7 @@ class OpenQuestion:
         self.begun: list[Callable[[], None]] = []
         self.ended = False
         self.answering = ANSWERING.get()  # of the task that asks
+        self.context = copy_context()  # likewise
         self._silence = silence
         self._most = most
         self._future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()

@@ -69,7 +69,7 @@ METHODS: dict[str, Method] = {
     "agent.run": Method("agents:run", "agents", None),
     "tools.list": Method("tools:available"),
     "tools.active": Method("tools:activate", "tools"),
-    "tools.call": Method("tools:call", "tools", None),
+    "tools.call": Method("tools:call", seconds=None),  # `original` needs tools.override, the rest tools
     "commands.list": Method("tools:commands"),
     "exec.run": Method("programs:run", "exec", None),
     "terminal.run": Method("programs:run_in_terminal", "terminal", None),
@@ -119,8 +119,9 @@ class MethodCall:
         """RequestError unless the user granted this word of ``uses``."""
         self.host.require_word(self.child, word, self.frame.method)
 
-    def progress(self, *, text: str = "", data: Any = None) -> None:
-        self.child.send(extension_frames.Progress(id=self.frame.id, text=text, data=data))
+    def progress(self, *, text: str = "", fraction: float | None = None, view: Any = None, data: Any = None) -> None:
+        frame = extension_frames.Progress(id=self.frame.id, text=text, fraction=fraction, view=view, data=data)
+        self.child.send(frame)
 
     def unavailable(self, reason: str) -> RequestError:
         return RequestError("unavailable", f"{self.frame.method}: {reason}")

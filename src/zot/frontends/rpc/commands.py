@@ -69,6 +69,7 @@ class RpcCommands:
             wire.SetPermissionMode: self._set_permission_mode,
             wire.Approve: self._approve,
             wire.AnswerElicitation: self._answer_elicitation,
+            wire.AnswerDialog: self._answer_dialog,
             wire.Permit: self._permit,
             wire.GetCommands: self._get_commands,
             wire.RunCommand: self._run_command,
@@ -145,6 +146,11 @@ class RpcCommands:
         if mcp_host(self._conversation) is None:
             raise UsageError("no MCP servers are configured")
         self._questions.answer_elicitation(command)
+        return msgspec.UNSET
+
+    def _answer_dialog(self, command: wire.AnswerDialog, reply: PendingResponse) -> Any:
+        self._must_be_announced("dialogs")
+        self._questions.answer_dialog(command)
         return msgspec.UNSET
 
     def _permit(self, command: wire.Permit, reply: PendingResponse) -> Any:
@@ -252,7 +258,7 @@ class RpcCommands:
             raise AgentBusy("agent is busy")
 
     def _must_be_announced(
-        self, capability: Literal["approvals", "commands", "elicitation", "panels", "permits"]
+        self, capability: Literal["approvals", "commands", "dialogs", "elicitation", "panels", "permits", "surfaces"]
     ) -> None:
         if capability not in self._announced:
             raise UsageError(f'announce the capability "{capability}" in hello first')

@@ -130,6 +130,7 @@ class App:
                 submit=self._submit_prompt,
                 run_command=partial(self._commands.run, typed=False),
                 run_queued=lambda: self.turns.run_next(),
+                own_commands=lambda: [(command.name, command.summary) for command in self._commands.offered()],
             ),
             lambda: self.leaving.is_set(),
         )

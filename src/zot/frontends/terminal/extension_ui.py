@@ -4,7 +4,7 @@ A panel passes every key to its extension; esc and ctrl+c close it. Long lines a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
@@ -33,11 +33,13 @@ _SELECTED = re.compile("^ *(▸ |● |\u200b)")
 
 
 class UserActions(NamedTuple):
-    """Actions of an extension in the user's place: submit a prompt, run a command, run queued prompts."""
+    """Actions of an extension in the user's place: submit a prompt, run a command, run queued prompts. ``own_commands``
+    are name and summary of the terminal's commands."""
 
     submit: Callable[[str], None]
     run_command: Callable[[str], None]
     run_queued: Callable[[], None]
+    own_commands: Callable[[], Iterable[tuple[str, str]]] = tuple
 
 
 class TerminalExtensionUI(ExtensionUI):
@@ -84,6 +86,9 @@ class TerminalExtensionUI(ExtensionUI):
     def run_queued(self) -> bool:
         self._typing.run_queued()
         return True
+
+    def own_commands(self) -> Iterable[tuple[str, str]]:
+        return self._typing.own_commands()
 
 
 def as_plain_text(text: str) -> str:

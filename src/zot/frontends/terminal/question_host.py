@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from zot.features.questions import Question, question_queue
+from zot.system.visible_text import escape_invisible
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
+    from zot.features.extensions.dialogs import DialogAnswer, ExtensionDialog
     from zot.features.jail.outside_access import OutsideRequest
     from zot.features.mcp.elicitation import Elicitation
     from zot.features.trust_questions import GrantQuestion, TrustQuestion
@@ -39,6 +41,7 @@ class QuestionHost:
             "elicitation": self._elicitation,
             "trust": self._trust,
             "grant": self._grant,
+            "dialog": self._dialog,
         }
         question_queue(conversation.services).present(self._show, self._renderings)
 
@@ -56,6 +59,17 @@ class QuestionHost:
         from zot.frontends.terminal.dialogs.question_form import QuestionPrompts
 
         return await QuestionPrompts(self._notify, self._dialogs, self._conversation.workspace).show(question)
+
+    async def _dialog(self, question: ExtensionDialog) -> DialogAnswer | None:
+        from zot.frontends.terminal.extensions.dialog_box import ExtensionDialogBox
+
+        return await self._dialogs.ask(ExtensionDialogBox(question, lambda: self._ui.painter, self._open_url))
+
+    def _open_url(self, url: str) -> None:
+        from zot.features.login.browser import open_in_browser
+
+        if not open_in_browser(url, self._conversation.workspace.free_environment()):
+            self._notify(f"cannot open a browser; open the address yourself: {escape_invisible(url)}")
 
     async def _trust(self, question: TrustQuestion) -> str | None:
         from zot.frontends.terminal.trust_dialogs import TrustDialog

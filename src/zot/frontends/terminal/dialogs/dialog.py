@@ -12,9 +12,10 @@ from zot.tui.keys import Key
 from zot.tui.theme import Theme
 from zot.tui.width import cells, cut
 
-PANEL, NORMAL, CONFIRM = 0, 1, 2
+PANEL, ASKED, NORMAL, CONFIRM = 0, 1, 2, 3  # panels and questions of extensions lie below everything of zot
 
 TYPING_S = 1.0  # seconds after the last key of typing
+DEAF_S = 0.25  # an extension's dialog takes no key at first, and zot's own questions none after it
 AWAY_S = 10.0  # seconds without a key after which a question rings
 ALONE_S = 0.4  # seconds after a letter: without another key it was an answer, not text
 READING = frozenset({"pageup", "pagedown", "home", "end"})  # scroll, never answer
@@ -30,6 +31,7 @@ class Dialog(Generic[T]):
 
     rank = NORMAL
     unasked = False  # opens by itself; keys may be meant for the editor
+    foreign = False  # an extension's question
     takes_text = True  # takes letters only with focus, else single ``answers``
     answers: frozenset[str] = frozenset()
     fullscreen = False  # drawn on the alternate screen; ``lines`` then fill it
@@ -105,6 +107,8 @@ class Dialogs:
         self._key_at = time.monotonic()
         self._open: list[Dialog[object]] = []
         self._typed_at = 0.0
+        self._top: Dialog[object] | None = None
+        self._foreign_at = 0.0  # when an extension's dialog opened or closed last
         self._held: tuple[Dialog[object], Key, asyncio.TimerHandle] | None = None
 
     async def ask(self, dialog: Dialog[T]) -> T | None:
@@ -118,6 +122,8 @@ class Dialogs:
             if reminder is not None:
                 reminder.cancel()
             self._open.remove(dialog)  # pyright: ignore[reportArgumentType]
+            if dialog.foreign:
+                self._foreign_at, self._top = time.monotonic(), None
             self._changed()
 
     def _call_user(self, dialog: Dialog[object]) -> asyncio.TimerHandle | None:
@@ -141,7 +147,16 @@ class Dialogs:
             return None
         top = max(reversed(waiting), key=lambda dialog: dialog.rank)
         top.waits = self._waits(top)
+        if top is not self._top:
+            if top.foreign or (self._top is not None and self._top.foreign):
+                self._foreign_at = time.monotonic()
+            self._top = top
         return top
+
+    def _is_deaf(self, dialog: Dialog[object]) -> bool:
+        """True shortly after an extension's dialog opened, or gave way to a question of zot's own."""
+        question = dialog.foreign or dialog.unasked or dialog.rank == CONFIRM
+        return question and time.monotonic() - self._foreign_at < DEAF_S
 
     def waiting(self, rank: int) -> int:
         """Number of open dialogs of a rank, such as confirmations."""
@@ -169,6 +184,8 @@ class Dialogs:
             dialog = self.top
         if dialog is None:
             return False
+        if self._is_deaf(dialog) and not dialog.waits:
+            return True
         if dialog.waits:
             if key.name == "tab":
                 dialog.chosen = True

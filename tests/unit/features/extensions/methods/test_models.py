@@ -11,7 +11,7 @@ import pytest
 
 from tests.fakes.client import Pause, answer, calls, falls_silent, says
 from tests.fakes.extension_puppet import Puppet, Stage, Talk
-from zot.core.events import AgentEvent, Diagnostic, ModelChanged, UsageCounted
+from zot.core.events import Diagnostic, UsageCounted
 from zot.errors import Overloaded
 from zot.provider.catalog import builtin_rows
 from zot.provider.messages import Usage
@@ -55,12 +55,14 @@ async def test_set_changes_session_and_names_the_extension(stage: Stage, monkeyp
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
     x = stage.add(uses=["model.set"])
     async with stage.talk(says("a")) as talk:
-        seen: list[AgentEvent] = []
-        talk.conversation.subscribe(seen.append, ModelChanged)
+        await x.subscribe("model_changed")
         model = next(row["id"] for row in (await x.result("model.list"))["models"] if row["provider"] == "anthropic")
         done = await x.result("model.set", {"model": f"anthropic/{model}", "reasoning": "high"})
         assert done == {"provider": "anthropic", "model": model, "reasoning": "high"}
-        assert seen == [ModelChanged("anthropic", model, "x")]
+        by_x = {"source": "extension", "extension": "x", "model": model}
+        told = [frame["data"] for frame in x.of("event", event="model_changed")]
+        assert [{key: data[key] for key in by_x} for data in told] == [by_x, by_x]
+        assert told[1]["reasoning"] == "high"
         said = [event.text for event in talk.reported if isinstance(event, Diagnostic)]
         assert f"extension x set the model to anthropic/{model} and the reasoning level to high" in said
         assert not (stage.root / "home" / "config.json").exists()

@@ -1,0 +1,108 @@
+"""A value that follows the branch of the session: kept in its entries, found again after a fork or rewind."""
+
+from __future__ import annotations
+
+from zot.ext.record import dumps, loads
+
+TYPE_CHECKING = False  # as in typing, without the import
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from zot.ext.extension import Extension
+
+
+class BranchState:
+    """Made by ``Extension.branch_state``. Read it with ``load``, change it with ``save``; both may be awaited."""
+
+    def __init__(self, ext: Extension, type: str, default: Any) -> None:
+        self._ext = ext
+        self._type = type
+        self._default = default
+        self._known = False
+        self._value: Any = None
+        self._handlers: list[Callable[[Any], Any]] = []
+        ext.on("session_start")(lambda event: self._changed())
+        ext.on_hello(self._greeted)
+
+    def on_load(self, handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Called with the value when a session or another branch begins, and after a reload."""
+        self._handlers.append(handler)
+        return handler
+
+    def _greeted(self) -> None:
+        """After a reload or crash no session begins."""
+        session: dict[str, Any] = self._ext.host.session or {}
+        if session.get("reason", "start") != "start":
+            self._changed()
+
+    def _changed(self) -> None:
+        self.forget()
+        if self._handlers and self._ext.has("session"):
+            value = self.load()
+            for handler in self._handlers:
+                handler(value)
+
+    def forget(self) -> None:
+        """Read it from the session the next time."""
+        self._known = False
+
+    def load(self) -> Any:
+        """The value on this branch; the default if there is none."""
+        from zot.ext.requests import Pending
+
+        if self._known:
+            return _Ready(self._value) if _in_loop() else self._value
+        page = self._ext.entries(kinds=["extension"], limit=500)
+        if isinstance(page, Pending):
+            return Pending(lambda: self._awaited(page).__await__())
+        while True:
+            self._read(page)
+            if not page.get("next"):
+                return self._loaded()
+            page = self._ext.entries(kinds=["extension"], limit=500, after=page["next"])
+
+    def save(self, value: Any, view: Mapping[str, Any] | None = None) -> Any:
+        """Store the value in the session; ``entry_id`` and ``saved``, which is False while nothing is kept on disk."""
+        self._known, self._value = True, value
+        return self._ext.append_entry(self._type, value, view)
+
+    async def _awaited(self, page: Any) -> Any:
+        page = await page
+        while True:
+            self._read(page)
+            if not page.get("next"):
+                return self._loaded()
+            page = await self._ext.entries(kinds=["extension"], limit=500, after=page["next"])
+
+    def _read(self, page: Mapping[str, Any]) -> None:
+        for entry in page.get("entries", ()):
+            if entry.get("extension") == self._ext.name and entry.get("type") == self._type:
+                self._known, self._value = True, entry.get("data")
+
+    def _loaded(self) -> Any:
+        if not self._known:
+            self._known, self._value = True, loads(dumps(self._default).encode())  # a fresh copy
+        return self._value
+
+
+class _Ready:
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __await__(self) -> Any:
+        yield from ()
+        return self._value
+
+
+def _in_loop() -> bool:
+    import sys
+
+    if "asyncio" not in sys.modules:
+        return False
+    import asyncio
+
+    try:
+        return bool(asyncio.get_running_loop())
+    except RuntimeError:
+        return False
