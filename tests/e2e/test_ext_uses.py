@@ -78,12 +78,12 @@ def test_words_added_by_hand_need_a_grant(zot: Zot, serve: Any) -> None:
     _manifest(directory, uses=["ui"])
     assert zot("-p", "hello").code == 0
     _manifest(directory, uses=["ui", "chat"])
-    ran = zot("ext", "doctor")
+    ran = zot("ext", "doctor", model=False)
     assert ran.code == 1
     expected = "it speaks into the conversation; grant it: `zot ext trust tool`"
     assert f"wants more of zot than you granted: {expected}" in ran.out
-    assert "speaks into the conversation" in zot("ext", "trust", "tool").err
-    assert zot("ext", "doctor").code == 0
+    assert "speaks into the conversation" in zot("ext", "trust", "tool", model=False).err
+    assert zot("ext", "doctor", model=False).code == 0
 
 
 def test_trust_question_of_a_project_lists_words(zot: Zot) -> None:
