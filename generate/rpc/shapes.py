@@ -60,6 +60,7 @@ def objects() -> list[Shape]:
     """The objects inside other structs."""
     plain = (rpc_frames.Image, rpc_frames.UsageTotals, rpc_frames.Message, rpc_frames.ModelInfo, rpc_frames.CommandInfo)
     plain += (rpc_frames.PromptChanges, rpc_frames.ChangedFile, rpc_frames.RewoundFile)
+    plain += (rpc_frames.CompletionItem, rpc_frames.DialogOption, rpc_frames.DialogField)
     plain += (
         rpc_frames.Quota,
         rpc_frames.JailState,

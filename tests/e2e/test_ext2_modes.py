@@ -135,3 +135,51 @@ def test_rpc_client_without_the_capability_gets_no_dialog(zot: Zot, serve: Any, 
     client.send("run_command", name="ask", args=json.dumps(DEPLOY))
     assert json.loads(client.until("ext_display")["text"]) == "unavailable"
     assert client.close() == 0
+
+
+DRAWING = """
+hello("edition2"); send(type="register_command", name="draw")
+def put(id="", **value):
+    send(type="contribute", kind="status", name="env", value=value, **({"id": id} if id else {}))
+put(line="staging"); ready()
+def run(f):
+    put(line=[{"text": "production", "style": "error"}])
+    send(type="contribute", id="k", kind="key", name="k", value={"keys": ["f5"], "description": "d"})
+    send(type="withdraw", kind="status", name="env")
+    send(type="request", id="e", method="editor.get")
+    send(type="command_response", id=f["id"], action="noop")
+answers = []
+def answered(f):
+    answers.append(f["error"]["code"])
+    if len(answers) == 2:
+        send(type="notify", level="info", message=" ".join(answers))
+serve(command_invoked=run, response=answered)
+"""
+
+
+@pytest.fixture
+def drawing(tmp_path: Path) -> str:
+    return str(write_extension(tmp_path, "drawer", DRAWING, uses=["ui", "editor", "keys"]))
+
+
+def test_rpc_client_gets_surfaces(zot: Zot, serve: Any, drawing: str) -> None:
+    """ext2-081, ext2-030: all present surfaces at `hello`, then each change; without `value` one is withdrawn."""
+    serve([])
+    client = rpc(zot, "-e", drawing)
+    client.ask("get_state")
+    client.send("hello", capabilities=["commands", "surfaces"])
+    surface = {"type": "ext_surface", "extension": "drawer", "kind": "status", "name": "env"}
+    assert client.until("ext_surface") == {**surface, "value": {"line": "staging"}}
+    client.send("run_command", name="draw")
+    assert client.until("ext_surface") == surface
+    # ext2-153: what has no place in this mode answers `unavailable`
+    assert client.until("ext_notify")["message"] == "unavailable unavailable"
+    assert client.close() == 0
+
+
+def test_print_and_json_keep_surfaces_to_themselves(zot: Zot, serve: Any, drawing: str) -> None:
+    """ext2-030, ext2-152: without a front end that draws they are kept and shown nowhere."""
+    serve([Say("done"), Say("done")])
+    assert zot("-p", "go", "-e", drawing).out == "done\n"
+    ran = zot("--json", "go", "-e", drawing)
+    assert "staging" not in ran.out and "staging" not in ran.err

@@ -84,6 +84,37 @@ type RewoundFile struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
+// CompletionItem: An offer of an extension: `value` replaces `replace` characters before the cursor. `label` is a Line.
+type CompletionItem struct {
+	Value       string          `json:"value"`
+	Label       json.RawMessage `json:"label,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Replace     int             `json:"replace,omitempty"`
+	Extension   string          `json:"extension,omitempty"`
+}
+
+// DialogOption: An option of a dialog; `label` is a Line.
+type DialogOption struct {
+	Value       string          `json:"value"`
+	Label       json.RawMessage `json:"label,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Group       string          `json:"group,omitempty"`
+	Disabled    bool            `json:"disabled,omitempty"`
+}
+
+// DialogField: A field of a form.
+type DialogField struct {
+	Name        string          `json:"name"`
+	Kind        string          `json:"kind,omitempty"`
+	Title       string          `json:"title,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Required    bool            `json:"required,omitempty"`
+	Default     json.RawMessage `json:"default,omitempty"`
+	Choices     []string        `json:"choices,omitempty"`
+	Labels      []string        `json:"labels,omitempty"`
+	Pattern     string          `json:"pattern,omitempty"`
+}
+
 // Quota: What the provider says is left of a plan (`plan`) or of a rate limit. `resets_at` is RFC 3339; absent if the answer has none.
 type Quota struct {
 	Name             string  `json:"name"`

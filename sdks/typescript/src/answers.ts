@@ -1,6 +1,7 @@
 // Return values of handlers: a command's Response, a tool's ToolResult and an interceptor's decision.
 
 import type { CommandResponse, Content, Panel } from "./frames.js";
+import type { View } from "./lines.js";
 
 /** One block of a tool result. */
 export type ToolContent = Content;
@@ -55,12 +56,24 @@ export class ToolResult {
   readonly is_error: boolean;
   readonly activate_tools: readonly string[];
   readonly structured_content: unknown;
+  /** How users see the result. */
+  readonly view: View | undefined;
+  /** Kept in the session for renderers and the extension itself. */
+  readonly details: object | undefined;
+  /** Money spent elsewhere. */
+  readonly usage: { cost_usd: number } | undefined;
+  /** If every result of the message says so, the prompt ends without another model call. */
+  readonly end_turn: boolean;
 
   constructor(parts: Partial<ToolResult> = {}) {
     this.content = parts.content ?? [];
     this.is_error = parts.is_error ?? false;
     this.activate_tools = parts.activate_tools ?? [];
     this.structured_content = parts.structured_content;
+    this.view = parts.view;
+    this.details = parts.details;
+    this.usage = parts.usage;
+    this.end_turn = parts.end_turn ?? false;
   }
 }
 

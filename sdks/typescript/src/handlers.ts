@@ -1,34 +1,29 @@
 // The types of handlers. Each may be async.
 
 import type { AssistantMessageDecision, Response, ToolCallDecision, ToolContent, ToolResult, TurnStartDecision } from "./answers.js";
-import type { Event, EventIntercept, HostToolResult } from "./frames.js";
+import type { Context } from "./context.js";
+import type { Event, EventIntercept } from "./frames.js";
+import type { Interception, Verdict } from "./interceptions.js";
 
 type Maybe<T> = T | Promise<T>;
 type Args = Record<string, any>;
 
-/** One call of a tool: its ids, whether it was cancelled, and a method to call other tools. */
-export interface ToolContext {
-  readonly id: string;
-  readonly name: string;
-  /** The same for every replay of one call; empty in ordinary sessions. */
-  readonly operationKey: string;
-  /** Aborted when zot cancels the call; the result is then ignored. */
-  readonly signal: AbortSignal;
-  /** Requests that zot runs a tool as part of this call. */
-  callTool(name: string, args: object): Promise<HostToolResult>;
-}
+/** One call of a tool; an older name of `Context`. */
+export type ToolContext = Context;
 
-export type CommandHandler = (args: string) => Maybe<Response | string | void>;
+export type CommandHandler = (args: string, ctx: Context) => Maybe<Response | string | void | undefined>;
 /** The return value of a tool: text, blocks, a ToolResult, or data, which becomes `structured_content` and its JSON text. */
 export type ToolReturn = ToolResult | string | ToolContent | readonly ToolContent[] | object | number | boolean | void;
 export type ToolHandler<A = Args> = (args: A, context: ToolContext) => Maybe<ToolReturn>;
 export type ReconcileHandler = (args: Args, context: ToolContext) => Maybe<"completed" | "not_started" | "unknown" | ToolResult>;
 export type EventHandler = (event: Event) => Maybe<void>;
-export type InterceptHandler = (tool: string, args: Args) => Maybe<readonly [allowed: boolean, reason: string] | ToolCallDecision | void>;
-export type ToolCallHandler = (tool: string, args: Args) => Maybe<ToolCallDecision | void>;
-export type TurnStartHandler = (step: number) => Maybe<TurnStartDecision | void>;
-export type AssistantMessageHandler = (text: string) => Maybe<AssistantMessageDecision | void>;
-export type BeforeAgentStartHandler = (asked: EventIntercept) => Maybe<string | void>;
+export type InterceptHandler = (tool: string, args: Args, ctx: Context) => Maybe<readonly [allowed: boolean, reason: string] | ToolCallDecision | void>;
+export type ToolCallHandler = (tool: string, args: Args, ctx: Context) => Maybe<ToolCallDecision | void>;
+export type TurnStartHandler = (step: number, ctx: Context) => Maybe<TurnStartDecision | void>;
+export type AssistantMessageHandler = (text: string, ctx: Context) => Maybe<AssistantMessageDecision | void>;
+export type BeforeAgentStartHandler = (asked: EventIntercept, ctx: Context) => Maybe<string | void>;
+/** Gets what is about to happen; a text replaces, false blocks. */
+export type InterceptionHandler = (event: Interception, ctx: Context) => Maybe<Verdict | string | boolean | void | undefined>;
 export type PanelKeyHandler = (key: string, text: string) => Maybe<void>;
 
 /** The type of the arguments that a literal JSON Schema describes. */

@@ -1,19 +1,30 @@
 // The registrations of an extension, before and while it runs. Handlers of one event are a chain; a name can be
 // registered once.
 
+import type { Context } from "./context.js";
 import type { ChildFrame, EventIntercept, RegisterCommand, RegisterTool, Subscribe } from "./frames.js";
 import type { CommandHandler, EventHandler, PanelKeyHandler, ReconcileHandler, ToolHandler } from "./handlers.js";
+import type { Decision } from "./interceptions.js";
+import type { RequestHandler } from "./surfaces.js";
 
 export type Intercepted = EventIntercept["event"];
+export type Asked = (asked: EventIntercept, context: Context) => Decision | Promise<Decision>;
 
 const INTERCEPTS: readonly Intercepted[] = ["before_agent_start", "tool_call", "turn_start", "assistant_message"];
+const LATE_EVENTS: ReadonlySet<string> = new Set([
+  ...["prompt_start", "prompt_end", "idle", "message_end", "message_delta", "tool_start", "tool_update", "model_changed"],
+  ...["tools_changed", "mode_changed", "usage", "session_info", "files_changed", "queue_changed", "dialog", "resize"],
+  ...["theme_changed", "settings_changed", "bus", "ui_changed"],
+]);
 
 export class Registry {
-  readonly commands = new Map<string, { frame: RegisterCommand; handler: CommandHandler }>();
+  readonly commands = new Map<string, { frame: RegisterCommand; value: object; handler: CommandHandler }>();
   readonly tools = new Map<string, { frame: RegisterTool; handler: ToolHandler<any> }>();
   readonly reconcilers = new Map<string, ReconcileHandler>();
   readonly events = new Map<string, EventHandler[]>();
-  readonly interceptors = new Map<Intercepted, ((asked: EventIntercept) => unknown)[]>();
+  readonly interceptors = new Map<Intercepted, Asked[]>();
+  readonly options = new Map<string, object>(); // of `subscribe`, by event
+  readonly requests = new Map<string, RequestHandler>(); // by method, a blank, and the name of key or command
   readonly panels = new Map<string, { onKey?: PanelKeyHandler; onClose?: () => unknown }>();
   readonly onHello: (() => unknown)[] = [];
   readonly #named = new Map<string, string>();
@@ -30,17 +41,31 @@ export class Registry {
     this.#named.set(key, here);
   }
 
-  /** The registrations in the order they are sent. */
-  frames(): ChildFrame[] {
-    const events = [...this.events.keys()];
-    const intercept = INTERCEPTS.filter((event) => this.interceptors.has(event));
-    const subscribe: Subscribe[] = events.length + intercept.length > 0 ? [{ type: "subscribe", events, intercept }] : [];
+  /** The registrations in the order they are sent, without what this zot does not know. */
+  frames(offers: (feature: string) => boolean): ChildFrame[] {
+    const subscribe = this.subscription([...this.events.keys()], [...this.interceptors.keys()], offers);
     return [
-      ...[...this.commands.values()].map(({ frame }) => frame),
+      ...[...this.commands.keys()].map((name) => this.commandFrame(name, offers)),
       ...[...this.tools.values()].map(({ frame }) => frame),
-      ...subscribe,
-      { type: "ready" },
+      ...(subscribe ? [subscribe] : []),
     ];
+  }
+
+  commandFrame(name: string, offers: (feature: string) => boolean): ChildFrame {
+    const { frame, value } = this.commands.get(name)!;
+    if (Object.keys(value).length === 0 || !offers("contribute")) return frame;
+    return { type: "contribute", kind: "command", name, value: { description: frame.description, ...value } };
+  }
+
+  subscription(events: string[], intercept: Intercepted[], offers: (feature: string) => boolean): Subscribe | undefined {
+    const observed = events.filter((event) => !LATE_EVENTS.has(event) || offers("request"));
+    const late = offers("intercept2") ? intercept.filter((event) => !INTERCEPTS.includes(event)) : [];
+    const asked = [...INTERCEPTS.filter((event) => intercept.includes(event)), ...late];
+    if (observed.length + asked.length === 0) return undefined;
+    const named = [...observed, ...asked].filter((event) => this.options.has(event));
+    const options = Object.fromEntries(named.map((event) => [event, this.options.get(event)]));
+    const given = named.length > 0 && offers("request") ? { options } : {};
+    return { type: "subscribe", events: observed, intercept: asked, ...given };
   }
 }
 

@@ -95,6 +95,37 @@ export interface RewoundFile {
   reason?: string;
 }
 
+/** An offer of an extension: `value` replaces `replace` characters before the cursor. `label` is a Line. */
+export interface CompletionItem {
+  value: string;
+  label?: unknown;
+  description?: string;
+  replace?: number;
+  extension?: string;
+}
+
+/** An option of a dialog; `label` is a Line. */
+export interface DialogOption {
+  value: string;
+  label?: unknown;
+  description?: string;
+  group?: string;
+  disabled?: boolean;
+}
+
+/** A field of a form. */
+export interface DialogField {
+  name: string;
+  kind?: "text" | "number" | "integer" | "yes" | "choice" | "choices" | "path";
+  title?: string;
+  description?: string;
+  required?: boolean;
+  default?: unknown;
+  choices?: readonly string[];
+  labels?: readonly string[];
+  pattern?: string;
+}
+
 /** What the provider says is left of a plan (`plan`) or of a rate limit. `resets_at` is RFC 3339; absent if the answer has none. */
 export interface Quota {
   name: string;

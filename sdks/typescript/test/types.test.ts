@@ -8,6 +8,7 @@ import {
   type AssistantMessageDecision,
   type AssistantMessageHandler,
   type EventHandler,
+  type Context,
   Extension,
   type InterceptHandler,
   Response,
@@ -36,8 +37,9 @@ test("decisions default to allow, and every handler type accepts its decision", 
   const onIntercept: InterceptHandler = () => [true, ""];
   const onTool: ToolHandler = () => textResult("x");
   const onEvent: EventHandler = () => undefined;
+  const ctx = undefined as unknown as Context;
   const block: ToolContent = text("x");
-  assert.deepEqual([call, turn, message, onCall("x", {}), onTurn(1), onMessage("")], [{}, {}, {}, {}, {}, {}]);
+  assert.deepEqual([call, turn, message, onCall("x", {}, ctx), onTurn(1, ctx), onMessage("", ctx)], [{}, {}, {}, {}, {}, {}]);
   assert.deepEqual([typeof onIntercept, typeof onTool, typeof onEvent, block.type], ["function", "function", "function", "text"]);
 });
 

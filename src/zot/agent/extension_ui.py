@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from zot.wire.extension_frames import Panel
 
 LEVELS = ("info", "success", "warn", "error")
+SURFACES = frozenset({"status", "widget", "header", "footer", "title", "working", "thinking", "border", "decoration"})
 
 
 class UiInfo(msgspec.Struct, frozen=True):

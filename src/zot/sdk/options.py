@@ -26,7 +26,7 @@ from zot.wire.python_values import Decision, OutsideDecision, rename_options
 
 if TYPE_CHECKING:
     from zot.features.mcp.elicitation import Elicitation
-    from zot.wire.rpc_frames import ExtDialog
+    from zot.wire.rpc_frames import ExtDialog, ExtSurface
 
 MAX_STEPS = 50
 
@@ -35,6 +35,7 @@ PathLike = str | os.PathLike[str]
 
 OnQuestion = Callable[["Elicitation"], Awaitable[dict[str, Any] | None] | dict[str, Any] | None]
 OnDialog = Callable[["ExtDialog"], Awaitable[Any] | Any]
+OnSurface = Callable[["ExtSurface"], object]
 _OLDER = {"elicit": "on_question"}
 
 
@@ -81,6 +82,7 @@ class Options(_OlderOptions, total=False):
     )  # called before a call reaches outside; starts the jail
     on_question: OnQuestion | None  # answers MCP servers: values by name ({} for an opened address), None declines
     on_dialog: OnDialog | None  # answers questions of extensions with a value of their kind, None cancels
+    on_surface: OnSurface | None  # called for each status item, widget, … that extensions draw or withdraw
     max_steps: int  # model calls per prompt; default and 0: 50
     max_cost_usd: float  # stop before the next model call once this is spent
     price_unknown: Literal["refuse", "allow"]  # with max_cost_usd, a model without a price; default: refuse

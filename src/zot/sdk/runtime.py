@@ -45,7 +45,9 @@ class Runtime(RuntimeMethods):
     def __init__(self, **options: Unpack[Options]) -> None:
         options = checked(options)
         self._config = config_of(options)
-        self._surface = SdkExtensionUI(self._deliver)
+        self._surface = SdkExtensionUI(
+            self._deliver, options.get("on_surface"), dialogs=options.get("on_dialog") is not None
+        )
         self._front_end = front_end_of(options, self._note, self._surface)
         self._notices: list[str] = []
         self._built: Conversation | None = None

@@ -13,13 +13,13 @@ from typing import Any, Generic, Self, TypeVar
 
 import msgspec
 
-from zot.agent.extension_ui import ExtensionUI
+from zot.agent.extension_ui import SURFACES, ExtensionUI, UiInfo
 from zot.core.event_bus import Reader
 from zot.core.events import AgentEvent
 from zot.errors import AnswerAborted, AnswerMismatch, UsageError
 from zot.wire import rpc_frames
 from zot.wire.events import of
-from zot.wire.rpc_frames import Event, ExtClearNotes, ExtDisplay, ExtensionEvent, ExtNotify
+from zot.wire.rpc_frames import Event, ExtClearNotes, ExtDisplay, ExtensionEvent, ExtNotify, ExtSurface
 from zot.wire.stream_iteration import SingleIteration
 
 R = TypeVar("R", covariant=True)
@@ -173,10 +173,18 @@ _HELD = 256  # notes of an idle runtime; the oldest are dropped
 
 
 class SdkExtensionUI(ExtensionUI):
-    """``deliver`` returns whether a prompt received the event."""
+    """``deliver`` returns whether a prompt received the event; ``on_surface`` gets what extensions draw."""
 
-    def __init__(self, deliver: Callable[[ExtensionEvent], bool]) -> None:
+    def __init__(
+        self,
+        deliver: Callable[[ExtensionEvent], bool],
+        on_surface: Callable[[ExtSurface], object] | None = None,
+        *,
+        dialogs: bool = False,
+    ) -> None:
         self._deliver = deliver
+        self._on_surface = on_surface
+        self._dialogs = dialogs
         self._held: deque[ExtensionEvent] = deque(maxlen=_HELD)
 
     def notify(self, extension: str, level: str, message: str) -> None:
@@ -187,6 +195,27 @@ class SdkExtensionUI(ExtensionUI):
 
     def clear_notes(self, extension: str) -> None:
         self._show(ExtClearNotes(extension=extension))
+
+    def ui_info(self) -> UiInfo:
+        return UiInfo(dialogs=self._dialogs, surfaces=self._on_surface is not None)
+
+    def contribute(self, extension: str, kind: str, name: str, value: Any, *, stale: bool = False) -> str:
+        if kind in SURFACES:
+            gone = stale or msgspec.UNSET
+            self._draw(ExtSurface(extension=extension, kind=kind, name=name, value=value, stale=gone))
+        return ""
+
+    def withdraw(self, extension: str, kind: str, name: str) -> None:
+        if kind in SURFACES:
+            self._draw(ExtSurface(extension=extension, kind=kind, name=name))
+
+    def _draw(self, surface: ExtSurface) -> None:
+        if self._on_surface is None:
+            return
+        try:
+            self._on_surface(surface)
+        except Exception as error:  # of the program; the extension is not to blame
+            asyncio.get_running_loop().call_exception_handler({"message": "on_surface failed", "exception": error})
 
     def release(self) -> None:
         """A prompt started: stored notes are its first events."""

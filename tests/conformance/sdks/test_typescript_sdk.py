@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.conformance.sdks.second_suite import SecondSuite
 from tests.conformance.sdks.suite import SdkSuite
 
 SDK = Path(__file__).parents[3] / "sdks/typescript"
 
 
 class TestTypeScriptSdk(SdkSuite):
+    second_edition = ("edition2",)
+
     @pytest.fixture
     def everything(self) -> tuple[list[str], Path]:
         return ["node", "everything.mjs"], SDK / "test"
@@ -20,6 +23,12 @@ class TestTypeScriptSdk(SdkSuite):
     @pytest.fixture
     def starter(self) -> tuple[list[str], Path]:
         return [str(SDK / "node_modules/.bin/tsx"), "index.ts"], SDK / "example"
+
+
+class TestSecondEdition(SecondSuite):
+    @pytest.fixture
+    def second(self) -> tuple[list[str], Path]:
+        return ["node", "second.mjs"], SDK / "test"
 
 
 def test_typescript_sdk_tests_pass() -> None:

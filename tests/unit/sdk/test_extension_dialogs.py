@@ -48,3 +48,24 @@ async def test_none_cancels_and_no_function_is_unavailable(tmp_path: Path) -> No
     """ext2-074: without a handler the dialog is `unavailable`."""
     assert '"cancelled": true' in (await _asked(tmp_path, on_dialog=lambda dialog: None)).replace('\\"', '"')
     assert "unavailable" in await _asked(tmp_path)
+
+
+DRAWING = """
+hello("edition2"); tool("draw")
+send(type="contribute", kind="status", name="env", value={"line": "staging"}); ready()
+def run(f):
+    send(type="withdraw", kind="status", name="env"); text(f["id"], "ok")
+serve(tool_call=run)
+"""
+
+
+async def test_on_surface_gets_what_extensions_draw(tmp_path: Path) -> None:
+    """ext2-081: the program's function gets each surface, and what is withdrawn."""
+    directory = write_extension(tmp_path, "drawer", DRAWING, uses=["ui"])
+    drawn: list[Any] = []
+    script = {"turns": [{"tool_calls": [{"name": "draw", "args": {}}]}, {"text": "done"}]}
+    common: dict[str, Any] = {"provider": "script", "script": script, "home": tmp_path / "home", "cwd": tmp_path}
+    async with Runtime(**common, extensions=[directory], on_surface=drawn.append) as zot:
+        await zot.ask("go")
+    assert [(surface.kind, surface.name) for surface in drawn[:2]] == [("status", "env")] * 2
+    assert drawn[0].value == {"line": "staging"}

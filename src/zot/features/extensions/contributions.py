@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 
+from zot.agent.extension_ui import SURFACES
 from zot.features.extensions.registry import NameRegistry, unusable_tool
 from zot.features.extensions.requests import RequestError
 from zot.wire import extension_frames, limits
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from zot.features.extensions.child import ExtensionChild
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-SURFACES = frozenset({"status", "widget", "header", "footer", "title", "working", "thinking", "border", "decoration"})
+_OF_EDITOR = frozenset({"key", "keymap"})  # need a terminal
 _FRAMED = frozenset({"header", "footer"})  # refused to names that imitate zot
 
 
@@ -180,6 +181,8 @@ class Contributions:
         key = (child.name, frame.kind, frame.name)
         if key not in self._items and self._count(child, frame.kind) >= limits.CONTRIBUTIONS:
             raise RequestError("too_large", f"at most {limits.CONTRIBUTIONS} contributions of kind {frame.kind}")
+        if frame.kind in _OF_EDITOR and not self._surface.ui_info().editor:
+            raise RequestError("unavailable", f"contribute {frame.kind}: this mode has no editor")
         item = Contribution(child, frame.kind, frame.name, value)
         if frame.kind in SURFACES:
             self._items[key] = item
@@ -263,7 +266,7 @@ class Contributions:
         if id:
             failed = extension_frames.ResponseError(code=error.code, message=str(error))
             child.send(extension_frames.Response(id=id, error=failed))
-        else:
+        elif error.code != "unavailable":  # a place this mode lacks is no mistake
             child.fault(f"contribution {error.code}", f"a contribution was not accepted: {error}")
 
 

@@ -53,7 +53,7 @@ class OpenQuestion:
     ) -> None:
         self.kind: Kind = _KINDS[type(question)]
         self.id = question.id
-        self.subject: str = getattr(question, "event", "")  # of an interception
+        self.subject: str = getattr(question, "event", "") or getattr(question, "method", "")
         self.on_progress = on_progress
         self.begun: list[Callable[[], None]] = []
         self.ended = False

@@ -53,6 +53,7 @@ class RpcCommands:
         self._writer = writer
         self._permits: Permits | None = None
         self._swarm: SwarmCommands | None = None
+        self._surface = surface
         self._slash_commands = SlashCommands(queue, surface, tasks)
         self._handlers: dict[type, Callable[[Any, PendingResponse], Any]] = {
             wire.Ping: self._ping,
@@ -106,6 +107,7 @@ class RpcCommands:
         self._announced.clear()
         self._announced.update(accepted)
         self._questions.announce(accepted)
+        self._surface.announce()
         can_answer = "permits" in accepted
         if can_answer and self._permits is None:
             from zot.features.budget.spending_limits import cost_is_known

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
+
+from msgspec import UNSET
 
 from zot.agent import slash_commands
-from zot.agent.extension_ui import ExtensionUI
+from zot.agent.extension_ui import SURFACES, ExtensionUI, UiInfo
 from zot.errors import UsageError
 from zot.frontends.console import print_notice
 from zot.frontends.prompt_queue import MOST_WAITING, PromptQueue, QueuedWork
@@ -15,7 +17,15 @@ from zot.frontends.rpc.writer import PendingResponse, Writer
 from zot.system.background_tasks import BackgroundTasks
 from zot.wire import rpc_frames as wire
 from zot.wire.extension_frames import Panel
-from zot.wire.rpc_frames import ExtClearNotes, ExtDisplay, ExtensionEvent, ExtNotify, ExtPanel, ExtPanelClose
+from zot.wire.rpc_frames import (
+    ExtClearNotes,
+    ExtDisplay,
+    ExtensionEvent,
+    ExtNotify,
+    ExtPanel,
+    ExtPanelClose,
+    ExtSurface,
+)
 
 if TYPE_CHECKING:
     from zot.agent.slash_commands import TypedCommand
@@ -31,6 +41,7 @@ class RpcExtensionUI(ExtensionUI):
         self._waiting: list[ExtensionEvent] | None = []
         self._titles: dict[tuple[str, str], str] = {}
         self._refused: set[str] = set()
+        self._surfaces: dict[tuple[str, str, str], ExtSurface] = {}
         self.on_queued: Callable[[], bool] = lambda: False
 
     @property
@@ -76,6 +87,31 @@ class RpcExtensionUI(ExtensionUI):
     def close_panel(self, extension: str, panel_id: str) -> None:
         self._titles.pop((extension, panel_id), None)
         self._send(ExtPanelClose(extension=extension, panel_id=panel_id))
+
+    # --- second edition
+
+    def ui_info(self) -> UiInfo:
+        announced = self._announced
+        return UiInfo(dialogs="dialogs" in announced, surfaces="surfaces" in announced, panels="panels" in announced)
+
+    def announce(self) -> None:
+        """The client's capabilities changed: it gets all present surfaces if it shows them."""
+        if "surfaces" in self._announced:
+            for surface in self._surfaces.values():
+                self._send(surface)
+
+    def contribute(self, extension: str, kind: str, name: str, value: Any, *, stale: bool = False) -> str:
+        if kind in SURFACES:
+            event = ExtSurface(extension=extension, kind=kind, name=name, value=value, stale=stale or UNSET)
+            self._surfaces[extension, kind, name] = event
+            if "surfaces" in self._announced:
+                self._send(event)
+        return ""
+
+    def withdraw(self, extension: str, kind: str, name: str) -> None:
+        known = self._surfaces.pop((extension, kind, name), None)
+        if known is not None and "surfaces" in self._announced:
+            self._send(ExtSurface(extension=extension, kind=kind, name=name))
 
     def _send(self, event: ExtensionEvent) -> None:
         if self._waiting is None:

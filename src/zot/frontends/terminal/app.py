@@ -67,6 +67,7 @@ class App:
 
         # The screen.
         self._activity = Activity()
+        self._activity.surfaces = lambda: ui.surfaces
         self._dialogs = Dialogs(
             ui.redraw,
             drafting=lambda: not self._editor.empty,
@@ -132,6 +133,8 @@ class App:
                 run_queued=lambda: self.turns.run_next(),
                 own_commands=lambda: [(command.name, command.summary) for command in self._commands.offered()],
             ),
+            self.looks,
+            self._around.lend_to_extension,
             lambda: self.leaving.is_set(),
         )
 
@@ -218,6 +221,7 @@ class App:
 
         ui = self.ui
         attention = WindowTitle(ui.terminal, conversation)
+        attention.extra = lambda: ui.surfaces.title if ui.surfaces is not None else ""
         turns = TurnRunner(
             conversation,
             ui,

@@ -4,12 +4,12 @@ A panel passes every key to its extension; esc and ctrl+c close it. Long lines a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
-from zot.agent.extension_ui import ExtensionUI
+from zot.agent.extension_ui import ExtensionUI, UiInfo
 from zot.frontends.terminal.dialogs.dialog import PANEL, Dialog
 from zot.tui.keys import Key
 from zot.tui.sanitize import beginning, excerpt, sanitize
@@ -20,6 +20,7 @@ from zot.tui.width import RESET, visible, wrap
 if TYPE_CHECKING:
     from zot.frontends.terminal.dialogs.dialog import Dialogs
     from zot.frontends.terminal.screen.notice_area import Notes
+    from zot.frontends.terminal.screen.theme_manager import ThemeManager
     from zot.frontends.terminal.screen.ui_services import ScreenServices
     from zot.wire.extension_frames import Panel
 
@@ -30,6 +31,24 @@ _LINES, _CHARACTERS = 2_000, 200_000  # lines of a panel that are laid out
 _TITLE, _FOOTER_LINES, _FOOTER = 200, 10, 1_000
 _SEARCHED = 20_000  # lines among which the selected one of a huge panel is searched
 _SELECTED = re.compile("^ *(▸ |● |\u200b)")
+
+
+LendTerminal = Callable[[str, "Sequence[str]", str], "Awaitable[int]"]
+ROLES = (
+    "fg",
+    "muted",
+    "accent",
+    "tool",
+    "error",
+    "warning",
+    "heading",
+    "code",
+    "link",
+    "user",
+    "diff_add",
+    "diff_remove",
+)
+_LONGEST_ALERT = 200
 
 
 class UserActions(NamedTuple):
@@ -46,9 +65,18 @@ class TerminalExtensionUI(ExtensionUI):
     """Extension UI of the terminal."""
 
     def __init__(
-        self, ui: ScreenServices, notes: Notes, panels: Panels, typing: UserActions, is_leaving: Callable[[], bool]
+        self,
+        ui: ScreenServices,
+        notes: Notes,
+        panels: Panels,
+        typing: UserActions,
+        looks: ThemeManager,
+        lend: LendTerminal,
+        is_leaving: Callable[[], bool],
     ) -> None:
         self._ui = ui
+        self._looks = looks
+        self._lend = lend
         self._is_leaving = is_leaving
         self.late_notes: list[str] = []  # arrived while zot ends; printed once the screen is restored
         self._notes = notes
@@ -86,6 +114,43 @@ class TerminalExtensionUI(ExtensionUI):
     def run_queued(self) -> bool:
         self._typing.run_queued()
         return True
+
+    # --- second edition
+
+    def ui_info(self) -> UiInfo:
+        size = self._ui.terminal.size()
+        colours = {"none": 0, "256": 256, "true": 1 << 24}[self._looks.depth]
+        return UiInfo(True, True, True, True, size.columns, size.rows, colours, bool(self._ui.painter.images))
+
+    def contribute(self, extension: str, kind: str, name: str, value: Any, *, stale: bool = False) -> str:
+        self._ui.draw_surface(kind, extension, name, value, stale=stale)
+        return ""
+
+    def withdraw(self, extension: str, kind: str, name: str) -> None:
+        self._ui.remove_surface(kind, extension, name)
+
+    def notify_desktop(self, extension: str, message: str) -> None:
+        self._ui.terminal.alert(f"{extension}: {beginning(message, _LONGEST_ALERT)}")
+
+    def run_in_terminal(self, extension: str, argv: Sequence[str], cwd: str) -> Awaitable[int] | None:
+        return self._lend(extension, argv, cwd)
+
+    def theme_info(self) -> dict[str, Any] | None:
+        theme = self._ui.theme
+        colours = {role: theme.colour_of(role) for role in ROLES}
+        known = {role: found.approximate() for role, found in colours.items() if found is not None}
+        return {
+            "name": theme.name,
+            "base": theme.background,
+            "roles": {role: "#{:02x}{:02x}{:02x}".format(*rgb) for role, rgb in known.items() if rgb is not None},
+            "themes": [choice.value for choice in self._looks.choices()],
+        }
+
+    def set_theme(self, name: str) -> str:
+        if all(choice.value != name for choice in self._looks.choices()):
+            return f"unknown theme {name[:60]!r}"
+        self._looks.choose(name)
+        return ""
 
     def own_commands(self) -> Iterable[tuple[str, str]]:
         return self._typing.own_commands()

@@ -92,6 +92,9 @@ class Layout:
         self.bar = bar
         self._ruled, self._resized_at, self._columns = 0, 0.0, 0
         self._was_busy = False
+        self._blocks: dict[str, list[str]] = {}
+        asides.on_begin = self._settle_header
+        asides.hides_welcome = lambda: ui.surfaces is not None and ui.surfaces.replaces_welcome
 
     @property
     def animated(self) -> bool:
@@ -124,6 +127,7 @@ class Layout:
         hint = self._hints.text(busy=self.turns.busy) if typing else ""
         view = self._editor.view(self._ui.theme, columns, max(height // 3, 1), placeholder=hint)
         hidden = not typing and height < _BOTH
+        self._blocks = self._surface_blocks(columns, size.rows)
         foot, editor_at = ([], 0) if hidden else self._foot(view, columns, height, ruled=typing)
         spaced = bool(foot) and height >= _ROOMY  # a blank row above the foot
         sections = self._sections(columns, height - len(foot) - spaced, dialog)
@@ -153,14 +157,33 @@ class Layout:
 
     def _foot(self, view: EditorView, columns: int, height: int, *, ruled: bool) -> tuple[list[str], int]:
         """Activity, editor between its rules, status bar, and the editor's position; only the editor if tight."""
-        theme = self._ui.theme
+        theme, extra = self._ui.theme, self._ui.surfaces
         if height < _ROOMY:
             return view.lines, 0
-        above, below = self.bar.status(theme, columns), self.bar.lines(theme, self._rule_cells(columns))
+        cells_of_rule = self._rule_cells(columns)
+        above, below = self.bar.status(theme, columns), self.bar.lines(theme, cells_of_rule)
+        blocks = self._blocks
+        if extra is not None:
+            below = extra.bar(below, self.bar.essentials(theme), blocks.get("footer", []), cells_of_rule)
+        above, below = [*above, *blocks.get("above", [])], [*blocks.get("below", []), *below]
         if ruled and height >= _RULED:  # a question has its own rules
-            rule = theme.paint("border", "─" * self._rule_cells(columns))
-            above, below = [*above, rule], [rule, *below]
+            plain = theme.paint("border", "─" * cells_of_rule)
+            top, bottom = extra.rules(cells_of_rule) if extra is not None else (plain, plain)
+            above, below = [*above, top], [bottom, *below]
         return [*above, *view.lines, *below], len(above)
+
+    def _surface_blocks(self, columns: int, height: int) -> dict[str, list[str]]:
+        """Rows of extensions around the editor; none if there is little room."""
+        extra = self._ui.surfaces
+        if extra is None or height < _RULED:
+            return {}
+        return extra.blocks(columns, height, quiet=not self._transcript.anything and not self.turns.busy)
+
+    def _settle_header(self) -> None:
+        """A conversation begins: the header of an extension stays above it."""
+        extra = self._ui.surfaces
+        if extra is not None and not self._transcript.anything and (rows := extra.header(self._ui.columns)):
+            self._ui.settled.add(rows)
 
     # --- narrower windows
 
@@ -214,7 +237,8 @@ class Layout:
         """The live part of the transcript, and the notices; the caller cuts from the top."""
         rows = self._transcript.live_rows(columns)
         quiet = not self._transcript.anything and not self.turns.busy
-        for section in self._asides.sections(self._ui.theme, columns, quiet=quiet):
+        header = self._blocks.get("header", [])
+        for section in (header, *self._asides.sections(self._ui.theme, columns, quiet=quiet)):
             if section:
                 rows += ["", *section] if rows or self._ui.settled.begun else section
         return rows

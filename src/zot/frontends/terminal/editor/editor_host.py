@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -138,12 +139,22 @@ class TerminalEditorHost(EditorHost):
     def spawn(self, work: Coroutine[Any, Any, None]) -> object:
         return self._ui.spawn(work)
 
-    async def lend_terminal(self, argv: Sequence[str]) -> int:
+    async def lend_to_extension(self, extension: str, argv: Sequence[str], cwd: str) -> int:
+        """One line names the extension and the command first."""
+        from zot.system.visible_text import escape_invisible
+
+        shown = escape_invisible(f"extension {extension} runs: {shlex.join(argv)}")
+        return await self.lend_terminal(argv, cwd=Path(cwd) if cwd else None, announcement=shown)
+
+    async def lend_terminal(self, argv: Sequence[str], *, cwd: Path | None = None, announcement: str = "") -> int:
         """The program has keyboard and screen; the agent continues and is shown afterwards."""
         self._keys.detach()
         self._ui.release_terminal()
         try:
-            child = await asyncio.create_subprocess_exec(*argv, cwd=self._directory, env=self.environment() or None)
+            if announcement:
+                self._ui.terminal.write(f"{announcement}\r\n")
+            directory = cwd or self._directory
+            child = await asyncio.create_subprocess_exec(*argv, cwd=directory, env=self.environment() or None)
             return await child.wait()
         finally:
             self._ui.reclaim_terminal()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from math import ceil
+from typing import TYPE_CHECKING
 
 from zot.core import events
 from zot.provider.messages import Usage
@@ -12,6 +13,9 @@ from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
 from zot.tui.widgets import duration, spinner_glyph, tokens
 from zot.tui.width import cells, cut
+
+if TYPE_CHECKING:
+    from zot.frontends.terminal.screen.surfaces import Surfaces
 
 WAITING = "waiting for the model"
 THINKING = "thinking"
@@ -38,6 +42,7 @@ class Activity:
         self._calls: dict[str, str] = {}  # running calls by id
         self._attempt = ""
         self._again_at = 0.0  # time of the next attempt
+        self.surfaces: Callable[[], Surfaces | None] = lambda: None  # words of extensions
         self.compacting = False
 
     @property
@@ -115,8 +120,11 @@ class Activity:
 
     def row(self, theme: Theme, width: int, *, asking: bool = False) -> str:
         """Glyph, activity, seconds and keys; the keys are dropped first if it is narrow."""
-        glyph = spinner_glyph(theme, self._clock() - self._began)
+        extra = self.surfaces()
+        glyph = (extra.work_glyph() if extra is not None else "") or spinner_glyph(theme, self._clock() - self._began)
         what, tail, hints = (ASKING, "", ()) if asking else self._words(theme)
+        if extra is not None and extra.hides_work and not asking:
+            return theme.paint("muted", cut(f"  {' · '.join(hints)}", width))
         room = width - cells(glyph) - 1
         while hints and cells(what + tail + _spelled(hints)) > room:
             hints = hints[:-1]
@@ -132,6 +140,9 @@ class Activity:
         if self._attempt:
             return f"{WAITING}, {self._attempt}", f" {duration(now - self._again_at)}", _STOPS
         what = self._what
+        extra = self.surfaces()
+        if extra is not None and what in (WAITING, THINKING, WRITING):
+            what = (extra.thinking if what is THINKING else "") or extra.working or what
         if what is THINKING and (messages := theme.spinner.messages):
             what = messages[self._turns % len(messages)]
         turn = self._whole_turn(now)

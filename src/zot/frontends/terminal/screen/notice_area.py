@@ -75,6 +75,8 @@ class NoticeArea:
         self._notes = notes
         self.exit_arm, self.rewind_arm = DoublePress(), DoublePress()
         self.help: Rows | None = None
+        self.on_begin: Callable[[], None] = lambda: None  # the first prompt of a conversation is about to be sent
+        self.hides_welcome: Callable[[], bool] = bool
         self._opened = time.monotonic()
         self._welcoming = True
 
@@ -87,6 +89,7 @@ class NoticeArea:
         """A prompt is about to be sent."""
         self._status.clear()
         self.clear()
+        self.on_begin()
         self._welcoming = False
 
     def dismiss(self) -> bool:
@@ -103,7 +106,7 @@ class NoticeArea:
     def sections(self, theme: Theme, width: int, *, quiet: bool) -> list[list[str]]:
         """Blocks of rows, top to bottom; ``quiet``: the conversation is empty."""
         return [
-            self._welcome(theme, width) if self._welcoming and quiet else [],
+            self._welcome(theme, width) if self._welcoming and quiet and not self.hides_welcome() else [],
             self.help(theme, width) if self.help is not None else [],
             self._status.lines(theme, width),
             self._notes.lines(theme, width),

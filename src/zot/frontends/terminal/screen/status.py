@@ -35,12 +35,14 @@ class WindowTitle:
         self._directory = Path(conversation.snapshot.directory)
         self._shown = ""
         self.branch = branch_of(self._directory)
+        self.extra: Callable[[], str] = str  # the title of an extension
         terminal.bell = self._settings.values.bell
         self.show(busy=False, asking=False)
 
     def show(self, *, busy: bool, asking: bool) -> None:
         """Set the window title by state; nothing is written while it is unchanged."""
-        title = f"{ASKING if asking else WORKING if busy else ''}zot: {self._directory.name or self._directory}"
+        text = self.extra() or f"zot: {self._directory.name or self._directory}"
+        title = f"{ASKING if asking else WORKING if busy else ''}{text}"
         if title != self._shown and self._settings.values.terminal_title:
             self._terminal.title(title)
             self._shown = title
@@ -119,6 +121,10 @@ class Bar(Protocol):
         """The activity row; None when idle."""
         ...
 
+    def essentials(self, theme: Theme) -> str:
+        """What no extension may hide: permission mode and jail."""
+        ...
+
 
 class StartingBar:
     """Before the agent is built."""
@@ -131,6 +137,9 @@ class StartingBar:
 
     def status(self, theme: Theme, width: int) -> list[str]:
         return []
+
+    def essentials(self, theme: Theme) -> str:
+        return ""
 
 
 class AgentBar:
@@ -176,6 +185,11 @@ class AgentBar:
             tags=(self._permission(), *filter(None, (*features, jobs, self._swarm()))),
             place=place(self._conversation.snapshot.directory, self._attention.branch),
         ).lines(theme, width)
+
+    def essentials(self, theme: Theme) -> str:
+        mode = self._permission()
+        tags = (theme.paint("muted", tag) for feature in self._conversation.features if (tag := feature.status()))
+        return " ".join([theme.paint(mode.role, mode.text), *tags])
 
     def _permission(self) -> Stat:
         """The mode; a warning if everything runs and nothing confines it."""

@@ -141,3 +141,6 @@ class ScriptedBar:
 
     def status(self, theme: Theme, width: int) -> list[str]:
         return self._bar.status(theme, width)
+
+    def essentials(self, theme: Theme) -> str:
+        return self._bar.essentials(theme)

@@ -16,6 +16,7 @@ from zot.system.background_tasks import BackgroundTasks
 if TYPE_CHECKING:
     from zot.frontends.terminal.screen.screen import Screen
     from zot.frontends.terminal.screen.status import StatusLine
+    from zot.frontends.terminal.screen.surfaces import Surfaces
     from zot.frontends.terminal.screen.theme_manager import ThemeManager
     from zot.tui.live_region import SettledBlocks
     from zot.tui.markdown import Painter
@@ -37,6 +38,7 @@ class ScreenServices:
         self.redraw = screen.invalidate
         self.repaint = screen.repaint
         self.spawn = tasks.start
+        self.surfaces: Surfaces | None = None  # of extensions, from the first one on
         self._screen = screen
         self._looks = looks
 
@@ -47,6 +49,19 @@ class ScreenServices:
     @property
     def painter(self) -> Painter:
         return self._looks.painter
+
+    def draw_surface(self, kind: str, extension: str, name: str, value: Any, *, stale: bool) -> None:
+        if self.surfaces is None:
+            from zot.frontends.terminal.screen.surfaces import Surfaces  # few extensions draw
+
+            self.surfaces = Surfaces(lambda: self.painter)
+        self.surfaces.put(kind, extension, name, value, stale=stale)
+        self.redraw()
+
+    def remove_surface(self, kind: str, extension: str, name: str) -> None:
+        if self.surfaces is not None:
+            self.surfaces.remove(kind, extension, name)
+            self.redraw()
 
     @property
     def columns(self) -> int:
