@@ -77,7 +77,11 @@ MANIFEST_KEYS = (
     ),
 )
 
-MANIFEST_KEYS += (("uses", "list of string", "second edition: what it may do to zot, in words the user reads"),)
+MANIFEST_KEYS += (
+    ("uses", "list of string", "second edition: what it may do to zot, in words the user reads"),
+    ("settings", "object", "its settings by name, as a flat subset of JSON Schema; `secret` ones are typed into zot"),
+    ("flags", "object", "flags of the command line by name, with `type` and `description`; needs `flags` in `uses`"),
+)
 
 _PRESENCE = {"always": "always", "unless empty": "if not empty", "unless absent": "if there is one"}
 

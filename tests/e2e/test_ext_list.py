@@ -118,6 +118,7 @@ def test_ext_list_json_includes_broken_extensions(zot: Zot) -> None:
         "trust": None,
         "confined": False,
         "permissions": ["unconfined: it runs with all your rights"],
+        "uses": [],
         "data_directory": str(zot.home / "zot" / "data" / "global" / "x"),
         "source": {"kind": "path", "place": str(zot.project / "source"), "ref": "", "subdir": ""},
         "commit": "",

@@ -29,6 +29,7 @@ _GUARDS: dict[str, Any] = {
     "jail_by_default": True,
     "hooks_strict": True,
     **dict.fromkeys(_LIMITS, _NO_AMOUNT),
+    "extension_denied": {"*": ("*",)},
 }
 _OLDER = {
     "approve": "ask_outside",
@@ -194,6 +195,13 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
             "limit. `max_cost_session` and `max_cost_day` count them also."
         ),
     ] = 1.0
+    extensions: Annotated[
+        dict[str, dict[str, Any]], Meta(description="Settings of extensions, by name; each extension declares its own.")
+    ] = {}
+    extension_denied: Annotated[
+        dict[str, tuple[str, ...]],
+        Meta(description="Words of `uses` that extensions do not get, by name (`zot ext deny`)."),
+    ] = {}
     hooks: Annotated[
         bool,
         Meta(
@@ -397,7 +405,8 @@ def _values(path: Path, raw: dict[str, Any], problems: list[str]) -> SettingsVal
         return _checked(raw)
     except msgspec.ValidationError:
         sound = {key: value for key, value in raw.items() if _sound(path, key, value, problems)}
-        wrong = {key: _NO_AMOUNT for key in _LIMITS if key in raw and key not in sound}
+        strict = (*_LIMITS, "extension_denied")
+        wrong = {key: _GUARDS[key] for key in strict if key in raw and key not in sound}
         return msgspec.structs.replace(_checked(sound), **wrong)
 
 
@@ -432,6 +441,7 @@ def _sound(path: Path, key: str, value: Any, problems: list[str]) -> bool:
         _checked({key: value})
     except msgspec.ValidationError as error:
         then = "no paid model call is made" if key in _LIMITS else "the key is ignored"
+        then = "extensions get no word of `uses`" if key == "extension_denied" else then
         text = str(error).partition(" - at ")[0]
         for name, word in _WORDS.items():
             text = text.replace(f"`{name}`", word)

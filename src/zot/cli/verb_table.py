@@ -804,6 +804,27 @@ VERBS: tuple[Verb, ...] = (
     Verb("ext enable", "NAME", "enable an extension", kinds=(EXTENSION,), more=_NAME),
     Verb("ext disable", "NAME", "disable an extension without removing it", kinds=(EXTENSION,), more=_NAME),
     Verb(
+        "ext set",
+        "NAME [KEY [VALUE]]",
+        "show or change the settings of an extension",
+        (Switch("--reset", "back to the default; deletes a secret"),),
+        (EXTENSION,),
+        f"{_NAME} Without KEY: all its settings. A secret is typed or read from standard input, and kept with the keys "
+        "of providers.",
+        examples=(
+            ("zot ext set deploy region eu-1", "change a setting"),
+            ("zot ext set search key", "type a secret"),
+        ),
+    ),
+    Verb(
+        "ext deny",
+        "NAME WORD",
+        "take away a word of its uses",
+        kinds=(EXTENSION,),
+        more=f"{_NAME} `zot ext list --json` shows the words of `uses`; the extension runs on without this one.",
+    ),
+    Verb("ext allow", "NAME WORD", "give back a word taken away with deny", kinds=(EXTENSION,), more=_NAME),
+    Verb(
         "ext logs",
         "NAME",
         "print its stderr and zot's messages about it",

@@ -33,6 +33,7 @@ DECIDING = {
 }
 NOT_A_DECISION = {
     "cli/output.py": "the door itself",
+    "cli/verbs/ext/settings.py": "reads a secret that the user sets",
     "cli/verbs/auth_login.py": "reads the method of a login: our own words",
     "devkit/cli/replay.py": "reads enter, for the next step",
     "devkit/cli/ext_dev.py": "reads frames that are typed",

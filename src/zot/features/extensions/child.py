@@ -413,6 +413,14 @@ class ExtensionChild:
             self.log.write(f"hello says {hello.name!r}; the manifest's name {self.name!r} is used")
         self.capabilities = frozenset(hello.capabilities)
         declared = "guard" in self.capabilities and self._may_guard()
+        if declared and self.manifest.uses and not self.manifest.guard:
+            from zot.features.extensions.loader.declared_uses import check_guard
+
+            try:
+                check_guard(self.manifest.uses)
+            except ExtensionError as error:
+                self._refuse(str(error))
+                return
         if self.manifest.guard:
             pass
         elif declared:

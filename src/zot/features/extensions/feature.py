@@ -119,6 +119,9 @@ class ExtensionsFeature(Feature):
         interceptor = self.host.interceptor
         return await interceptor.late.input(draft) if interceptor.intercepted("input") else ""
 
+    def settings_changed(self) -> None:
+        self.host.settings_changed()
+
     def limits_changed(self) -> None:
         self.host.limits_changed()
 

@@ -27,7 +27,7 @@ def second_edition_ack(
         ui=msgspec.to_builtins(host.surface.ui_info()),
         session=_session(host, child),
         flags=host.flag_values.get(child.name) or None,
-        settings=_settings(host, child),
+        settings=host.setting_values(child) or None,
         limits={
             "line": limits.MAX_LINE,
             "open_requests": limits.OPEN_REQUESTS,
@@ -47,11 +47,3 @@ def _session(host: ExtensionHost, child: ExtensionChild) -> dict[str, Any] | Non
     named = {"name": session.meta.title} if session.meta.title else {}
     reason = host.start_reason(child)
     return {"id": session.id, **named, "reason": reason, "entries": len(conversation.messages)}
-
-
-def _settings(host: ExtensionHost, child: ExtensionChild) -> dict[str, Any] | None:
-    if not child.manifest.settings:
-        return None
-    from zot.features.extensions.loader.extension_settings import read_settings
-
-    return read_settings(host.home, child.manifest, child.log.write)

@@ -8,7 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +75,10 @@ class ReloadStats(msgspec.Struct, frozen=True):
 def _ignore() -> None: ...
 
 
+def _values(values: dict[str, Any]) -> dict[str, Any]:
+    return {"values": values}
+
+
 class ExtensionHost:
     """Runs extensions and connects them to the agent.
     ``present()`` describes model, session and directory for children. ``on_fault`` is called once per fault,
@@ -132,6 +136,8 @@ class ExtensionHost:
         self._contributions: Contributions | None = None
         self._used_words: set[tuple[str, str]] = set()
         self._starts: Counter[str] = Counter()
+        self._settings: dict[str, dict[str, Any]] = {}  # as extensions know them
+        self._secrets: set[bytes] = set()  # that an extension was given
         self._surface = surface
         self._zot_version = zot_version
         self._environment = environment
@@ -477,7 +483,31 @@ class ExtensionHost:
         """The words of ``uses`` that hold in this run."""
         from zot.features.extensions.loader.declared_uses import granted_words
 
-        return granted_words(self.home, child.manifest, child.entry.scope)
+        denied = self.conversation.settings.values.extension_denied if self.conversation is not None else {}
+        return granted_words(child.manifest, child.entry.scope, denied)
+
+    def setting_values(self, child: ExtensionChild) -> dict[str, Any]:
+        """Its settings with defaults, without secrets."""
+        if not child.manifest.settings:
+            return {}
+        from zot.features.extensions.loader.extension_settings import current_values
+
+        stored = self.conversation.settings.values.extensions if self.conversation is not None else {}
+        report = partial(child.fault, "bad setting")
+        return current_values(child.manifest.settings, stored.get(child.name, {}), report)
+
+    def settings_changed(self) -> None:
+        """The user changed a setting: tell the extension whose settings are others now."""
+        for child in self._children:
+            if child.alive and child.edition2 and "settings_changed" in child.events:
+                values = self.setting_values(child)
+                if self._settings.get(child.name) != values:
+                    self._settings[child.name] = values
+                    self._fanout.send_late("settings_changed", partial(_values, values), only=child)
+
+    def keep_secret(self, value: str) -> None:
+        """Mask this value in traces from now on."""
+        self._secrets.add(value.encode())
 
     def require_word(self, child: ExtensionChild, word: str, method: str) -> None:
         """RequestError unless the user granted it; one diagnostic per word."""
@@ -613,6 +643,8 @@ class ExtensionHost:
             tap.exited(child.name, code)
 
     def tap(self, name: str, direction: Direction, line: bytes) -> None:
+        for secret in self._secrets if self.traces else ():
+            line = line.replace(secret, b"[removed]")
         for trace in self.traces:
             trace(name, direction, line)
 
@@ -642,13 +674,15 @@ class ExtensionHost:
         manifest = entry.manifest
         if not is_data_dir(manifest.directory, self.home):
             return
-        if manifest.permissions is None and not (self.home / LOCK).exists():
+        if not (manifest.permissions or manifest.uses or (self.home / LOCK).exists()):
             return
         from zot.features.extensions.loader.lock_file import LockFile
 
         lock = LockFile(self.home)
         try:
-            if lock.check(manifest) is None and manifest.permissions is not None and self._remember_guards:
+            known = lock.check(manifest)
+            undecided = known is None and (manifest.permissions is not None or manifest.uses)
+            if (undecided or (known and known.uses is None and manifest.uses)) and self._remember_guards:
                 lock.grant_first(manifest)
         except ConfigError as error:
             raise ExtensionError(str(error)) from error

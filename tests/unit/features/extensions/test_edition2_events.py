@@ -274,7 +274,11 @@ async def test_first_edition_gets_no_late_event(stage: Stage) -> None:
     x = stage.add(capabilities=())
     async with stage.talk(says("a")) as talk:
         x.send(type="subscribe", events=["prompt_start", "idle", "turn_end"])
-        await asyncio.sleep(0.1)
+        child = talk.host.children.find("x")
+        assert child is not None
+        async with asyncio.timeout(10):
+            while "turn_end" not in child.events:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
         await talk.conversation.prompt("go")
         await x.frame("event", event="turn_end")
         assert _names(x) == ["turn_end"] and not any("data" in frame for frame in x.of("event"))

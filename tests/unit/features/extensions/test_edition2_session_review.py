@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -21,6 +22,14 @@ Answer = dict[str, Any]
 
 def value(**keys: Any) -> Answer:
     return {"value": keys}
+
+
+async def _subscribed(talk: Talk, name: str, event: str) -> None:
+    child = talk.host.children.find(name)
+    assert child is not None
+    async with asyncio.timeout(10):
+        while event not in child.events:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
 
 
 async def _clear(talk: Talk, action: Any = "clear") -> None:
@@ -115,6 +124,7 @@ async def test_events_of_sessions_carry_reason_and_names(stage: Stage) -> None:
     async with stage.talk(says("a")) as talk:
         await x.subscribe("session_start", "session_end")
         old.send(type="subscribe", events=["session_start", "session_end"])
+        await _subscribed(talk, "old", "session_start")
         first = talk.conversation.agent.session_id
         await talk.conversation.prompt("first")
         await _clear(talk, "new")

@@ -14,6 +14,7 @@ from zot.features.extensions.install.installed import all_installed
 from zot.features.extensions.install.place import install_in_place, refuse_existing, staging
 from zot.features.extensions.install.source import fetch, read_source
 from zot.features.extensions.loader.declared_permissions import describe_permissions
+from zot.features.extensions.loader.declared_uses import describe_uses
 from zot.features.extensions.loader.manifest import Manifest
 
 
@@ -40,7 +41,7 @@ def run(argv: list[str]) -> int:
 
 
 def print_permissions(manifest: Manifest) -> None:
-    for line in describe_permissions(manifest.permissions):
+    for line in (*describe_permissions(manifest.permissions), *describe_uses(manifest.uses)):
         print_notice(f"  {line}")
 
 

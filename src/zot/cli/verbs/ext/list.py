@@ -113,6 +113,7 @@ def _described(item: Installed, trust: ExtensionTrust) -> dict[str, Any]:
         "trust": _trust(item, trust) or None,
         "confined": _confined(item, trust) == "confined",
         "permissions": describe_permissions(_permissions(item, trust)) if manifest.has_process else [],
+        "uses": manifest.uses,
         "data_directory": str(data_dir(manifest, item.scope, Path.cwd(), zot_home())),
         "source": msgspec.to_builtins(record.source) if record else None,
         "commit": record.commit if record else "",

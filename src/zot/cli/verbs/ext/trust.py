@@ -19,6 +19,7 @@ from zot.features.extensions.bytecode_cache import compile_ahead
 from zot.features.extensions.install.installed import all_installed
 from zot.features.extensions.loader.data_dir import is_data_dir
 from zot.features.extensions.loader.declared_permissions import OF_PROJECTS, describe_permissions
+from zot.features.extensions.loader.declared_uses import describe_uses
 from zot.features.extensions.loader.discovery import candidates, project_dir
 from zot.features.extensions.loader.extension_trust import ExtensionTrust, extension_key
 from zot.features.extensions.loader.lock_file import LockFile, pins_of
@@ -35,11 +36,11 @@ def trust(argv: list[str]) -> int:
         manifest, lock = read_manifest(own), LockFile(zot_home())
         known = lock.of(own.name)
         pins = pins_of(own, known.pins[-1]) if known and known.pins else None
-        lock.accept(own.name, manifest.permissions, pins)
+        lock.accept(own.name, manifest, pins)
         compile_ahead(manifest, zot_home())
         what = f"{len(pins)} file{'s' * (len(pins) != 1)} in {own}" if pins is not None else str(own)
         print_notice(f"accepted {manifest.name} in its current state ({what})")
-        for line in describe_permissions(manifest.permissions):
+        for line in (*describe_permissions(manifest.permissions), *describe_uses(manifest.uses)):
             print_notice(f"  {line}")
         return 0
     directory, store = _directory(typed.words), ExtensionTrust(zot_home())
@@ -103,6 +104,7 @@ def _trust_one(directory: Path, store: ExtensionTrust, free: bool) -> bool:
         f"trusted {record.name}: runs `{command}` ({len(record.files)} file{'s' * (len(record.files) != 1)} "
         f"in {directory})"
     )
-    for line in describe_permissions(None if free else record.permissions or OF_PROJECTS):
+    granted = describe_permissions(None if free else record.permissions or OF_PROJECTS)
+    for line in (*granted, *describe_uses(record.uses)):
         print_notice(f"  {line}")
     return True

@@ -22,6 +22,7 @@ from zot.features.extensions.install.place import install_in_place, staging
 from zot.features.extensions.install.source import InstallRecord, fetch, modified_files, read_record
 from zot.features.extensions.loader.data_dir import RECORD, files_below, looks_like_data
 from zot.features.extensions.loader.declared_permissions import added_permissions
+from zot.features.extensions.loader.declared_uses import added_uses
 from zot.features.extensions.loader.lock_file import LockFile, pins_of
 from zot.features.extensions.loader.manifest import FILE, Manifest
 from zot.system.files import zot_home
@@ -78,7 +79,7 @@ def _update(item: Installed, record: InstallRecord | None, wanted: _UpdateOption
         if item.manifest and _is_same(item.directory, place, record):
             lock = LockFile(zot_home())
             if lock.of(item.directory.name) is None:  # installed before files were pinned
-                lock.accept(item.directory.name, item.manifest.permissions, pins_of(item.directory, record.files))
+                lock.accept(item.directory.name, item.manifest, pins_of(item.directory, record.files))
             print_notice(f"{item.name} is up to date ({_version(item.manifest.version, record.commit)})")
             return
         more = _added_permissions(item, fetched.manifest)
@@ -113,11 +114,12 @@ def _program(manifest: Manifest) -> str:
 def _added_permissions(item: Installed, new: Manifest) -> list[str]:
     """Permissions it would get that were not granted."""
     known = LockFile(zot_home()).of(item.directory.name)
+    old = item.manifest
     if known is not None:
-        granted = known.granted if known.confined else None
+        granted, words = known.granted if known.confined else None, known.uses
     else:
-        granted = item.manifest.permissions if item.manifest else None
-    return added_permissions(granted, new.permissions)
+        granted, words = (old.permissions, old.uses) if old else (None, None)
+    return [*added_permissions(granted, new.permissions), *added_uses(words, new.uses)]
 
 
 def _refuse_losses(item: Installed, new: Manifest, record: InstallRecord) -> None:

@@ -51,7 +51,7 @@ def install_in_place(built: Path, source: ExtensionSource, fetched: Fetched, not
     old, lock = _manifest(destination), LockFile(zot_home())
     if not os.path.lexists(destination):
         pins = pins_of(built, names)
-        lock.accept(built.name, fetched.manifest.permissions, pins)
+        lock.accept(built.name, fetched.manifest, pins)
         built.rename(destination)
     elif destination.is_symlink():  # remove the link, not its target
         destination.unlink()
@@ -65,7 +65,7 @@ def install_in_place(built: Path, source: ExtensionSource, fetched: Fetched, not
         exchange_dirs(built, destination)
     sync_dir(destination.parent)
     manifest = read_manifest(destination)
-    lock.accept(destination.name, manifest.permissions, pins)
+    lock.accept(destination.name, manifest, pins)
     if old and old.name != manifest.name:
         before, after = (data_dir(each, "global", Path.cwd(), zot_home()) for each in (old, manifest))
         if before.is_dir() and not after.exists():

@@ -217,9 +217,10 @@ def _check_variable(name: str) -> str:
 
 
 def _check_event(name: str) -> str:
-    from zot.wire.extension_frames import INTERCEPTS
+    from zot.wire.extension_frames import EDITION2_INTERCEPTS, INTERCEPTS
 
-    return "" if name in INTERCEPTS else f"cannot be intercepted; expected {', '.join(INTERCEPTS)}"
+    known = (*INTERCEPTS, *(name for name in EDITION2_INTERCEPTS if name not in INTERCEPTS))
+    return "" if name in known else f"cannot be intercepted; expected {', '.join(known)}"
 
 
 def _slips(where: str, fields: dict[str, Any], known: Sequence[str]) -> list[str]:

@@ -19,6 +19,7 @@ from zot.features.extensions.loader.declared_permissions import (
     added_permissions,
     describe_permissions,
 )
+from zot.features.extensions.loader.declared_uses import added_uses, describe_uses
 from zot.features.extensions.loader.manifest import FILE, MAX_BYTES, Manifest, read_manifest
 from zot.features.trust import TrustStore, Untrusted, path_key, project_key
 from zot.system.temp_files import remove_tree
@@ -44,6 +45,7 @@ class ExtensionRecord(msgspec.Struct, frozen=True):
     """Its permissions; None if undeclared."""
     unconfined: bool = False
     """The user let it run with all rights."""
+    uses: tuple[str, ...] = ()
 
 
 class _Records(msgspec.Struct):
@@ -58,7 +60,7 @@ class ExtensionTrust:
         self._store = TrustStore(home)
         self.path = self._store.path
         self._home = home
-        self._editing: dict[str, Permissions] = {}
+        self._editing: dict[str, tuple[Permissions, tuple[str, ...]]] = {}
         self.trusted_for_session: list[str] = []
 
     # --- checking
@@ -104,7 +106,13 @@ class ExtensionTrust:
         """The directory to run: the trusted copy, repaired if damaged, or the original if trusted for editing.
         ExtensionError if it may not run."""
         if (granted := self._editing.get(extension_key(directory))) is not None:
-            if more := added_permissions(granted, read_manifest(directory).permissions or OF_PROJECTS):
+            manifest = read_manifest(directory)
+            rights, words = granted
+            more = [
+                *added_permissions(rights, manifest.permissions or OF_PROJECTS),
+                *added_uses(words, manifest.uses),
+            ]
+            if more:
                 raise ExtensionError(f"requests more than you granted: {'; '.join(more)}; review it: `zot ext trust`")
             return directory
         record = self.record(directory)
@@ -149,8 +157,8 @@ class ExtensionTrust:
             manifest.guard,
             changes,
             files,
-            describe_permissions(asked),
-            added_permissions(granted, asked) if granted else [],
+            [*describe_permissions(asked), *describe_uses(manifest.uses)],
+            [*added_permissions(granted, asked), *added_uses(record.uses, manifest.uses)] if record and granted else [],
         )
 
     # --- deciding
@@ -174,7 +182,7 @@ class ExtensionTrust:
             guard = manifest.enabled and (manifest.guard or was_guard)
             free = (old is not None and old.unconfined) if unconfined is None else unconfined
             name, exec, args = manifest.name, manifest.exec, manifest.args
-            record = ExtensionRecord(name, exec, args, guard, files, manifest.permissions, free)
+            record = ExtensionRecord(name, exec, args, guard, files, manifest.permissions, free, manifest.uses)
             records[key] = record
         remove_copies(self._home, key, but=copy)
         return record
@@ -195,7 +203,8 @@ class ExtensionTrust:
     def trust_for_session(self, directory: Path) -> None:
         """Accept the directory's content and permissions until this process ends; nothing is saved."""
         self.trusted_for_session.append(str(directory))
-        self._editing[extension_key(directory)] = read_manifest(directory).permissions or OF_PROJECTS
+        manifest = read_manifest(directory)
+        self._editing[extension_key(directory)] = manifest.permissions or OF_PROJECTS, manifest.uses
 
     def record_guard(self, directory: Path, guard: bool) -> bool:
         """Store what the hello of a trusted extension declared; False if it is untrusted."""

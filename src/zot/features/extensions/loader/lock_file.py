@@ -35,6 +35,10 @@ class LockEntry(msgspec.Struct, frozen=True):
     pins: tuple[dict[str, Pin], ...] = ()
     confined: bool = False
     granted: Permissions = Permissions()
+    uses: tuple[str, ...] | None = None
+    """Granted words of ``uses``; None if the entry is older than they are."""
+    secrets: tuple[str, ...] = ()
+    """Providers whose key the user let it read."""
 
 
 class _LockFields(msgspec.Struct):
@@ -65,7 +69,9 @@ class LockFile:
             path, what = manifest.directory / wrong[0][0], wrong[0][1]
             raise ExtensionError(f"{path} {what} since it was installed{more}; {fix}")
         if known.confined and (more := added_permissions(known.granted, manifest.permissions)):
-            raise ExtensionError(f"requests more than you granted: {'; '.join(more)}; grant it: `zot ext trust {name}`")
+            raise ExtensionError(f"requests more than you granted: {'; '.join(more)}; {_grant(name)}")
+        if more := _added_uses(known, manifest):
+            raise ExtensionError(f"wants more of zot than you granted: it {'; it '.join(more)}; {_grant(name)}")
         return known
 
     def is_intact(self, directory: Path) -> bool:
@@ -81,23 +87,32 @@ class LockFile:
             if old is not None and old.pins:
                 content.extensions[name] = msgspec.structs.replace(old, pins=(old.pins[0], files))
 
-    def accept(self, name: str, permissions: Permissions | None, files: dict[str, Pin] | None) -> None:
-        """Pin these files, if known, and grant the current permissions."""
+    def accept(self, name: str, manifest: Manifest, files: dict[str, Pin] | None) -> None:
+        """Pin these files, if known, and grant what the manifest requests."""
         pins = (files,) if files is not None else ()
         with self._file.edit() as content:
-            content.extensions[name] = LockEntry(pins, permissions is not None, permissions or Permissions())
+            content.extensions[name] = _entry(pins, manifest.permissions, manifest.uses)
 
-    def grant(self, name: str, permissions: Permissions | None) -> None:
-        """Grant the current permissions; the files stay pinned."""
+    def grant(self, name: str, permissions: Permissions | None, uses: tuple[str, ...]) -> None:
+        """Grant this; the files stay pinned."""
         with self._file.edit() as content:
             pins = known.pins if (known := content.extensions.get(name)) else ()
-            content.extensions[name] = LockEntry(pins, permissions is not None, permissions or Permissions())
+            content.extensions[name] = _entry(pins, permissions, uses)
 
     def grant_first(self, manifest: Manifest) -> None:
-        """Limit an extension that was not installed to its declared permissions."""
+        """Limit an extension to what it requests now, if that was not decided yet."""
         with self._file.edit() as content:
-            granted = LockEntry((), True, manifest.permissions or Permissions())
-            content.extensions.setdefault(manifest.directory.name, granted)
+            known = content.extensions.get(manifest.directory.name)
+            if known is None:
+                known = _entry((), manifest.permissions, manifest.uses)
+            elif known.uses is None:
+                known = msgspec.structs.replace(known, uses=manifest.uses)
+            content.extensions[manifest.directory.name] = known
+
+    def grant_secret(self, name: str, provider: str) -> None:
+        with self._file.edit() as content:
+            known = content.extensions.get(name, LockEntry())
+            content.extensions[name] = msgspec.structs.replace(known, secrets=(*known.secrets, provider))
 
     def repin(self, directory: Path, name: str) -> None:
         """Pin a file that zot itself rewrote."""
@@ -111,6 +126,22 @@ class LockFile:
         if self.path.exists():
             with self._file.edit() as content:
                 content.extensions.pop(name, None)
+
+
+def _entry(pins: tuple[dict[str, Pin], ...], permissions: Permissions | None, uses: tuple[str, ...]) -> LockEntry:
+    return LockEntry(pins, permissions is not None, permissions or Permissions(), uses)
+
+
+def _added_uses(known: LockEntry, manifest: Manifest) -> list[str]:
+    if not manifest.uses:
+        return []
+    from zot.features.extensions.loader.declared_uses import added_uses  # most extensions have none
+
+    return added_uses(known.uses, manifest.uses)
+
+
+def _grant(name: str) -> str:
+    return f"grant it: `zot ext trust {name}`"
 
 
 def pins_of(directory: Path, names: Iterable[str]) -> dict[str, Pin]:
@@ -167,11 +198,14 @@ class PermissionChange(msgspec.Struct, frozen=True):
     guard: bool
     asked: Permissions | None
     wider: tuple[str, ...]
-    """Descriptions of the additional permissions."""
+    """Descriptions of the additional permissions and words."""
+    uses: tuple[str, ...] = ()
 
     @property
     def permissions(self) -> list[str]:
-        return describe_permissions(self.asked)
+        from zot.features.extensions.loader.declared_uses import describe_uses
+
+        return [*describe_permissions(self.asked), *describe_uses(self.uses)]
 
 
 def find_permission_changes(home: Path) -> list[PermissionChange]:
@@ -194,16 +228,19 @@ def grant(home: Path, seen: PermissionChange) -> None:
     lock = LockFile(home)
     if _looked_at(seen.directory, lock) != seen:
         raise ExtensionError("changed during the review; review it again")
-    lock.grant(seen.directory.name, seen.asked)
+    lock.grant(seen.directory.name, seen.asked, seen.uses)
 
 
 def _looked_at(directory: Path, lock: LockFile) -> PermissionChange | None:
     manifest = read_manifest(directory)
     known = lock.of(directory.name)
-    if not (manifest.has_process and manifest.enabled) or known is None or not known.confined:
+    if not (manifest.has_process and manifest.enabled) or known is None:
         return None
-    more = added_permissions(known.granted, manifest.permissions)
+    more = added_permissions(known.granted, manifest.permissions) if known.confined else []
+    more += _added_uses(known, manifest)
     if not more or not (not known.pins or lock.is_intact(manifest.directory)):
         return None
     name, exec, args = manifest.name, manifest.exec, manifest.args
-    return PermissionChange(directory, name, exec, args, manifest.guard, manifest.permissions, tuple(more))
+    return PermissionChange(
+        directory, name, exec, args, manifest.guard, manifest.permissions, tuple(more), manifest.uses
+    )

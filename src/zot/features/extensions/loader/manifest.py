@@ -16,6 +16,7 @@ from zot.system.safe_open import TooLarge, read_whole
 
 if TYPE_CHECKING:
     from zot.features.extensions.loader.declared_permissions import Permissions
+    from zot.features.extensions.loader.extension_settings import Declared
 
 FILE = "extension.json"
 MAX_BYTES = 1024 * 1024
@@ -38,6 +39,8 @@ class _ManifestFields(msgspec.Struct, frozen=True):
     guard: bool | None = None
     permissions: Any = None
     uses: list[str] | None = None
+    settings: Any = None
+    flags: Any = None
 
 
 KEYS = _ManifestFields.__struct_fields__
@@ -59,7 +62,8 @@ class Manifest(msgspec.Struct, frozen=True):
     permissions: Permissions | None = None
     """Declared permissions; None if missing."""
     uses: tuple[str, ...] = ()
-    settings: tuple[str, ...] = ()
+    settings: tuple[Declared, ...] = ()
+    flags: tuple[Declared, ...] = ()
     themes: tuple[Path, ...] = ()
     slips: tuple[str, ...] = ()
     """Unknown keys close to known ones, such as a misspelt "guard"."""
@@ -88,7 +92,19 @@ def read_manifest(directory: Path, data: bytes | None = None) -> Manifest:
     """The manifest in ``directory``, or from ``data``; ExtensionError if it cannot be used."""
     directory = Path(os.path.abspath(directory))
     fields, slips = _decode(directory / FILE, _read(directory / FILE) if data is None else data)
-    permissions = None
+    permissions, uses = None, ()
+    if fields.uses:
+        from zot.features.extensions.loader.declared_uses import read_uses  # most extensions have none
+
+        uses, more = read_uses(fields.uses, bool(fields.guard))
+        slips = (*slips, *more)
+    settings = flags = ()
+    if fields.settings or fields.flags:
+        from zot.features.extensions.loader.extension_settings import read_declared  # likewise
+
+        settings, more = read_declared("settings", fields.settings or {})
+        flags, others = read_declared("flags", fields.flags or {})
+        slips = (*slips, *more, *others)
     if fields.permissions is not None:
         from zot.features.extensions.loader.declared_permissions import read_permissions  # most extensions have none
 
@@ -111,7 +127,9 @@ def read_manifest(directory: Path, data: bytes | None = None) -> Manifest:
         permissions=permissions,
         denies_guard=fields.guard is False,
         themes=themes,
-        uses=tuple(fields.uses or ()),
+        uses=uses,
+        settings=settings,
+        flags=flags,
         slips=slips,
     )
     if not (manifest.exec or manifest.themes or manifest.skills):
