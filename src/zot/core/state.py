@@ -189,6 +189,7 @@ class AgentState:
         self.gate = gate
         self.session_id = session_id
         self.compact_at = compact_at
+        self.compaction_focus: str | None = None  # of a compaction before the next step
         self.max_cost_usd = max_cost_usd
         self.inputs = PendingInput()
         self.cost = cumulative

@@ -34,7 +34,7 @@ def second_edition_ack(
             "progress_hz": round(1 / limits.PROGRESS_INTERVAL),
             "delta_ms": round(limits.DELTA_INTERVAL * 1000),
         },
-        state=host.saved_states.pop((child.name, str(child.entry.manifest.directory)), None),
+        state=host.saved_states.take(child),
     )
 
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import AbstractContextManager
+from contextvars import Context
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,7 @@ from zot.features.extensions.registry import (
     NameRegistry,
     is_deferred,
 )
+from zot.features.extensions.saved_states import SavedStates
 from zot.features.extensions.tools import ExtensionTool
 from zot.features.trust import Untrusted, project_key
 from zot.provider.messages import Usage
@@ -130,7 +132,8 @@ class ExtensionHost:
         self.open_dialogs: Counter[str] = Counter()
         self.model_calls: Counter[str] = Counter()  # running now, by extension
         self.agents: Counter[str] = Counter()  # likewise
-        self.saved_states: dict[tuple[str, str], Any] = {}
+        self.saved_states = SavedStates()
+        self.changes_session = False  # an extension opens another session now
         self.unsaved_entries: list[ExtensionRow | LabelRow] = []  # of a run that keeps no session
         self._requests2: RequestRouter | None = None
         self._contributions: Contributions | None = None
@@ -154,7 +157,7 @@ class ExtensionHost:
         self._missing_guards: list[LoadProblem] = []
         self._activated: set[str] = set()
         self._taken: frozenset[str] = frozenset()
-        self._reloading = False
+        self._reloading: frozenset[ExtensionChild] = frozenset()  # started by a reload, not yet greeted
         self._tools_stale = False
         self._tasks = BackgroundTasks(self._on_bug)
         self._children = ChildGroup(self, self._tasks)
@@ -191,7 +194,7 @@ class ExtensionHost:
             )
         return self.discovery
 
-    async def start(self) -> None:
+    async def start(self, *, reloading: bool = False) -> None:
         """Start all in parallel and wait until ready or the grace is over; faults are reported, not raised."""
         found = self.plan()
         for note in found.notes:
@@ -202,6 +205,7 @@ class ExtensionHost:
             self._remember(lambda: remember(self.home, learned=found.new_guards, forgotten=found.former_guards))
         self._missing_guards = [problem for problem in found.problems if problem.guard]
         self._children.start(found.entries)
+        self._reloading = frozenset(self._children) if reloading else frozenset()
         await self._children.wait_until_ready(self._explicit_grace_s)
         self._registry.resolve_names(self._children)
         self._notify_tools_changed()
@@ -229,10 +233,12 @@ class ExtensionHost:
         if self.overrides is not None:
             self.overrides.clear()
         self._notify_tools_changed()
+        await self.saved_states.save(self._children)
         await self._children.stop()
         self.diagnostics.forget()
         self.discovery = None
-        await self.start()
+        await self.start(reloading=True)
+        self._reloading = frozenset()
         bundles = [entry for entry in self.plan().entries if not entry.manifest.has_process]
         ready = [child for child in self._children if child.state == "ready"]
         return ReloadStats(
@@ -241,6 +247,26 @@ class ExtensionHost:
             len(ready) + len(bundles),
             tuple(self.diagnostics.load_errors),
         )
+
+    async def reload_one(self, name: str) -> None:
+        """Restart one extension; the others go on. ExtensionError if it cannot be found again."""
+        before = self._children.find(name)
+        if before is None:
+            raise ExtensionError(f"no extension {name[:60]!r} runs")
+        self.discovery = None
+        directory = before.entry.manifest.directory
+        entry = next((each for each in self.plan().entries if each.manifest.directory == directory), None)
+        if entry is None or not entry.manifest.has_process:
+            raise ExtensionError(f"{name}: it cannot be started again: see `zot ext list`")
+        await self.saved_states.save([before])
+        if self.overrides is not None:
+            self.overrides.forget(name)
+        after = await self._children.replace(before, entry)
+        self._reloading = frozenset((after,))
+        await self._children.settled([after])
+        self._reloading = frozenset()
+        self._registry.resolve_names(self._children)
+        self._notify_tools_changed()
 
     def guard_directories(self) -> tuple[str, ...]:
         """Of all guards that run or should run."""
@@ -422,11 +448,15 @@ class ExtensionHost:
 
     def start_reason(self, child: ExtensionChild) -> str:
         """Why this process starts: ``start``, ``reload`` or ``restart``."""
-        if (child.name, str(child.entry.manifest.directory)) in self.saved_states or self._reloading:
+        if self.saved_states.has(child) or child in self._reloading:
             return "reload"
         return "restart" if self._starts[child.name] > 1 else "start"
 
     # --- second edition
+
+    def run_later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Work that an extension asked for and that goes on after its answer; it ends with the host."""
+        self._tasks.add(asyncio.get_running_loop().create_task(work, context=Context()))
 
     @cached_property
     def conversation_input(self) -> ConversationInput:

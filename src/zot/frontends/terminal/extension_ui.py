@@ -18,6 +18,7 @@ from zot.tui.widgets import window
 from zot.tui.width import RESET, visible, wrap
 
 if TYPE_CHECKING:
+    from zot.core.session.session import Session
     from zot.frontends.terminal.dialogs.dialog import Dialogs
     from zot.frontends.terminal.screen.notice_area import Notes
     from zot.frontends.terminal.screen.theme_manager import ThemeManager
@@ -61,6 +62,16 @@ class UserActions(NamedTuple):
     own_commands: Callable[[], Iterable[tuple[str, str]]] = tuple
 
 
+class SessionActions(Protocol):
+    """Changes of session that extensions make."""
+
+    def stop_work(self) -> Awaitable[bool]: ...
+
+    def show(self, session: Session | None, note: str, draft: str) -> Awaitable[None]: ...
+
+    def leave(self, extension: str) -> Awaitable[bool]: ...
+
+
 class TerminalExtensionUI(ExtensionUI):
     """Extension UI of the terminal."""
 
@@ -78,6 +89,7 @@ class TerminalExtensionUI(ExtensionUI):
         self._looks = looks
         self._lend = lend
         self._is_leaving = is_leaving
+        self.sessions: Callable[[], SessionActions] | None = None  # once the agent is built
         self.late_notes: list[str] = []  # arrived while zot ends; printed once the screen is restored
         self._notes = notes
         self._typing = typing
@@ -116,6 +128,20 @@ class TerminalExtensionUI(ExtensionUI):
         return True
 
     # --- second edition
+
+    def run_compaction(self, focus: str) -> bool:
+        self._typing.run_command(f"/compact {' '.join(focus.split())}".rstrip())
+        return True
+
+    def stop_work(self) -> Awaitable[bool] | None:
+        return None if self.sessions is None else self.sessions().stop_work()
+
+    async def show_session(self, session: Session | None, note: str, draft: str) -> None:
+        if self.sessions is not None:
+            await self.sessions().show(session, note, draft)
+
+    def leave(self, extension: str) -> Awaitable[bool] | None:
+        return None if self.sessions is None else self.sessions().leave(extension)
 
     def ui_info(self) -> UiInfo:
         size = self._ui.terminal.size()
