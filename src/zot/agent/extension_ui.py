@@ -37,9 +37,15 @@ class EditorText(msgspec.Struct, frozen=True):
     source: str = ""
 
 
+def _ignore_change(event: str, data: dict[str, Any]) -> None: ...
+
+
 class ExtensionUI:
     """Calls are quick and never raise; unsupported ones are ignored (protocol reference, "Modes").
     Values of contributions are as sent: front ends draw them with ``zot.wire.lines``."""
+
+    on_change: Callable[[str, dict[str, Any]], None] = staticmethod(_ignore_change)
+    """Set by the extension host: receives ``resize``, ``theme_changed`` and ``ui_changed`` with their data."""
 
     @property
     def interactive(self) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import Context
 from functools import cached_property, partial
@@ -56,11 +56,14 @@ if TYPE_CHECKING:
     from zot.features.extensions.conversation_input import ConversationInput
     from zot.features.extensions.jail_policy import JailedCommand
     from zot.features.extensions.late_events import LateEvents
+    from zot.features.extensions.loader.declared_flags import ExtensionFlag
     from zot.features.extensions.loader.declared_permissions import Permissions
     from zot.features.extensions.loader.extension_trust import UntrustedExtension
     from zot.features.extensions.loader.manifest import Manifest
+    from zot.features.extensions.methods.bus import BusRate
     from zot.features.extensions.overrides import ToolOverrides
     from zot.features.extensions.requests import RequestRouter
+    from zot.features.extensions.resources import ContributedResources
     from zot.features.extensions.spending import ExtensionSpending
     from zot.features.extensions.tool_selection import ToolSelection
     from zot.features.recording.frame_trace import Direction, ExitListener, FrameTap
@@ -112,6 +115,7 @@ class ExtensionHost:
         remember_guards: bool = True,
         as_project: Collection[Path] = (),
         builtin_commands: Collection[str] = BUILTIN_COMMANDS,
+        flag_values: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         self.home = home
         self.cwd = cwd
@@ -128,7 +132,8 @@ class ExtensionHost:
         self.start_process = start_process
         self.conversation: Conversation | None = None
         self.mode = "sdk"
-        self.flag_values: dict[str, dict[str, Any]] = {}
+        self._flag_values = flag_values or {}
+        self._flags: dict[str, ExtensionFlag] = {}
         self.open_dialogs: Counter[str] = Counter()
         self.model_calls: Counter[str] = Counter()  # running now, by extension
         self.agents: Counter[str] = Counter()  # likewise
@@ -173,7 +178,9 @@ class ExtensionHost:
         self.approvals: RequiredApprovals | None = None
         self.overrides: ToolOverrides | None = None
         self.tool_selection: ToolSelection | None = None
+        self.resources: ContributedResources | None = None
         self.reported_cache = ""  # the session whose lost cache was reported
+        surface.on_change = self.announce
         self._fanout = EventFanout(self._children, present)
         self.observe, self.observed = self._fanout.observe, OBSERVED
         self.interceptor = ExtensionInterceptor(self._children, lambda: self._missing_guards, self._warn, lambda: self)
@@ -201,6 +208,7 @@ class ExtensionHost:
             self.diagnostics.note(note)
         for problem in found.problems:
             self.diagnostics.load_error(problem.directory, problem.message)
+        self._resolve_flags(found.entries)
         if found.new_guards or found.former_guards:
             self._remember(lambda: remember(self.home, learned=found.new_guards, forgotten=found.former_guards))
         self._missing_guards = [problem for problem in found.problems if problem.guard]
@@ -516,6 +524,25 @@ class ExtensionHost:
         denied = self.conversation.settings.values.extension_denied if self.conversation is not None else {}
         return granted_words(child.manifest, child.entry.scope, denied)
 
+    def flags(self, child: ExtensionChild) -> dict[str, Any]:
+        """The values of the flags that its manifest declares, with defaults."""
+        if not child.manifest.flags or "flags" not in child.granted:
+            return {}
+        given = self._flag_values.get(child.name, {})
+        own = [flag.declared for flag in self._flags.values() if flag.extension == child.name]
+        known = {flag.name: given.get(flag.name, flag.default) for flag in own}
+        return {name: value for name, value in known.items() if value is not None}
+
+    def _resolve_flags(self, entries: Iterable[DiscoveredExtension]) -> None:
+        """Which flag belongs to which extension."""
+        if not any(entry.manifest.flags for entry in entries):
+            return
+        from zot.features.extensions.loader.declared_flags import usable_flags
+
+        self._flags, problems = usable_flags(entries)
+        for problem in problems:
+            self.diagnostics.note(problem)
+
     def setting_values(self, child: ExtensionChild) -> dict[str, Any]:
         """Its settings with defaults, without secrets."""
         if not child.manifest.settings:
@@ -558,6 +585,7 @@ class ExtensionHost:
             self._contributions = Contributions(
                 self._surface, self._registry, self.require_word, self._contributed_tools
             )
+            self._contributions.special["resource"] = self._change_resource
         return self._contributions
 
     @property
@@ -627,6 +655,27 @@ class ExtensionHost:
             self._late_events = LateEvents(self, self.conversation, self._fanout)
             self._fanout.before = self._late_events.flush
         self._late_events.refresh()
+
+    def contributed_themes(self) -> Iterable[tuple[str, Path]]:
+        """Extension and file of themes that came while it runs."""
+        return () if self.resources is None else self.resources.themes()
+
+    def _change_resource(self, child: ExtensionChild, name: str, value: dict[str, Any] | None) -> None:
+        if self.resources is None:
+            from zot.features.extensions.resources import ContributedResources  # few extensions bring any
+
+            self.resources = ContributedResources(self)
+        self.resources.change(child, name, value)
+
+    @cached_property
+    def bus_rate(self) -> BusRate:
+        from zot.features.extensions.methods.bus import BusRate
+
+        return BusRate()
+
+    def send_event(self, event: str, data: dict[str, Any], child: ExtensionChild) -> None:
+        """An event of the second edition for one extension that observes it."""
+        self._fanout.send_late(event, lambda: data, only=child)
 
     def announce(self, event: str, data: dict[str, Any]) -> None:
         """Send an event of the second edition to those that observe it."""

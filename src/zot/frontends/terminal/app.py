@@ -138,6 +138,11 @@ class App:
             self._around.lend_to_extension,
             lambda: self.leaving.is_set(),
         )
+        self.looks.on_change = self.surface.theme_changed
+
+    def resized(self) -> None:
+        self.screen.resized()
+        self.surface.resized()
 
     def _type_on(self, key: Key) -> None:
         self._keymap.forward_to_editor(key)

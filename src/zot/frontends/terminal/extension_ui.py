@@ -3,6 +3,7 @@ A panel passes every key to its extension; esc and ctrl+c close it. Long lines a
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -50,6 +51,7 @@ ROLES = (
     "diff_remove",
 )
 _LONGEST_ALERT = 200
+_RESIZE_S = 0.2  # between two reports of the size
 
 
 class UserActions(NamedTuple):
@@ -89,6 +91,7 @@ class TerminalExtensionUI(ExtensionUI):
         self._looks = looks
         self._lend = lend
         self._is_leaving = is_leaving
+        self._resize: asyncio.TimerHandle | None = None
         self.sessions: Callable[[], SessionActions] | None = None  # once the agent is built
         self.late_notes: list[str] = []  # arrived while zot ends; printed once the screen is restored
         self._notes = notes
@@ -162,6 +165,19 @@ class TerminalExtensionUI(ExtensionUI):
         self, extension: str, argv: Sequence[str], run: Callable[[], Awaitable[int]]
     ) -> Awaitable[int] | None:
         return self._lend(extension, argv, run)
+
+    def resized(self) -> None:
+        """Report the newest size, a few times a second."""
+        if self._resize is None:
+            self._resize = asyncio.get_running_loop().call_later(_RESIZE_S, self._report_size)
+
+    def _report_size(self) -> None:
+        self._resize = None
+        size = self._ui.terminal.size()
+        self.on_change("resize", {"width": size.columns, "height": size.rows})
+
+    def theme_changed(self, name: str, base: str) -> None:
+        self.on_change("theme_changed", {"name": name, "base": base})
 
     def theme_info(self) -> dict[str, Any] | None:
         theme = self._ui.theme
