@@ -69,9 +69,9 @@ def _values(argv: Sequence[str], *names: str) -> list[str]:
 
 def help_rows() -> list[tuple[str, str]]:
     """Flag and description of each extension's flag, for ``--help``; nothing is read without extensions."""
-    from zot.system.files import zot_home
+    from zot.system.home import zot_home_path  # light: most homes have no such extension
 
-    if not any(map(_may_have_flags, (zot_home() / "extensions", ".zot/extensions"))):
+    if not any(map(_may_have_flags, (f"{zot_home_path()}/extensions", ".zot/extensions"))):
         return []
     return [
         (flag.label, f"{flag.declared.description or flag.declared.title} (extension {flag.extension})".strip())
@@ -79,7 +79,7 @@ def help_rows() -> list[tuple[str, str]]:
     ]
 
 
-def _may_have_flags(directory: os.PathLike[str] | str) -> bool:
+def _may_have_flags(directory: str) -> bool:
     try:
         with os.scandir(directory) as entries:
             names = [entry.path for entry in entries]
