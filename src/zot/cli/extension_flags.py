@@ -89,8 +89,10 @@ def _may_have_flags(directory: str) -> bool:
 
 
 def _mentions_flags(path: str) -> bool:
+    from zot.system.safe_open import open_buffered
+
     try:
-        with open(path, "rb") as file:
+        with open_buffered(path) as file:
             return _MARK in file.read(1 << 20)
     except OSError:
         return False
