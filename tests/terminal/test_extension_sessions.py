@@ -72,3 +72,25 @@ def test_exit_can_be_stopped_and_happens(serve: Any, open_zot: OpenZot) -> None:
     terminal.submit("/bye")
     terminal.wait_for("esc stops it")
     assert terminal.wait_exit(10) == 0
+
+
+def test_size_and_theme_are_events(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+    """§5.3: ``resize`` and ``theme_changed`` with their data; ext2-134: a theme is set for the run only."""
+    body = """
+hello("edition2"); send(type="subscribe", events=["resize", "theme_changed"])
+send(type="register_command", name="bright"); ready()
+def run(f):
+    send(type="request", id="t", method="theme.set", params={"name": "light"}, parent_id=f["id"])
+    send(type="command_response", id=f["id"], action="noop")
+def seen(f):
+    send(type="notify", level="info", message=f["event"] + " " + json.dumps(f["data"]))
+serve(command_invoked=run, event=seen)
+"""
+    write_extension(zot.home / "zot" / "extensions", "watcher", body, uses=["ui"])
+    serve([])
+    terminal = open_zot(columns=100, rows=30)
+    terminal.submit("/bright")
+    terminal.wait_for('theme_changed {"name": "light", "base": "light"}')
+    terminal.resize(90, 28)
+    terminal.wait_for('resize {"width": 90, "height": 28}')
+    assert "theme" not in (zot.home / "zot" / "config.json").read_text()
