@@ -330,6 +330,28 @@ def test_panels_are_drawn_and_driven(rpc, serve, add: Add) -> None:
     assert client.ask("panel_key", **at, key="up")["success"], "a key for a closed panel is not an error"
 
 
+STYLED = """
+hello("edition2"); send(type="register_command", name="go"); ready()
+LINE = [{"text": "styled", "style": "accent"}]
+def opened(f):
+    panel = {"id": "p", "rows": [LINE], "place": {"mode": "overlay"}, "cursor": {"row": 0, "col": 2}, "keys": "all"}
+    send(type="command_response", id=f["id"], action="open_panel", open_panel=panel)
+    send(type="panel_render", panel_id="p", rows=["plain"])
+serve(command_invoked=opened)
+"""
+
+
+def test_panels_of_the_second_edition_have_rows(rpc, serve, add: Add) -> None:
+    """ext2-082, ext2-084: a client gets rows as Lines, with place, cursor and keys."""
+    serve([])
+    client = announced(rpc("--ext", str(add("paint", STYLED, uses=["ui"]))), "commands", "panels")
+    client.ask("run_command", name="go")
+    client.until("ext_panel", rows=["plain"])
+    first = next(event for event in client.events if event["type"] == "ext_panel")
+    assert first["rows"] == [[{"text": "styled", "style": "accent"}]] and first["lines"] == []
+    assert (first["place"], first["cursor"], first["keys"]) == ({"mode": "overlay"}, {"row": 0, "col": 2}, "all")
+
+
 def test_a_panel_closes_when_its_extension_closes_it(rpc, serve, add: Add) -> None:
     """iface-059 (§14.7): a panel that its extension closes is closed for the client."""
     serve([])

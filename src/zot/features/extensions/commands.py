@@ -22,7 +22,7 @@ from zot.agent.slash_commands import (
 from zot.core.state import InitialToolCall
 from zot.errors import ExtensionError
 from zot.features.extensions.child import ExtensionChild, new_request_id
-from zot.features.extensions.inbound_requests import PanelRequests
+from zot.features.extensions.panels import PanelRequests
 from zot.features.extensions.registry import NameRegistry
 from zot.provider.messages import ToolCallBlock
 from zot.wire import extension_frames, limits

@@ -25,12 +25,13 @@ from zot.features.extensions.child_log import Diagnostics
 from zot.features.extensions.commands import CommandInvoker
 from zot.features.extensions.event_fanout import OBSERVED, EventFanout
 from zot.features.extensions.handshake import second_edition_ack
-from zot.features.extensions.inbound_requests import InboundRequests, NestedCalls, PanelRequests, RunTool
+from zot.features.extensions.inbound_requests import InboundRequests, NestedCalls, RunTool
 from zot.features.extensions.interception import ExtensionInterceptor
 from zot.features.extensions.loader.data_dir import LOCK, is_data_dir, make_data_dir
 from zot.features.extensions.loader.discovery import DiscoveredExtension, Discovery, LoadProblem, discover
 from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.features.extensions.loader.guard_registry import remember
+from zot.features.extensions.panels import PanelRequests
 from zot.features.extensions.registry import (
     BUILTIN_COMMANDS,
     ExtensionCommand,
@@ -325,8 +326,16 @@ class ExtensionHost:
         """Run ``/name args``; the caller acts on the answer."""
         return await self._commands.run(name, args)
 
-    def panel_key(self, extension: str, panel_id: str, key: str, text: str = "") -> None:
-        self._panels.key(extension, panel_id, key, text)
+    def panel_key(self, extension: str, panel_id: str, key: str, text: str = "", event: str = "") -> None:
+        self._panels.key(extension, panel_id, key, text, event)
+
+    def panel_resized(self, extension: str, panel_id: str, width: int, height: int) -> None:
+        self._panels.resized(extension, panel_id, width, height)
+
+    @property
+    def focused_panel(self) -> tuple[str, str] | None:
+        """Extension and id of the panel that gets the keys."""
+        return self._panels.focused
 
     def panel_closed(self, extension: str, panel_id: str) -> None:
         self._panels.closed_by_user(extension, panel_id)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from zot.frontends.terminal.commands.command_runner import CommandRunner
 from zot.frontends.terminal.dialogs.dialog import CONFIRM, Dialogs
 from zot.frontends.terminal.editor.editor import Editor, Submitted
 from zot.frontends.terminal.editor.editor_host import TerminalEditorHost
-from zot.frontends.terminal.extension_ui import NullPanelOwner, Panels, TerminalExtensionUI, UserActions
+from zot.frontends.terminal.extension_ui import TerminalExtensionUI, UserActions
 from zot.frontends.terminal.keymap import CustomKeys, KeyActions, Keyboard, Keymap
 from zot.frontends.terminal.layout import Layout, Placeholder
 from zot.frontends.terminal.screen.activity import Activity
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.core.agent import Outcome
     from zot.core.events import AgentEvent
+    from zot.frontends.terminal.extensions.panels import PanelOwner, Panels
     from zot.frontends.terminal.options import TerminalOptions
     from zot.frontends.terminal.swarm.workers import WorkerList
     from zot.provider.messages import ImageBlock
@@ -122,11 +123,12 @@ class App:
         )
 
         # Extensions.
-        self._panels = Panels(ui, self._dialogs)
+        self._panels: Panels | None = None
+        self._panel_owner: Callable[[], PanelOwner | None] = lambda: None
         self.surface = TerminalExtensionUI(
             ui,
             self._notes,
-            self._panels,
+            self._with_panels,
             UserActions(
                 submit=self._submit_prompt,
                 run_command=partial(self._commands.run, typed=False),
@@ -137,6 +139,14 @@ class App:
             self._around.lend_to_extension,
             lambda: self.leaving.is_set(),
         )
+
+    def _with_panels(self) -> Panels:
+        """Created with the first panel."""
+        if self._panels is None:
+            from zot.frontends.terminal.extensions.panels import Panels  # few extensions have panels
+
+            self._panels = self._layout.panels = Panels(self.ui, self._dialogs, lambda: self._panel_owner())
+        return self._panels
 
     def _type_on(self, key: Key) -> None:
         self._keymap.forward_to_editor(key)
@@ -199,7 +209,7 @@ class App:
         settings = conversation.settings
         conversation.subscribe(self._transcript.on_event, EntryAdded)
         self._around.agent_arrived(conversation)
-        self._panels.owner = lambda: extension_host(conversation) or NullPanelOwner()
+        self._panel_owner = lambda: extension_host(conversation)
         self.looks.settings_read(conversation)
         self.ui.spawn(self.looks.watch())
         self._keymap.custom = CustomKeys(settings.values.keymap)
