@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from zot.agent.extension_ui import ExtensionUI
-from zot.agent.slash_commands import CommandAnswer
+from zot.agent.slash_commands import CommandAnswer, FailedCommand
 from zot.core.tool import Tool
 from zot.errors import ConfigError, ExtensionError, describe_error
 from zot.features.child_process import start_process
@@ -321,6 +321,30 @@ class ExtensionHost:
 
     def commands(self) -> list[ExtensionCommand]:
         return self._registry.commands()
+
+    def command_extras(self, command: ExtensionCommand) -> dict[str, Any]:
+        """What a contributed command says beside its description: ``arguments`` and ``completed``."""
+        if self._contributions is None:
+            return {}
+        found = self._contributions.find(command.extension, "command", command.name.lower())
+        if found is None:
+            return {}
+        return {"arguments": found.value.get("arguments", ""), "completed": found.value.get("complete") is True}
+
+    @property
+    def completes(self) -> bool:
+        """True if an extension completes something."""
+        return self._contributions is not None and self._contributions.complete
+
+    def find_command(self, name: str) -> tuple[ExtensionChild, str] | None:
+        return self._registry.command(name)
+
+    async def press_key(self, extension: str, name: str, text: str) -> CommandAnswer:
+        """What a key of the editor does; the extension gets ``text`` with the word ``editor``."""
+        child = self._children.find(extension)
+        if child is None:
+            return FailedCommand(f"{extension} is not running")
+        return await self._commands.press(child, name, text if "editor" in child.granted else None)
 
     async def run_command(self, name: str, args: str) -> CommandAnswer:
         """Run ``/name args``; the caller acts on the answer."""

@@ -37,7 +37,10 @@ if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.core.agent import Outcome
     from zot.core.events import AgentEvent
-    from zot.frontends.terminal.extensions.panels import PanelOwner, Panels
+    from zot.features.extensions.host import ExtensionHost
+    from zot.frontends.terminal.editor.extension_completion import CompletionSource
+    from zot.frontends.terminal.extensions.editor_additions import EditorAdditions
+    from zot.frontends.terminal.extensions.panels import Panels
     from zot.frontends.terminal.options import TerminalOptions
     from zot.frontends.terminal.swarm.workers import WorkerList
     from zot.provider.messages import ImageBlock
@@ -124,11 +127,14 @@ class App:
 
         # Extensions.
         self._panels: Panels | None = None
-        self._panel_owner: Callable[[], PanelOwner | None] = lambda: None
+        self._additions: EditorAdditions | None = None
+        self._extension_host: Callable[[], ExtensionHost | None] = lambda: None
         self.surface = TerminalExtensionUI(
             ui,
             self._notes,
             self._with_panels,
+            self._editor,
+            self._with_additions,
             UserActions(
                 submit=self._submit_prompt,
                 run_command=partial(self._commands.run, typed=False),
@@ -145,8 +151,26 @@ class App:
         if self._panels is None:
             from zot.frontends.terminal.extensions.panels import Panels  # few extensions have panels
 
-            self._panels = self._layout.panels = Panels(self.ui, self._dialogs, lambda: self._panel_owner())
+            self._panels = self._layout.panels = Panels(self.ui, self._dialogs, lambda: self._extension_host())
         return self._panels
+
+    def _with_additions(self) -> EditorAdditions:
+        """Created with the first key, keymap, decoration or completion of an extension."""
+        if self._additions is None:
+            from zot.frontends.terminal.extensions.editor_additions import EditorActions, EditorAdditions
+
+            run_command = partial(self._commands.run, typed=False)
+            actions = EditorActions(
+                lambda: self._extension_host(), run_command, self._commands.act, self._keymap.owner_of
+            )
+            self._additions = EditorAdditions(self.ui, self._editor, actions)
+            self._keymap.extensions = self._additions
+        return self._additions
+
+    def _completion(self) -> CompletionSource | None:
+        """What extensions complete, if any does."""
+        host = self._extension_host()
+        return self._with_additions().completion if host is not None and host.completes else None
 
     def _type_on(self, key: Key) -> None:
         self._keymap.forward_to_editor(key)
@@ -209,7 +233,8 @@ class App:
         settings = conversation.settings
         conversation.subscribe(self._transcript.on_event, EntryAdded)
         self._around.agent_arrived(conversation)
-        self._panel_owner = lambda: extension_host(conversation)
+        self._extension_host = lambda: extension_host(conversation)
+        self._around.completed_by_extensions = self._completion
         self.looks.settings_read(conversation)
         self.ui.spawn(self.looks.watch())
         self._keymap.custom = CustomKeys(settings.values.keymap)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from zot.agent.extension_ui import ExtensionUI, UiInfo
+from zot.agent.extension_ui import EditorText, ExtensionUI, UiInfo
+from zot.frontends.terminal.editor.chips import images_of
 from zot.tui.sanitize import beginning, sanitize
 from zot.tui.width import visible
 
 if TYPE_CHECKING:
+    from zot.frontends.terminal.editor.editor import Editor
+    from zot.frontends.terminal.extensions.editor_additions import EditorAdditions
     from zot.frontends.terminal.extensions.panels import Panels
     from zot.frontends.terminal.screen.notice_area import Notes
     from zot.frontends.terminal.screen.theme_manager import ThemeManager
@@ -32,6 +35,7 @@ ROLES = (
     "diff_remove",
 )
 _LONGEST_ALERT = 200
+_OF_EDITOR = frozenset({"key", "keymap", "decoration", "completion"})
 
 
 class UserActions(NamedTuple):
@@ -52,6 +56,8 @@ class TerminalExtensionUI(ExtensionUI):
         ui: ScreenServices,
         notes: Notes,
         panels: Callable[[], Panels],
+        editor: Editor,
+        additions: Callable[[], EditorAdditions],
         typing: UserActions,
         looks: ThemeManager,
         lend: LendTerminal,
@@ -65,6 +71,8 @@ class TerminalExtensionUI(ExtensionUI):
         self._notes = notes
         self._typing = typing
         self._panels = panels
+        self._editor = editor
+        self._additions = additions
 
     @property
     def interactive(self) -> bool:
@@ -113,11 +121,33 @@ class TerminalExtensionUI(ExtensionUI):
         return UiInfo(True, True, True, True, size.columns, size.rows, colours, bool(self._ui.painter.images))
 
     def contribute(self, extension: str, kind: str, name: str, value: Any, *, stale: bool = False) -> str:
+        if kind in _OF_EDITOR:
+            return self._additions().put(kind, extension, name, value, stale=stale)
         self._ui.draw_surface(kind, extension, name, value, stale=stale)
         return ""
 
     def withdraw(self, extension: str, kind: str, name: str) -> None:
-        self._ui.remove_surface(kind, extension, name)
+        if kind in _OF_EDITOR:
+            self._additions().remove(kind, extension, name)
+        else:
+            self._ui.remove_surface(kind, extension, name)
+
+    def read_editor(self) -> EditorText:
+        editor = self._editor
+        images = len(images_of(editor.buffer.units()))
+        return EditorText(editor.text, editor.cursor_offset, images, editor.written_by)
+
+    def write_editor(self, extension: str, text: str, cursor: int | None = None, *, insert: bool = False) -> bool:
+        editor = self._editor
+        if insert:
+            at_start = editor.cursor_offset == 0
+            editor.write_at_cursor(extension, as_plain_text(text) if at_start else text)
+        else:
+            shown = as_plain_text(text)
+            added = len(shown) - len(text)
+            editor.write(extension, shown, None if cursor is None else max(cursor, 0) + added)
+        self._ui.redraw()
+        return True
 
     def notify_desktop(self, extension: str, message: str) -> None:
         self._ui.terminal.alert(f"{extension}: {beginning(message, _LONGEST_ALERT)}")

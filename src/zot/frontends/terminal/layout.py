@@ -185,7 +185,8 @@ class Layout:
         above, below = [*above, *blocks.get("above", [])], [*blocks.get("below", []), *below]
         if ruled and height >= _RULED:  # a question has its own rules
             plain = theme.paint("border", "─" * cells_of_rule)
-            top, bottom = extra.rules(cells_of_rule) if extra is not None else (plain, plain)
+            mode = self._editor.mode_label
+            top, bottom = extra.rules(cells_of_rule, mode) if extra is not None else (plain, plain)
             above, below = [*above, top], [bottom, *below]
         return [*above, *view.lines, *below], len(above)
 
