@@ -31,13 +31,15 @@ class CompletionQuery(NamedTuple):
 
 
 class OfferedItem(NamedTuple):
-    """``replace``: characters before the cursor that the value replaces; None for the whole word or arguments."""
+    """``label`` is the text of ``line``. ``replace``: characters before the cursor that the value replaces; None for
+    the whole word or arguments."""
 
     value: str
     label: str
     description: str
     replace: int | None
     extension: str
+    line: Any = None
 
 
 OnItems = Callable[[Sequence[OfferedItem], bool], None]  # all so far, and whether there are more
@@ -119,4 +121,4 @@ def _item(given: Any, extension: str) -> OfferedItem | None:
     label = plain_text(to_line(fields.get("label")))[:_LONGEST_LABEL]
     description = plain_text(to_line(fields.get("description")))[:_LONGEST_LABEL]
     counts = isinstance(replace, int) and not isinstance(replace, bool) and replace >= 0
-    return OfferedItem(value, label or value, description, replace if counts else None, extension)
+    return OfferedItem(value, label or value, description, replace if counts else None, extension, fields.get("label"))

@@ -111,6 +111,10 @@ class Contributions:
             kind == "completion" or item.value.get("complete") is True for (_, kind, _), item in self._items.items()
         )
 
+    def renders(self, of: str, name: str) -> bool:
+        renderers = (item.value for item in self._items.values() if item.kind == "renderer")
+        return any(value["for"] == of and name in value["match"] for value in renderers)
+
     def find(self, extension: str, kind: str, name: str) -> Contribution | None:
         return self._items.get((extension, kind, name))
 

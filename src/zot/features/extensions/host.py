@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from zot.features.extensions.loader.extension_trust import UntrustedExtension
     from zot.features.extensions.loader.manifest import Manifest
     from zot.features.extensions.overrides import ToolOverrides
+    from zot.features.extensions.renderers import Renderers
     from zot.features.extensions.requests import RequestRouter
     from zot.features.extensions.spending import ExtensionSpending
     from zot.features.extensions.tool_selection import ToolSelection
@@ -331,6 +332,20 @@ class ExtensionHost:
             return {}
         return {"arguments": found.value.get("arguments", ""), "completed": found.value.get("complete") is True}
 
+    def renders(self, of: str, name: str) -> bool:
+        """True if an extension draws these."""
+        return self._contributions is not None and self._contributions.renders(of, name)
+
+    def offers_tool(self, child: ExtensionChild, name: str) -> bool:
+        """True if the model calls this child's tool by this name."""
+        return name not in self._taken and self.owner_of_tool(name) is child
+
+    @cached_property
+    def renderers(self) -> Renderers:
+        from zot.features.extensions.renderers import Renderers  # few extensions draw
+
+        return Renderers(self, self._tasks)
+
     @property
     def completes(self) -> bool:
         """True if an extension completes something."""
@@ -561,6 +576,7 @@ class ExtensionHost:
             self._contributions = Contributions(
                 self._surface, self._registry, self.require_word, self._contributed_tools
             )
+            self._contributions.special["renderer"] = self._renderer_contributed
         return self._contributions
 
     @property
@@ -588,6 +604,11 @@ class ExtensionHost:
         if withdrawn and self.overrides is not None:
             self.overrides.withdrawn(child, withdrawn)
         self._tools_changed()
+
+    def _renderer_contributed(self, child: ExtensionChild, name: str, value: dict[str, Any] | None) -> None:
+        """It follows calls from now on."""
+        if value is not None and value["for"] == "tool":
+            _ = self.renderers
 
     def inform(self, text: str) -> None:
         """Show one line that is no fault."""
