@@ -80,3 +80,5 @@ PROGRAM_OUTPUT = 256 * 1024  # of each stream, unless max_output says more
 PROGRAM_MOST_OUTPUT = 4 * 1024 * 1024
 MODEL_CALLS = 4  # of one extension at a time; likewise agents
 CONTRIBUTIONS = 200  # per child and kind
+PANELS = 8  # open at a time, of all extensions of the second edition
+PANEL_INTERVAL = 1 / 60  # between two drawings of a panel
