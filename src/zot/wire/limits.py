@@ -78,4 +78,6 @@ PROGRAM_LONGEST = 3600
 PROGRAM_OUTPUT = 256 * 1024  # of each stream, unless max_output says more
 PROGRAM_MOST_OUTPUT = 4 * 1024 * 1024
 MODEL_CALLS = 4  # of one extension at a time; likewise agents
+PROVIDER_WAIT = 10.0  # for the extension of the chosen model
+PROVIDER_LOGIN = 600.0  # with its dialogs
 CONTRIBUTIONS = 200  # per child and kind
