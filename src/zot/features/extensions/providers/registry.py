@@ -327,7 +327,7 @@ class ExtensionProviders:
         name = joined.child.name
         value = self.services.auth.entry(secret_place(name, setting)).api_key
         if not value:
-            text = f"{joined.id}: no key; set it: `zot ext settings {name} {setting}`"
+            text = f"{joined.id}: no key; set it: `zot ext set {name} {setting}`"
             raise AuthFailed(text, provider=joined.id)
         return {"key": value}
 
