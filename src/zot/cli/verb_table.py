@@ -794,8 +794,8 @@ VERBS: tuple[Verb, ...] = (
             Switch("--name", "with build: name of the index", "NAME"),
             Switch("--zot", "with build: versions of zot that new entries need, such as >=0.2,<1", "RANGE"),
         ),
-        more="add URL|PATH, list, remove URL|NAME, refresh [URL|NAME…], build DIR, check FILE. zot has no index of its "
-        "own and fetches one only when you add, refresh or update. With a key, an index without its signature is "
+        more="add URL|PATH, list, remove URL|NAME, refresh [URL|NAME…], build DIR, check FILE. No index is built in, "
+        "and zot fetches one only when you add, refresh or update. With a key, an index without its signature is "
         "refused and the old copy stays. See `zot docs publishing-extensions`.",
         examples=(
             ("zot ext index add https://example.com/index.json --key KEY", "add a signed index"),
@@ -838,8 +838,8 @@ VERBS: tuple[Verb, ...] = (
         "show or change the settings of an extension",
         (Switch("--reset", "back to the default; deletes a secret"),),
         (EXTENSION,),
-        f"{_NAME} Without KEY: all its settings. A secret is typed or read from standard input, and kept with the keys "
-        "of providers.",
+        f"{_NAME} Without KEY: all its settings. A secret is typed or read from standard input and stored with "
+        "the API keys.",
         examples=(
             ("zot ext set deploy region eu-1", "change a setting"),
             ("zot ext set search key", "type a secret"),
