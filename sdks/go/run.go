@@ -92,27 +92,35 @@ func (s *server) run(first wire.Frame, frames <-chan wire.Frame) bool {
 		select {
 		case <-registered:
 			registered = nil
-			for _, frame := range early {
-				if !s.serve(frame) {
-					return false
-				}
+			if !s.serveAll(early) {
+				return false
 			}
 		case frame, open := <-frames:
 			if _, stops := frame.(wire.Shutdown); !open || stops {
 				s.loseAll()
 			}
-			if !open {
+			switch {
+			case !open:
 				<-ready
+				more := registered == nil || s.serveAll(early)
 				s.finish()
-				return true
-			}
-			if registered != nil && !isAnswer(frame) {
+				return more
+			case registered != nil && !isAnswer(frame):
 				early = append(early, frame)
-			} else if !s.serve(frame) {
+			case !s.serve(frame):
 				return false
 			}
 		}
 	}
+}
+
+func (s *server) serveAll(frames []wire.Frame) bool {
+	for _, frame := range frames {
+		if !s.serve(frame) {
+			return false
+		}
+	}
+	return true
 }
 
 func isAnswer(frame wire.Frame) bool {

@@ -65,7 +65,7 @@ func tools() {
 	})
 	e.ToolFunc("request", "Sends any request.", func(ctx *ext.Context, in struct {
 		Method string
-		Params json.RawMessage `json:",omitempty"`
+		Params ext.Params `json:",omitempty"`
 	}) (any, error) {
 		result, err := ctx.Request(in.Method, in.Params)
 		if err != nil {
