@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.core.agent import Outcome
     from zot.core.events import AgentEvent
+    from zot.frontends.terminal.commands.extension_sessions import ExtensionSessions
     from zot.frontends.terminal.options import TerminalOptions
     from zot.frontends.terminal.swarm.workers import WorkerList
     from zot.provider.messages import ImageBlock
@@ -137,6 +138,11 @@ class App:
             self._around.lend_to_extension,
             lambda: self.leaving.is_set(),
         )
+        self.looks.on_change = self.surface.theme_changed
+
+    def resized(self) -> None:
+        self.screen.resized()
+        self.surface.resized()
 
     def _type_on(self, key: Key) -> None:
         self._keymap.forward_to_editor(key)
@@ -258,6 +264,7 @@ class App:
             surface=self.surface,
             swarm=workers,
         )
+        self.surface.sessions = lambda: _extension_sessions(context)
         turns.on_failure = lambda outcome: ui.spawn(_rescue(context, outcome))
         return context
 
@@ -294,6 +301,12 @@ class App:
 
         if messages := conversation.messages:
             await self._dialogs.ask(ExpandedViewer(messages, self._transcript.page))
+
+
+def _extension_sessions(context: CommandContext) -> ExtensionSessions:
+    from zot.frontends.terminal.commands.extension_sessions import ExtensionSessions  # few extensions do this
+
+    return ExtensionSessions(context)
 
 
 async def _rescue(context: CommandContext, outcome: Outcome) -> None:
