@@ -15,6 +15,7 @@ FILE, DIR, SESSION, EXTENSION, TOPIC, MODEL, PROVIDER, THEME, TOOLS, TEXT = (
 ACCOUNT = "account"
 INSTALLED = "installed"  # a local model
 WORKER = "worker"  # of a swarm
+TEMPLATES = ("progress", "question", "status", "provider")
 LANGUAGES = ("python", "typescript", "go", "bash", "node")
 SHELLS = ("bash", "zsh", "fish")
 FORMATS = ("zotsession", "md", "html")
@@ -860,6 +861,7 @@ VERBS: tuple[Verb, ...] = (
             Switch("--lang", ", ".join(LANGUAGES), "LANG", LANGUAGES, required=True),
             Switch("--dir", "directory to create (default: ./NAME)", "DIR", DIR),
             Switch("--guard", "create a guard of tool calls"),
+            Switch("--template", ", ".join(TEMPLATES), "TEMPLATE", TEMPLATES),
         ),
         (TEXT,),
         "The starter includes the SDK of its language: nothing to install or download.",
@@ -867,6 +869,7 @@ VERBS: tuple[Verb, ...] = (
         examples=(
             ("zot ext new notes --lang python", "create ./notes"),
             ("zot ext new safe --lang bash --guard", "create a guard of tool calls"),
+            ("zot ext new ask --lang go --template question", "create a guard that asks you"),
         ),
     ),
     Verb(

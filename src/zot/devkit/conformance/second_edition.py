@@ -39,6 +39,7 @@ from zot.wire.extension_frames import (
 
 AT_ONCE = 4
 _EVENT_DATA: dict[str, Any] = {"prompt_id": "p1", "text": "a text", "values": {}, "topic": "t", "payload": None}
+_DANGEROUS = "sudo rm -rf build && git push --force origin main"
 _CHECKS = {"command": "commands-answered", "tool": "tools-answered", "intercept": "interception-answered"}
 
 
@@ -193,9 +194,11 @@ def questions(host: PlayedHost) -> Iterator[Asking]:
     for tool in tools.values():
         yield tool_call(tool)
     for event in run.intercepts:
-        if event == "tool_call" and (tool_name := _filtered(run)):
-            args = {"command": "true"}
-            yield EventIntercept(id="", event=event, tool_id="toolu_1", tool_name=tool_name, tool_args=args)
+        if event == "tool_call":
+            name = _filtered(run) or "bash"
+            for command in ("true", _DANGEROUS):  # the second is what guards ask about; it runs nowhere
+                args = {"command": command}
+                yield EventIntercept(id="", event=event, tool_id="toolu_1", tool_name=name, tool_args=args)
         elif event in extension_frames.INTERCEPTS:
             yield intercept(event)
     for name in contributed["key"]:
