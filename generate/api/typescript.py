@@ -27,7 +27,9 @@ Frames have the types of [extension-protocol](extension-protocol.md), events and
 [rpc-protocol](rpc.md).
 """
 _DECLARATION = re.compile(r"^export (?:abstract )?(class|interface|type|function|const) (\w+)", re.MULTILINE)
-_MEMBER = re.compile(r"^  (?!#|private|//|\}|\s)(?:readonly |static |async |get )*(\*?\w+|\[Symbol\.\w+\])[<(?:]")
+_MEMBER = re.compile(
+    r"^  (?!#|private|//|\}|\s)(?:readonly |static |override |async |get )*(\*?\w+|\[Symbol\.\w+\])[<(?:]"
+)
 
 
 def page() -> str:

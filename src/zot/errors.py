@@ -160,6 +160,10 @@ class SessionLocked(SessionError):
     """Another process writes this session."""
 
 
+class SessionChangeDenied(ZotError):
+    """An extension or hook does not allow another session to begin; nothing changed."""
+
+
 class OutputFailed(ZotError):
     """stdout cannot be written."""
 

@@ -104,6 +104,9 @@ VERBS: dict[str, Verb] = {
     "fork": Verb(OWNS, OWNS, "/session"),
     "clear": Verb("clear", "clear", "/clear"),
     "new_session": Verb(OWNS, OWNS, "/new"),
+    "rename_session": Verb(OWNS, OWNS, "/session"),
+    "asks_before": inside(),
+    "allow": inside(),
     # a second agent, and the end
     "child": Verb(Not("no sub-agents yet"), Not("make another Runtime"), "/btw"),
     "aclose": Verb(Not("the end of input"), "close", "/exit"),
@@ -139,7 +142,7 @@ FEATURE_VERBS: dict[str, Verb] = {
 ALL_VERBS = (*VERBS.values(), *FEATURE_VERBS.values())
 
 # What a front end has that is no verb of the conversation.
-RPC_ALONE = {"answer_elicitation", "hello", "ping", "panel_close"}
+RPC_ALONE = {"answer_elicitation", "answer_dialog", "ext_complete", "hello", "ping", "panel_close"}
 SDK_ALONE = {
     "ask",
     "reasoning",

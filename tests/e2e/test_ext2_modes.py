@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Zot
-from tests.fakes.extensions import write_extension
+from tests.fakes.extensions import seen_of, write_extension
 from tests.fakes.model_server import CallTools, Say
 from tests.fakes.rpc_client import FakeRpcClient
 
@@ -183,3 +183,40 @@ def test_print_and_json_keep_surfaces_to_themselves(zot: Zot, serve: Any, drawin
     assert zot("-p", "go", "-e", drawing).out == "done\n"
     ran = zot("--json", "go", "-e", drawing)
     assert "staging" not in ran.out and "staging" not in ran.err
+
+
+PAYLOAD = """
+hello("edition2"); send(type="subscribe", events=["ui_changed"], intercept=["provider_payload"]); ready()
+def asked(f):
+    payload = f["data"]["payload"]
+    payload["metadata"] = {"user_id": "set-by-the-extension"}
+    send(type="event_intercept_response", id=f["id"], value={"payload": payload})
+serve(event_intercept=asked)
+"""
+
+
+def test_payload_is_changed_last_and_has_no_credentials(zot: Zot, serve: Any, tmp_path: Path) -> None:
+    """ext2-043: after all other changes, before it is sent; neither keys nor headers are in it."""
+    directory = write_extension(tmp_path, "editor", PAYLOAD, uses=["payload"])
+    server = serve([Say("done")])
+    assert zot("-p", "go", "--system-prompt", "Be brief.", "-e", str(directory)).code == 0
+    body = server.requests[0].json
+    assert body["metadata"] == {"user_id": "set-by-the-extension"} and "Be brief." in str(body["system"])
+    (frame,) = seen_of(directory, "event_intercept")
+    assert frame["data"]["provider"] == "anthropic" and frame["data"]["payload"]["messages"] == body["messages"]
+    key = server.requests[0].headers["x-api-key"]
+    assert key and key not in (directory / "seen.jsonl").read_text()
+    assert "headers" not in frame["data"]
+
+
+def test_client_capabilities_are_an_event(zot: Zot, serve: Any, tmp_path: Path) -> None:
+    """§29: a client that says hello later causes ``ui_changed`` with the keys of ``ui``."""
+    directory = write_extension(tmp_path, "editor", PAYLOAD, uses=["payload"])
+    serve([])
+    client = rpc(zot, "-e", str(directory))
+    client.ask("get_state")
+    client.ask("hello", capabilities=["dialogs", "panels"])
+    client.ask("ping")
+    assert client.close() == 0
+    (event,) = [frame for frame in seen_of(directory, "event") if frame["event"] == "ui_changed"]
+    assert event["data"]["dialogs"] and event["data"]["panels"] and not event["data"]["surfaces"]

@@ -59,6 +59,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     approve: str = ""  # "outside": ask the user before a jailed call reaches outside
     # extensions and session
     ext: tuple[str, ...] = ()
+    extension_flags: Mapping[str, Mapping[str, Any]] = {}  # values of flags that extensions declare, by extension
     installed_extensions: bool = True
     patient_with_ext: bool = False  # wait longer at the start for extensions of ``ext``
     mcp_config: tuple[str, ...] = ()  # files with MCP servers, for this run

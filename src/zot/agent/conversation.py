@@ -18,7 +18,7 @@ from zot.core import events
 from zot.core.agent import Agent, InitialToolCall, Outcome, PendingPrompt, Reader
 from zot.core.events import ModelSource
 from zot.core.session.session import Session
-from zot.errors import AgentBusy, CompactionAborted, CompactionFailed, UsageError, ZotError
+from zot.errors import AgentBusy, CompactionAborted, CompactionFailed, SessionChangeDenied, UsageError, ZotError
 from zot.provider.messages import ImageBlock, Message, Usage
 from zot.provider.model import REASONING_LEVELS, Model
 from zot.provider.model_call import Client
@@ -393,14 +393,14 @@ class Conversation:
         return any(feature.reviews_session_changes for feature in self.features)
 
     async def allow(self, change: SessionChange) -> None:
-        """Ask features about a change of session; ZotError with the reason if one denies it."""
+        """Ask features about a change of session; SessionChangeDenied with the reason if one denies it."""
         if not self.asks_before(change):
             return
         done = await self.run_abortable(self.features.before_session_change(change))
         if done.cancelled():
-            raise ZotError("cancelled; the session did not change")
+            raise SessionChangeDenied("cancelled; the session did not change")
         if reason := done.result():
-            raise ZotError(reason)
+            raise SessionChangeDenied(reason)
 
     async def open_session(self, path: Path, change: SessionChange | None = None) -> Session:
         """Continue a session file; SessionLocked, SessionCorrupt or SessionError change nothing. ``change`` was
@@ -411,6 +411,7 @@ class Conversation:
         try:
             for feature in self.features:
                 await feature.before_session(session)
+            self._require_idle()  # a prompt may have begun meanwhile
             self.agent.set_messages(session.messages_to_resume())
         except BaseException:
             session.close()

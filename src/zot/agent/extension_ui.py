@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
+    from zot.core.session.session import Session
     from zot.wire.extension_frames import Panel
 
 LEVELS = ("info", "success", "warn", "error")
@@ -36,9 +37,15 @@ class EditorText(msgspec.Struct, frozen=True):
     source: str = ""
 
 
+def _ignore_change(event: str, data: dict[str, Any]) -> None: ...
+
+
 class ExtensionUI:
     """Calls are quick and never raise; unsupported ones are ignored (protocol reference, "Modes").
     Values of contributions are as sent: front ends draw them with ``zot.wire.lines``."""
+
+    on_change: Callable[[str, dict[str, Any]], None] = staticmethod(_ignore_change)
+    """Set by the extension host: receives ``resize``, ``theme_changed`` and ``ui_changed`` with their data."""
 
     @property
     def interactive(self) -> bool:
@@ -71,6 +78,22 @@ class ExtensionUI:
     def run_queued(self) -> bool:
         """An extension queued a prompt while the conversation is idle: run it. False if it waits for the program."""
         return False
+
+    def run_compaction(self, focus: str) -> bool:
+        """Compact the idle conversation as for the user; false if the caller does it."""
+        return False
+
+    def stop_work(self) -> Awaitable[bool] | None:
+        """Cancel running work and wait; false if it does not end in time. None: only the conversation works."""
+        return None
+
+    async def show_session(self, session: Session | None, note: str, draft: str) -> None:
+        """An extension opened this session, or began an empty one (None): show it, with ``draft`` in the editor."""
+
+    def leave(self, extension: str) -> Awaitable[bool] | None:
+        """End zot, after a line and a time in which the user can stop it: true if zot ends. None if the run ends by
+        itself when nothing is left to do."""
+        return None
 
     def ui_info(self) -> UiInfo:
         """What can be shown now."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Literal
 
+from zot.errors import ZotError
+
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
+    from zot.core.session.session import Session
     from zot.provider.messages import Message
 
 Action = Literal["new", "resume", "fork", "rewind", "clear", "exit"]
@@ -37,3 +40,16 @@ def clear(conversation: Conversation, action: Literal["new", "clear"] = "clear")
         start(change=change)
 
     return when_allowed()
+
+
+async def use_session_model(conversation: Conversation, session: Session) -> None:
+    """Continue an opened session with its own model; one line if that cannot be used."""
+    present, wanted = conversation.snapshot, (session.meta.provider, session.meta.model)
+    if not all(wanted) or wanted == (present.provider, present.model):
+        return
+    try:
+        await conversation.set_model(session.meta.model, session.meta.provider, source="resume")
+    except ZotError as error:
+        conversation.notify(
+            f"cannot use the session's model {'/'.join(wanted)} ({error}); continuing with {present.model}"
+        )

@@ -13,10 +13,21 @@ from zot.errors import UsageError
 # importing `typing` and `collections` would be a third of the time of `zot --help`
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any, Protocol
 
     from zot.agent.config import RunConfig
+
+    class ExtensionFlagReader(Protocol):
+        """A flag of an extension; ``value_name`` is shown if its value is missing."""
+
+        extension: str
+        name: str
+        takes_value: bool
+        value_name: str
+
+        def read(self, text: str) -> object: ...
+
 
 REASONING_ALIASES = {"minimal": "minimum", "maximum": "max"}
 TOOL_NAMES = ("read", "write", "edit", "bash", "skill", "glob", "grep")
@@ -83,6 +94,7 @@ class Flags:
     price_unknown: str = ""  # "allow"
     theme: str = ""
     words: tuple[str, ...] = ()
+    extension_flags: dict[str, dict[str, Any]] = {}  # noqa: RUF012  by extension; replaced, never changed
 
     def __init__(self, typed: dict[str, Any]) -> None:
         self.__dict__.update(typed)
@@ -130,6 +142,7 @@ class Flags:
             "approve": self.approve,
             "all_workers": self.all_workers,
             "ext": self.ext,
+            "extension_flags": self.extension_flags,
             "installed_extensions": not self.no_ext,
             "mcp_config": self.mcp_config,
             "mcp": not self.no_mcp,
@@ -514,10 +527,15 @@ OLDER_FLAGS: tuple[Flag, ...] = (
 IGNORED = frozenset({"--with-skills", "--with-skill", "--experimental-oauth"})
 
 _BY_NAME = {name: flag for flag in (*FLAGS, *OLDER_FLAGS) for name in flag.names}
+OWN_NAMES = frozenset((*_BY_NAME, *IGNORED))
 
 
-def parse(argv: Sequence[str]) -> Flags:
-    """Parse a command line; UsageError names the wrong flag."""
+class UnknownFlag(UsageError):
+    """It may belong to an extension."""
+
+
+def parse(argv: Sequence[str], more: Mapping[str, ExtensionFlagReader] = {}) -> Flags:
+    """Parse a command line; UsageError names the wrong flag. ``more`` are flags of extensions."""
     typed: dict[str, Any] = {}
     words: list[str] = []
     rest = iter(argv)
@@ -530,11 +548,8 @@ def parse(argv: Sequence[str]) -> Flags:
             name, equals, inline = argument.partition("=") if argument.startswith("--") else (argument, "", "")
             flag = _BY_NAME.get(name)
             if flag is None:
-                from zot.errors import closest_match  # needed only for errors
-
-                close = closest_match(name, _BY_NAME) if name.startswith("--") else ""
-                raise UsageError(f'unknown flag "{name}"' + (f"; did you mean {close}?" if close else ""))
-            if flag.read is None:
+                _read_other(name, inline if equals else None, rest, more, typed)
+            elif flag.read is None:
                 if equals and inline != flag.inline:
                     raise UsageError(
                         f"{name}={inline}: only {name}={flag.inline}" if flag.inline else f"{name} takes no value"
@@ -551,3 +566,20 @@ def parse(argv: Sequence[str]) -> Flags:
     if typed.get("output_schema") and typed.get("mode") == "rpc":
         raise UsageError(NO_SCHEMA)
     return Flags({**typed, "words": tuple(words)})
+
+
+def _read_other(
+    name: str, inline: str | None, rest: Iterator[str], more: Mapping[str, ExtensionFlagReader], typed: dict[str, Any]
+) -> None:
+    """A flag of an extension: its value goes into ``extension_flags``."""
+    known = more.get(name)
+    if known is None:
+        from zot.errors import closest_match  # needed only for errors
+
+        close = closest_match(name, (*_BY_NAME, *more)) if name.startswith("--") else ""
+        raise UnknownFlag(f'unknown flag "{name}"' + (f"; did you mean {close}?" if close else ""))
+    value = inline if inline is not None else next(rest, None) if known.takes_value else "true"
+    if value is None:
+        raise UsageError(f"{name} needs a value: {name} {known.value_name}")
+    own = typed.setdefault("extension_flags", {}).setdefault(known.extension, {})
+    own[known.name] = known.read(value)

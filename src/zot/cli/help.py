@@ -114,6 +114,8 @@ def render(width: int, colour: bool) -> str:
     for title, rows in EVERYDAY:
         pairs = (flags[row] if isinstance(row, str) else row for row in rows)
         lines += [paint("1", title), *(line for pair in pairs for line in _row(*pair, 32, width, paint))]
+    if more := extension_rows():
+        lines += [paint("1", "Flags of extensions"), *(line for pair in more for line in _row(*pair, 32, width, paint))]
     lines += ["", paint("1", "Commands") + " (zot COMMAND --help)"]
     cells = [f"{name:<12}{about:<34}" for name, about in COMMANDS.items()]
     step = 1 if 0 < width < _TWO_COLUMNS else 2
@@ -127,9 +129,21 @@ def render_all(width: int, colour: bool) -> str:
     paint = _Paint(colour)
     columns = max(40, width or 96)
     lines = [paint("1;36", "zot") + ": a coding agent for the terminal", paint("2", "─" * columns), ""]
-    for title, rows in sections():
+    more = [("Flags of extensions", rows)] if (rows := extension_rows()) else []
+    for title, rows in (*sections(), *more):
         lines += [paint("1", title), *_rows(rows, columns, width, paint), ""]
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def extension_rows() -> list[tuple[str, str]]:
+    """The flags that installed extensions declare."""
+    from zot.cli.extension_flags import help_rows
+    from zot.errors import ZotError
+
+    try:
+        return help_rows()
+    except ZotError:  # a home or project that cannot be read; a run reports it
+        return []
 
 
 def sections() -> list[tuple[str, list[tuple[str, str]]]]:

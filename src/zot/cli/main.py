@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from zot.cli.flags import NO_SCHEMA, Flags, parse
+from zot.cli.flags import NO_SCHEMA, Flags, UnknownFlag, parse
 from zot.errors import NotThere, OutputFailed, UsageError, ZotError, describe_error
 from zot.system.process_setup import harden_process, open_missing_streams, pause_gc
 
@@ -83,9 +83,18 @@ def _dispatch(argv: list[str]) -> int:
         harden_process()
         return _rpc(argv[2])
     if word == "rpc":
-        flags = parse(["--rpc", *argv[1:]])
+        flags = _parse(["--rpc", *argv[1:]])
         return 0 if flags.help and _helped(argv) else _flags(flags)
-    return _flags(parse(argv))
+    return _flags(_parse(argv))
+
+
+def _parse(argv: list[str]) -> Flags:
+    try:
+        return parse(argv)
+    except UnknownFlag:
+        from zot.cli.extension_flags import parse_with_extensions  # most command lines have none
+
+        return parse_with_extensions(argv)
 
 
 def _helped(argv: list[str]) -> bool:
@@ -230,7 +239,7 @@ def _is_json_run(argv: list[str]) -> bool:
     if argv and argv[0] in (*VERBS, "rpc"):
         return False
     try:
-        flags = parse(argv)
+        flags = _parse(argv)
     except UsageError:
         return "--json" in argv
     return flags.mode == "json" and not (flags.help or flags.version or flags.list_models)

@@ -809,8 +809,8 @@ VERBS: tuple[Verb, ...] = (
         "show or change the settings of an extension",
         (Switch("--reset", "back to the default; deletes a secret"),),
         (EXTENSION,),
-        f"{_NAME} Without KEY: all its settings. A secret is typed or read from standard input, and kept with the keys "
-        "of providers.",
+        f"{_NAME} Without KEY: all its settings. A secret is typed or read from standard input and stored with "
+        "the API keys.",
         examples=(
             ("zot ext set deploy region eu-1", "change a setting"),
             ("zot ext set search key", "type a secret"),

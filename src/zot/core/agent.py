@@ -125,6 +125,16 @@ class Agent(AgentState):
             await run.close()
             return summary
 
+    def compact_soon(self, focus: str = "") -> None:
+        """Compact before the next step of the running prompt; it has no effect on one without a next step."""
+        self.boundary.on_input("compact_soon", focus=focus)
+        self.compaction_focus = focus
+
+    def take_compaction(self) -> str | None:
+        """The focus of a compaction that no step made; None without one."""
+        focus, self.compaction_focus = self.compaction_focus, None
+        return focus
+
     async def _work(
         self,
         emit: Reader | None,

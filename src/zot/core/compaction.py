@@ -112,6 +112,7 @@ async def compact_automatically(
     why: str,
     keep_tail: int = AUTOMATIC_TAIL,
     *,
+    focus: str = "",
     pinned: int = 0,
     trigger: str = "threshold",
 ) -> bool:
@@ -125,7 +126,7 @@ async def compact_automatically(
     run.emit(events.Notice(f"{why}: compacting"))
     run.emit(events.CompactStart(automatic=True))
     try:
-        summary = await compact(state, run, keep_tail, pinned=pinned, trigger=trigger)
+        summary = await compact(state, run, keep_tail, focus=focus, pinned=pinned, trigger=trigger)
     except CompactionFailed as error:
         run.emit(events.Notice(f"automatic compaction failed: {error}", "warn"))
         return False

@@ -156,7 +156,14 @@ class Loop:
             if context:
                 self._state.append(msgspec.structs.replace(user_message(context), meta={SYNTHETIC: "true"}))
             self.append_prompt(prompt)
-        if self._may_compact and self._state.needs_compaction:
+        if (focus := self._state.compaction_focus) is not None:
+            from zot.core.compaction import compact_automatically
+
+            self._state.compaction_focus = None
+            await compact_automatically(
+                self._state, self._run, "an extension asks for a summary", focus=focus, trigger="manual"
+            )
+        elif self._may_compact and self._state.needs_compaction:
             from zot.core.compaction import compact_automatically  # needed only by long conversations
 
             used = self._state.last_context_tokens * 100 // self._state.model.context_window

@@ -183,12 +183,14 @@ class AgentState:
         self.find_side_model: FindSideModel | None = None
         self._side_clients: dict[tuple[str, str], Client] = {}
         self.role = ""  # what the current model was chosen for, if not for everything
+        self.request_origin = ""  # the extension whose sub-agent this is
         self.goes_on = False
         self.server_tools: tuple[str, ...] = ()  # run by the provider
         self.output_schema: dict[str, Any] | None = None  # of answers
         self.gate = gate
         self.session_id = session_id
         self.compact_at = compact_at
+        self.compaction_focus: str | None = None  # of a compaction before the next step
         self.max_cost_usd = max_cost_usd
         self.inputs = PendingInput()
         self.cost = cumulative

@@ -109,7 +109,9 @@ class Turn:
     async def _listen(self) -> _ModelAnswer:
         answer = None
         self._usage_emitted = False
-        request = await self._state.reviewed_request(self._state.request(), "step")
+        origin = self._state.request_origin
+        purpose = "extension" if origin else "step"
+        request = await self._state.reviewed_request(self._state.request(), purpose, origin)
         self._model = request.model
         if lost := self._state.uncached_tokens(request):
             self._run.emit(events.Notice(lost))

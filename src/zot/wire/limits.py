@@ -69,6 +69,7 @@ ENTRIES_BYTES = 4 * 1024 * 1024  # one page of session.entries
 ENTRIES_PAGE = 500
 DETAILS_BYTES = 64 * 1024
 BUS_BYTES = 64 * 1024
+BUS_PER_SECOND = 100  # messages of one extension
 CHAT_IN_A_ROW = 20  # prompts started by extensions without one of the user
 FOLLOW_UPS_IN_A_ROW = 10  # prompts by ``continue`` of ``prompt_end`` without one of the user
 CHAT_PER_MINUTE = 60  # messages of one extension

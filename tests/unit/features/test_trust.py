@@ -85,7 +85,7 @@ def test_file_of_an_older_version_is_honoured_and_kept(tmp_path: Path) -> None:
     store.trust(project, "mcp", "more", b"run")
     extensions.record_guard(extension, False)
     after = json.loads((home / "trust.json").read_text())
-    assert after["extensions"] == {str(extension): record | {"guard": False}}
+    assert after["extensions"] == {str(extension): record | {"guard": False, "uses": []}}
     assert after["guests"] == {str(project): written["guests"][str(project)] | {"mcp more": sha256(b"run")}}
 
 

@@ -64,6 +64,13 @@ def id_of_message(path: Path, number: int) -> str:
     return row_id(line) if line else ""
 
 
+def number_of_message(path: Path, id: str) -> int | None:
+    """The number of the message row with this id, from 0; None if no message has it."""
+    with open_buffered(path) as file:
+        messages = (line for line in lines_of(file) if row_type(line) == "message")
+        return next((number for number, line in enumerate(messages) if row_id(line) == id), None)
+
+
 def labels_of(path: Path, pending: Iterable[bytes] = ()) -> dict[str, str]:
     """The labels of a session by entry id."""
     labels: dict[str, str] = {}

@@ -302,6 +302,10 @@ def made_tools(
 # --- extensions
 
 
+_PLACES = ("extension_dir", "data_dir")
+_GIVEN = ("mode", "ui", "session", "flags", "settings", "state")  # of the second edition
+
+
 class _NoJail:
     def close(self) -> None: ...
 
@@ -324,13 +328,13 @@ class RecordedHost(ExtensionHost):
         surface = _RecordedUI(bool(setup.fields.get("interactive")))
         self.processes: dict[str, RecordedProcess] = {}
         self._setup = setup
-        self._acks: dict[str, dict[str, Any]] = {}  # by extension: the directories it was given
+        self._acks: dict[str, list[dict[str, Any]]] = {}  # by extension: what each of its processes was given
         for line in recording.lines:
             frame = line.fields.get("frame")
             if line.type == "frame" and isinstance(frame, dict):
                 fields = cast("dict[str, Any]", frame)
                 if fields.get("type") == "hello_ack":
-                    self._acks.setdefault(str(line.fields.get("extension")), fields)
+                    self._acks.setdefault(str(line.fields.get("extension")), []).append(fields)
         super().__init__(
             home=home,
             cwd=Path(setup.cwd),
@@ -370,10 +374,16 @@ class RecordedHost(ExtensionHost):
         return JailedCommand(cast("Jail", _NoJail()), environment, [])
 
     def acknowledge(self, child: ExtensionChild) -> extension_frames.HelloAck:
-        then = self._acks.get(child.name, {})
+        """Directories, mode and settings are those of the recording, once for each start."""
+        recorded = self._acks.get(child.name, [])
+        then = recorded.pop(0) if len(recorded) > 1 else recorded[0] if recorded else {}
         ack = super().acknowledge(child)
-        places = {name: str(then[name]) for name in ("extension_dir", "data_dir") if name in then}
-        return msgspec.structs.replace(ack, **places)
+        if not child.edition2:
+            return msgspec.structs.replace(ack, **{name: then[name] for name in _PLACES if name in then})
+        child.granted = frozenset(map(str, then.get("granted", ())))
+        unknown: dict[str, Any] = {"mode": "", **dict.fromkeys(_GIVEN[1:])}
+        known = unknown | {name: then[name] for name in (*_PLACES, *_GIVEN) if name in then}
+        return msgspec.structs.replace(ack, **known, granted=tuple(then.get("granted", ())))
 
     def send_line(self, name: str, line: bytes) -> None:
         """A frame caused by the user."""

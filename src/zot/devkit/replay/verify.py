@@ -293,6 +293,8 @@ class _SecondRun:
         match line.fields.get("what"):
             case "cost":
                 agent.set_usage_baseline(_converted(line, "usage", Usage))
+            case "compact_soon":
+                agent.compact_soon(str(line.fields.get("focus", "")))
             case "beside":
                 agent.add_child_usage(_converted(line, "usage", Usage))
             case "model":

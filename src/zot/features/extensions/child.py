@@ -134,7 +134,6 @@ class ExtensionChild:
         self._owner = owner
         self.log = ChildLog(self.name, owner.diagnostics)
         self.questions = OpenQuestions()
-        self.granted: frozenset[str] = frozenset()  # words of ``uses`` that hold
         self._abandoned: dict[str, float] = {}
         self.options: dict[str, dict[str, Any]] = {}  # of ``subscribe``, by event
         self.tool_filters: dict[str, frozenset[str] | None] = {}  # tools an event is limited to; None: all
@@ -154,6 +153,7 @@ class ExtensionChild:
         self._greeted = False
         self._said_ready = False
         self._lines = 0
+        self.granted: frozenset[str] = frozenset()  # words of ``uses`` that hold
         self._filtered: set[str] = set()  # events whose filter is of this process
         self.seen_entries: set[str] = set()  # messages whose content it has been given (``context``)
         self._timers: list[asyncio.TimerHandle] = []

@@ -40,6 +40,22 @@ class ChildGroup:
         prestart_reaper()
         self._lives = {child: self._tasks.start(child.live()) for child in self._children}
 
+    async def replace(self, before: ExtensionChild, entry: DiscoveredExtension) -> ExtensionChild:
+        """Stop one child and start another in its place."""
+        after = ExtensionChild(entry, self._owner, before=before)
+        before.ask_to_stop()
+        await self._stop([before])
+        self._children = [after if child is before else child for child in self._children]
+        self._lives[after] = self._tasks.start(after.live())
+        return after
+
+    async def settled(self, children: Sequence[ExtensionChild]) -> None:
+        """Wait until these are ready or failed, or the grace is over."""
+        await _settled(children, limits.READY_GRACE)
+        for child in children:
+            if not child.settled.is_set():
+                child.give_up_waiting()
+
     async def wait_until_ready(self, explicit_grace_s: float) -> None:
         """Wait until each is ready or failed, or the grace is over; explicit ones may have a longer one."""
         explicit = [child for child in self._children if child.entry.scope == "explicit"]
@@ -63,16 +79,18 @@ class ChildGroup:
         """Send ``shutdown``, wait 2 s, then SIGTERM, then SIGKILL; no process is left."""
         for child in self._children:
             child.ask_to_stop()
-        lives = set(self._lives.values())
-        if lives:
-            await asyncio.wait(lives, timeout=limits.SHUTDOWN_TOTAL)
-        stubborn = [child for child, life in self._lives.items() if not life.done()]
+        await self._stop(self._children)
+
+    async def _stop(self, children: Iterable[ExtensionChild]) -> None:
+        ending = {child: life for child in children if (life := self._lives.pop(child, None)) is not None}
+        if ending:
+            await asyncio.wait(ending.values(), timeout=limits.SHUTDOWN_TOTAL)
+        stubborn = [child for child, life in ending.items() if not life.done()]
         await asyncio.gather(*(child.force_to_stop() for child in stubborn))
         for child in stubborn:
-            self._lives[child].cancel()
-        await asyncio.gather(*self._lives.values(), return_exceptions=True)
-        self._lives = {}
-        for child in self._children:
+            ending[child].cancel()
+        await asyncio.gather(*ending.values(), return_exceptions=True)
+        for child in children:
             child.log.close()
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from zot.core.permission_gate import Answer, ApprovalQuestion
     from zot.features.extensions.host import ReloadStats
     from zot.features.skills.discovery import SkillFile
+    from zot.features.templates.discovery import TemplateDir
 
 
 class ExtensionsFeature(Feature):
@@ -61,6 +62,7 @@ class ExtensionsFeature(Feature):
             required_guards=config.required_guards,
             tool_timeout_s=services.settings.values.extension_tool_timeout_s,
             tool_max_s=services.settings.values.extension_tool_max_s,
+            flag_values=config.extension_flags,
             explicit_grace_s=READY_GRACE_EXPLICIT if config.patient_with_ext else 0,
         )
 
@@ -173,7 +175,10 @@ class ExtensionsFeature(Feature):
         files, problems = skill_files(self.host.plan().entries)
         for text in problems:
             self.notify(text)
-        return files
+        return files if self.host.resources is None else [*files, *self.host.resources.skill_files()]
+
+    def template_dirs(self) -> list[TemplateDir]:
+        return [] if self.host.resources is None else self.host.resources.template_dirs()
 
     def for_worker(self, config: RunConfig) -> RunConfig:
         """A guard of this conversation that does not run in the worker denies the worker's calls."""

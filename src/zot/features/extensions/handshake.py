@@ -26,7 +26,7 @@ def second_edition_ack(
         mode=host.mode,
         ui=msgspec.to_builtins(host.surface.ui_info()),
         session=_session(host, child),
-        flags=host.flag_values.get(child.name) or None,
+        flags=host.flags(child) or None,
         settings=host.setting_values(child) or None,
         limits={
             "line": limits.MAX_LINE,
@@ -34,7 +34,7 @@ def second_edition_ack(
             "progress_hz": round(1 / limits.PROGRESS_INTERVAL),
             "delta_ms": round(limits.DELTA_INTERVAL * 1000),
         },
-        state=host.saved_states.pop((child.name, str(child.entry.manifest.directory)), None),
+        state=host.saved_states.take(child),
     )
 
 

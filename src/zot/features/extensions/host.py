@@ -6,8 +6,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from contextvars import Context
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,7 @@ from zot.features.extensions.registry import (
     NameRegistry,
     is_deferred,
 )
+from zot.features.extensions.saved_states import SavedStates
 from zot.features.extensions.tools import ExtensionTool
 from zot.features.trust import Untrusted, project_key
 from zot.provider.messages import Usage
@@ -55,12 +57,15 @@ if TYPE_CHECKING:
     from zot.features.extensions.conversation_input import ConversationInput
     from zot.features.extensions.jail_policy import JailedCommand
     from zot.features.extensions.late_events import LateEvents
+    from zot.features.extensions.loader.declared_flags import ExtensionFlag
     from zot.features.extensions.loader.declared_permissions import Permissions
     from zot.features.extensions.loader.extension_trust import UntrustedExtension
     from zot.features.extensions.loader.manifest import Manifest
+    from zot.features.extensions.methods.bus import BusRate
     from zot.features.extensions.overrides import ToolOverrides
     from zot.features.extensions.renderers import Renderers
     from zot.features.extensions.requests import RequestRouter
+    from zot.features.extensions.resources import ContributedResources
     from zot.features.extensions.spending import ExtensionSpending
     from zot.features.extensions.tool_selection import ToolSelection
     from zot.features.recording.frame_trace import Direction, ExitListener, FrameTap
@@ -112,6 +117,7 @@ class ExtensionHost:
         remember_guards: bool = True,
         as_project: Collection[Path] = (),
         builtin_commands: Collection[str] = BUILTIN_COMMANDS,
+        flag_values: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         self.home = home
         self.cwd = cwd
@@ -128,11 +134,13 @@ class ExtensionHost:
         self.start_process = start_process
         self.conversation: Conversation | None = None
         self.mode = "sdk"
-        self.flag_values: dict[str, dict[str, Any]] = {}
+        self._flag_values = flag_values or {}
+        self._flags: dict[str, ExtensionFlag] = {}
         self.open_dialogs: Counter[str] = Counter()
         self.model_calls: Counter[str] = Counter()  # running now, by extension
         self.agents: Counter[str] = Counter()  # likewise
-        self.saved_states: dict[tuple[str, str], Any] = {}
+        self.saved_states = SavedStates()
+        self.changes_session = False  # an extension opens another session now
         self.unsaved_entries: list[ExtensionRow | LabelRow] = []  # of a run that keeps no session
         self._requests2: RequestRouter | None = None
         self._contributions: Contributions | None = None
@@ -156,7 +164,7 @@ class ExtensionHost:
         self._missing_guards: list[LoadProblem] = []
         self._activated: set[str] = set()
         self._taken: frozenset[str] = frozenset()
-        self._reloading = False
+        self._reloading: frozenset[ExtensionChild] = frozenset()  # started by a reload, not yet greeted
         self._tools_stale = False
         self._tasks = BackgroundTasks(self._on_bug)
         self._children = ChildGroup(self, self._tasks)
@@ -172,7 +180,9 @@ class ExtensionHost:
         self.approvals: RequiredApprovals | None = None
         self.overrides: ToolOverrides | None = None
         self.tool_selection: ToolSelection | None = None
+        self.resources: ContributedResources | None = None
         self.reported_cache = ""  # the session whose lost cache was reported
+        surface.on_change = self.announce
         self._fanout = EventFanout(self._children, present)
         self.observe, self.observed = self._fanout.observe, OBSERVED
         self.interceptor = ExtensionInterceptor(self._children, lambda: self._missing_guards, self._warn, lambda: self)
@@ -193,17 +203,19 @@ class ExtensionHost:
             )
         return self.discovery
 
-    async def start(self) -> None:
+    async def start(self, *, reloading: bool = False) -> None:
         """Start all in parallel and wait until ready or the grace is over; faults are reported, not raised."""
         found = self.plan()
         for note in found.notes:
             self.diagnostics.note(note)
         for problem in found.problems:
             self.diagnostics.load_error(problem.directory, problem.message)
+        self._resolve_flags(found.entries)
         if found.new_guards or found.former_guards:
             self._remember(lambda: remember(self.home, learned=found.new_guards, forgotten=found.former_guards))
         self._missing_guards = [problem for problem in found.problems if problem.guard]
         self._children.start(found.entries)
+        self._reloading = frozenset(self._children) if reloading else frozenset()
         await self._children.wait_until_ready(self._explicit_grace_s)
         self._registry.resolve_names(self._children)
         self._notify_tools_changed()
@@ -231,10 +243,12 @@ class ExtensionHost:
         if self.overrides is not None:
             self.overrides.clear()
         self._notify_tools_changed()
+        await self.saved_states.save(self._children)
         await self._children.stop()
         self.diagnostics.forget()
         self.discovery = None
-        await self.start()
+        await self.start(reloading=True)
+        self._reloading = frozenset()
         bundles = [entry for entry in self.plan().entries if not entry.manifest.has_process]
         ready = [child for child in self._children if child.state == "ready"]
         return ReloadStats(
@@ -243,6 +257,26 @@ class ExtensionHost:
             len(ready) + len(bundles),
             tuple(self.diagnostics.load_errors),
         )
+
+    async def reload_one(self, name: str) -> None:
+        """Restart one extension; the others go on. ExtensionError if it cannot be found again."""
+        before = self._children.find(name)
+        if before is None:
+            raise ExtensionError(f"no extension {name[:60]!r} runs")
+        self.discovery = None
+        directory = before.entry.manifest.directory
+        entry = next((each for each in self.plan().entries if each.manifest.directory == directory), None)
+        if entry is None or not entry.manifest.has_process:
+            raise ExtensionError(f"{name}: it cannot be started again: see `zot ext list`")
+        await self.saved_states.save([before])
+        if self.overrides is not None:
+            self.overrides.forget(name)
+        after = await self._children.replace(before, entry)
+        self._reloading = frozenset((after,))
+        await self._children.settled([after])
+        self._reloading = frozenset()
+        self._registry.resolve_names(self._children)
+        self._notify_tools_changed()
 
     def guard_directories(self) -> tuple[str, ...]:
         """Of all guards that run or should run."""
@@ -470,11 +504,15 @@ class ExtensionHost:
 
     def start_reason(self, child: ExtensionChild) -> str:
         """Why this process starts: ``start``, ``reload`` or ``restart``."""
-        if (child.name, str(child.entry.manifest.directory)) in self.saved_states or self._reloading:
+        if self.saved_states.has(child) or child in self._reloading:
             return "reload"
         return "restart" if self._starts[child.name] > 1 else "start"
 
     # --- second edition
+
+    def run_later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Work that an extension asked for and that goes on after its answer; it ends with the host."""
+        self._tasks.add(asyncio.get_running_loop().create_task(work, context=Context()))
 
     @cached_property
     def conversation_input(self) -> ConversationInput:
@@ -534,6 +572,25 @@ class ExtensionHost:
         denied = self.conversation.settings.values.extension_denied if self.conversation is not None else {}
         return granted_words(child.manifest, child.entry.scope, denied)
 
+    def flags(self, child: ExtensionChild) -> dict[str, Any]:
+        """The values of the flags that its manifest declares, with defaults."""
+        if not child.manifest.flags or "flags" not in child.granted:
+            return {}
+        given = self._flag_values.get(child.name, {})
+        own = [flag.declared for flag in self._flags.values() if flag.extension == child.name]
+        known = {flag.name: given.get(flag.name, flag.default) for flag in own}
+        return {name: value for name, value in known.items() if value is not None}
+
+    def _resolve_flags(self, entries: Iterable[DiscoveredExtension]) -> None:
+        """Which flag belongs to which extension."""
+        if not any(entry.manifest.flags for entry in entries):
+            return
+        from zot.features.extensions.loader.declared_flags import usable_flags
+
+        self._flags, problems = usable_flags(entries)
+        for problem in problems:
+            self.diagnostics.note(problem)
+
     def setting_values(self, child: ExtensionChild) -> dict[str, Any]:
         """Its settings with defaults, without secrets."""
         if not child.manifest.settings:
@@ -577,6 +634,7 @@ class ExtensionHost:
                 self._surface, self._registry, self.require_word, self._contributed_tools
             )
             self._contributions.special["renderer"] = self._renderer_contributed
+            self._contributions.special["resource"] = self._change_resource
         return self._contributions
 
     @property
@@ -651,6 +709,27 @@ class ExtensionHost:
             self._late_events = LateEvents(self, self.conversation, self._fanout)
             self._fanout.before = self._late_events.flush
         self._late_events.refresh()
+
+    def contributed_themes(self) -> Iterable[tuple[str, Path]]:
+        """Extension and file of themes that came while it runs."""
+        return () if self.resources is None else self.resources.themes()
+
+    def _change_resource(self, child: ExtensionChild, name: str, value: dict[str, Any] | None) -> None:
+        if self.resources is None:
+            from zot.features.extensions.resources import ContributedResources  # few extensions bring any
+
+            self.resources = ContributedResources(self)
+        self.resources.change(child, name, value)
+
+    @cached_property
+    def bus_rate(self) -> BusRate:
+        from zot.features.extensions.methods.bus import BusRate
+
+        return BusRate()
+
+    def send_event(self, event: str, data: dict[str, Any], child: ExtensionChild) -> None:
+        """An event of the second edition for one extension that observes it."""
+        self._fanout.send_late(event, lambda: data, only=child)
 
     def announce(self, event: str, data: dict[str, Any]) -> None:
         """Send an event of the second edition to those that observe it."""

@@ -54,6 +54,10 @@ class ToolOverrides:
             for name, tool in self._replaced.items()
         ]
 
+    def forget(self, extension: str) -> None:
+        """The extension is reloaded: it may take their place again."""
+        self._replaced = {name: tool for name, tool in self._replaced.items() if tool.extension != extension}
+
     def clear(self) -> None:
         self._replaced.clear()
 

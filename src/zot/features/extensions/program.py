@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -176,13 +176,14 @@ async def run(program: Program, given: bytes, most: int, on_data: Callable[[byte
 
 
 def _started(program: Program, given: bytes, out: int, err: int) -> ProcessTree:
-    kept: dict[str, Any] = {"cwd": program.cwd, "env": program.environment, "jail": program.jail}
+    place, environment, jail = program.cwd, program.environment, program.jail
     if not given:
-        return spawn(program.argv, stdout=out, stderr=err, **kept)
+        return spawn(program.argv, stdout=out, stderr=err, cwd=place, env=environment, jail=jail)
     with tempfile.TemporaryFile() as file:
         file.write(given)
         file.seek(0)
-        return spawn(program.argv, stdin=file.fileno(), stdout=out, stderr=err, **kept)
+        stdin = file.fileno()
+        return spawn(program.argv, stdin=stdin, stdout=out, stderr=err, cwd=place, env=environment, jail=jail)
 
 
 async def _stop(tree: ProcessTree, out: OutputReader, err: OutputReader) -> None:

@@ -16,6 +16,7 @@ from zot.errors import CostLimitReached
 from zot.features.budget.output_limit import limit_output
 from zot.features.budget.spending_limits import Estimate, cost_is_known, price_command
 from zot.provider.messages import Usage
+from zot.system.safe_open import open_buffered
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
@@ -118,7 +119,7 @@ def _usage_rows(path: Path, end: int) -> list[UsageRow]:
     if not end:
         return []
     try:
-        with path.open("rb") as file:
+        with open_buffered(path) as file:
             return [line.row for line in read_lines(file) if line.offset < end and isinstance(line.row, UsageRow)]
     except OSError:
         return []

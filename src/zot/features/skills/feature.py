@@ -98,6 +98,8 @@ class SkillsFeature(Feature):
     def __init__(self, conversation: Conversation) -> None:
         super().__init__(conversation)
         self.skills = Skills()
+        self._listed: str | None = None
+        self._has_section = False
 
     @classmethod
     def setup_problems(cls, home: Path, cwd: Path) -> Iterable[str]:
@@ -107,9 +109,21 @@ class SkillsFeature(Feature):
         self.skills = self.discover()
         for text in self.skills.problems:
             self.notify(text)
-        listed = manifest(self.skills)
-        if listed:
-            self.system_prompt.add_section("skills", lambda: listed, order=10, tool="skill")
+        self._list()
+
+    def _list(self) -> None:
+        listed, self._listed = self._listed, manifest(self.skills)
+        if self._listed and not self._has_section:
+            self._has_section = True
+            self.system_prompt.add_section("skills", lambda: self._listed or "", order=10, tool="skill")
+        if listed != self._listed and listed is not None:
+            self.conversation.agent.invalidate_system_prompt()
+
+    def refresh(self) -> None:
+        """A source has other skills now."""
+        self.skills = self.discover()
+        self._list()
+        self.conversation.refresh_tools()
 
     def discover(self) -> Skills:
         """The current skills; those of extensions and plugins come first."""

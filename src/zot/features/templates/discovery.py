@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import msgspec
 
@@ -52,8 +52,17 @@ class Template(msgspec.Struct, frozen=True):
     within: Path | None = None
 
 
+@runtime_checkable
+class TemplateSource(Protocol):
+    """A feature with templates of its own."""
+
+    def template_dirs(self) -> list[TemplateDir]: ...
+
+
 def places_of(conversation: Conversation) -> list[TemplateDir]:
-    return places_in(conversation.workspace.cwd, conversation.home)
+    sources = [feature for feature in conversation.features if isinstance(feature, TemplateSource)]
+    brought = [place for source in sources for place in source.template_dirs()]
+    return [*places_in(conversation.workspace.cwd, conversation.home), *brought]
 
 
 def places_in(cwd: Path, home: Path) -> list[TemplateDir]:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from zot.core.agent import Outcome
     from zot.core.events import AgentEvent
     from zot.features.extensions.host import ExtensionHost
+    from zot.frontends.terminal.commands.extension_sessions import ExtensionSessions
     from zot.frontends.terminal.editor.extension_completion import CompletionSource
     from zot.frontends.terminal.extensions.editor_additions import EditorAdditions
     from zot.frontends.terminal.extensions.panels import Panels
@@ -145,6 +146,11 @@ class App:
             self._around.lend_to_extension,
             lambda: self.leaving.is_set(),
         )
+        self.looks.on_change = self.surface.theme_changed
+
+    def resized(self) -> None:
+        self.screen.resized()
+        self.surface.resized()
 
     def _with_panels(self) -> Panels:
         """Created with the first panel."""
@@ -293,6 +299,7 @@ class App:
             surface=self.surface,
             swarm=workers,
         )
+        self.surface.sessions = lambda: _extension_sessions(context)
         turns.on_failure = lambda outcome: ui.spawn(_rescue(context, outcome))
         return context
 
@@ -329,6 +336,12 @@ class App:
 
         if messages := conversation.messages:
             await self._dialogs.ask(ExpandedViewer(messages, self._transcript.page))
+
+
+def _extension_sessions(context: CommandContext) -> ExtensionSessions:
+    from zot.frontends.terminal.commands.extension_sessions import ExtensionSessions  # few extensions do this
+
+    return ExtensionSessions(context)
 
 
 async def _rescue(context: CommandContext, outcome: Outcome) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from zot.agent.extension_ui import EditorText, ExtensionUI, UiInfo
 from zot.frontends.terminal.editor.chips import images_of
@@ -11,6 +12,7 @@ from zot.tui.sanitize import beginning, sanitize
 from zot.tui.width import visible
 
 if TYPE_CHECKING:
+    from zot.core.session.session import Session
     from zot.frontends.terminal.editor.editor import Editor
     from zot.frontends.terminal.extensions.editor_additions import EditorAdditions
     from zot.frontends.terminal.extensions.panels import Panels
@@ -36,6 +38,7 @@ ROLES = (
 )
 _LONGEST_ALERT = 200
 _OF_EDITOR = frozenset({"key", "keymap", "decoration", "completion"})
+_RESIZE_S = 0.2  # between two reports of the size
 
 
 class UserActions(NamedTuple):
@@ -46,6 +49,16 @@ class UserActions(NamedTuple):
     run_command: Callable[[str], None]
     run_queued: Callable[[], None]
     own_commands: Callable[[], Iterable[tuple[str, str]]] = tuple
+
+
+class SessionActions(Protocol):
+    """Changes of session that extensions make."""
+
+    def stop_work(self) -> Awaitable[bool]: ...
+
+    def show(self, session: Session | None, note: str, draft: str) -> Awaitable[None]: ...
+
+    def leave(self, extension: str) -> Awaitable[bool]: ...
 
 
 class TerminalExtensionUI(ExtensionUI):
@@ -67,6 +80,8 @@ class TerminalExtensionUI(ExtensionUI):
         self._looks = looks
         self._lend = lend
         self._is_leaving = is_leaving
+        self._resize: asyncio.TimerHandle | None = None
+        self.sessions: Callable[[], SessionActions] | None = None  # once the agent is built
         self.late_notes: list[str] = []  # arrived while zot ends; printed once the screen is restored
         self._notes = notes
         self._typing = typing
@@ -115,6 +130,20 @@ class TerminalExtensionUI(ExtensionUI):
 
     # --- second edition
 
+    def run_compaction(self, focus: str) -> bool:
+        self._typing.run_command(f"/compact {' '.join(focus.split())}".rstrip())
+        return True
+
+    def stop_work(self) -> Awaitable[bool] | None:
+        return None if self.sessions is None else self.sessions().stop_work()
+
+    async def show_session(self, session: Session | None, note: str, draft: str) -> None:
+        if self.sessions is not None:
+            await self.sessions().show(session, note, draft)
+
+    def leave(self, extension: str) -> Awaitable[bool] | None:
+        return None if self.sessions is None else self.sessions().leave(extension)
+
     def ui_info(self) -> UiInfo:
         size = self._ui.terminal.size()
         colours = {"none": 0, "256": 256, "true": 1 << 24}[self._looks.depth]
@@ -156,6 +185,19 @@ class TerminalExtensionUI(ExtensionUI):
         self, extension: str, argv: Sequence[str], run: Callable[[], Awaitable[int]]
     ) -> Awaitable[int] | None:
         return self._lend(extension, argv, run)
+
+    def resized(self) -> None:
+        """Report the newest size, a few times a second."""
+        if self._resize is None:
+            self._resize = asyncio.get_running_loop().call_later(_RESIZE_S, self._report_size)
+
+    def _report_size(self) -> None:
+        self._resize = None
+        size = self._ui.terminal.size()
+        self.on_change("resize", {"width": size.columns, "height": size.rows})
+
+    def theme_changed(self, name: str, base: str) -> None:
+        self.on_change("theme_changed", {"name": name, "base": base})
 
     def theme_info(self) -> dict[str, Any] | None:
         theme = self._ui.theme

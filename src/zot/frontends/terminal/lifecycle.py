@@ -87,7 +87,7 @@ async def _main(
     terminal.on_closed = lambda: app.leave(129)
     guard = LoopWatchdog(app.leave, lambda code: _end_at_once(terminal, code))
     guards.append(guard)
-    loop.add_signal_handler(signal.SIGWINCH, app.screen.resized)
+    loop.add_signal_handler(signal.SIGWINCH, app.resized)
     loop.add_signal_handler(signal.SIGTSTP, app.ui.suspend)
     loop.add_signal_handler(signal.SIGCONT, app.ui.reclaim_terminal)
     loop.set_exception_handler(lambda _, context: _report(app, context))

@@ -5,7 +5,7 @@ Order: ``--theme``, ``ZOT_THEME``, ``config.json``, detection. An unusable theme
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,10 +41,17 @@ class Loaded(msgspec.Struct, frozen=True):
 
 
 class Themes:
-    """``entries`` are the extensions of this run; the directory is read each time."""
+    """``entries`` are the extensions of this run, ``contributed`` files of those that bring themes while they run; the
+    directory is read each time."""
 
-    def __init__(self, home: Path, entries: Sequence[DiscoveredExtension] = ()) -> None:
+    def __init__(
+        self,
+        home: Path,
+        entries: Sequence[DiscoveredExtension] = (),
+        contributed: Callable[[], Iterable[tuple[str, Path]]] = tuple,
+    ) -> None:
         self._home = home
+        self._contributed = contributed
         self.entries: Sequence[DiscoveredExtension] = entries
         self._reported: set[str] = set()
 
@@ -79,17 +86,18 @@ class Themes:
 
     def _extension_choices(self, taken: set[str]) -> list[ThemeChoice]:
         found: list[tuple[str, ThemeChoice]] = []
-        for entry in sorted(self.entries, key=lambda entry: _PRECEDENCE[entry.scope]):
-            for path in entry.manifest.themes:
-                file = theme_file.read(path)
-                if file.problem:
-                    continue
-                label = file.name or str(path)
-                if label in taken:
-                    label = f"ext:{entry.manifest.name}/{label}"
-                taken.add(label)
-                about = f"from extension {entry.manifest.name}: {file.description}"
-                found.append((entry.manifest.name, ThemeChoice(str(path.absolute()), label, about, path)))
+        entries = sorted(self.entries, key=lambda entry: _PRECEDENCE[entry.scope])
+        files = [(entry.manifest.name, path) for entry in entries for path in entry.manifest.themes]
+        for extension, path in (*files, *self._contributed()):
+            file = theme_file.read(path)
+            if file.problem:
+                continue
+            label = file.name or str(path)
+            if label in taken:
+                label = f"ext:{extension}/{label}"
+            taken.add(label)
+            about = f"from extension {extension}: {file.description}"
+            found.append((extension, ThemeChoice(str(path.absolute()), label, about, path)))
         return [choice for _, choice in sorted(found, key=lambda pair: pair[0])]
 
     def load(self, value: str, background: Background, depth: Depth) -> Loaded:

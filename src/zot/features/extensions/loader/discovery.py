@@ -363,7 +363,7 @@ def skill_files(entries: Iterable[DiscoveredExtension]) -> tuple[list[SkillFile]
                 problems.append(f"extension {name}: skipped skills entry {item!r}: {error}")
             else:
                 label, directory = f"extension {name}", entry.manifest.directory
-                found += [SkillFile(file, label, f"{_kebab(name)}:", directory) for file in files]
+                found += [SkillFile(file, label, prefix_of(name), directory) for file in files]
     return found, problems
 
 
@@ -371,6 +371,11 @@ def _files(directory: Path, item: str) -> list[Path]:
     path = directory / item
     if ".." in Path(item).parts or not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(directory)):
         raise ValueError("is outside the extension's directory")
+    return files_of_skill(path)
+
+
+def files_of_skill(path: Path) -> list[Path]:
+    """The SKILL.md files of a directory, or the one named; ValueError for anything else."""
     if path.is_dir():
         return sorted(path.rglob(FILE_NAME))
     if path.name == FILE_NAME and path.is_file():
@@ -378,6 +383,7 @@ def _files(directory: Path, item: str) -> list[Path]:
     raise ValueError(f"is neither a directory nor a {FILE_NAME}")
 
 
-def _kebab(name: str) -> str:
+def prefix_of(name: str) -> str:
+    """Put before the names of an extension's skills and templates."""
     words = re.sub(r"([a-z0-9])([A-Z])", r"\1-\2", name)
-    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-") or "extension"
+    return (re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-") or "extension") + ":"

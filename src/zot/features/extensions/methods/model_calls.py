@@ -58,7 +58,7 @@ async def call(call: MethodCall) -> dict[str, Any]:
     with counted(call, host.model_calls, limits.MODEL_CALLS, "model calls"):
         beside = call.conversation.child(tools=(), system="", role=role_of(call.child.name))
         beside.agent.guard = host.spending.guard(call.child.name)
-        model = await _model(call, params.model, beside)
+        model = await model_of(call, params.model, beside)
         answer = await _answered(call, params, beside, _request(params, messages, model, call.conversation))
     return _result(params, answer)
 
@@ -102,7 +102,7 @@ def _check(params: _CallParams) -> None:
         raise RequestError("bad_params", "model.call: temperature: expected 0 to 2")
 
 
-async def _model(call: MethodCall, name: str, beside: Conversation) -> Model:
+async def model_of(call: MethodCall, name: str, beside: Conversation) -> Model:
     """The model of the call; its client is that of the side conversation."""
     agent = call.conversation.agent
     if name == _SMALL:

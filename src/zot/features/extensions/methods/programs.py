@@ -168,8 +168,8 @@ async def _lent(program: Program) -> int:
         return code if code >= 0 else 128 - code
     from zot.system.processes import spawn
 
-    kept: dict[str, Any] = {"cwd": program.cwd, "env": program.environment, "jail": program.jail}
-    tree = spawn(program.argv, stdin=0, stdout=1, stderr=2, **kept)
+    place, environment, jail = program.cwd, program.environment, program.jail
+    tree = spawn(program.argv, stdin=0, stdout=1, stderr=2, cwd=place, env=environment, jail=jail)
     try:
         code = await tree.wait()
     except asyncio.CancelledError:

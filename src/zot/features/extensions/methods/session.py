@@ -95,7 +95,7 @@ async def _entries(call: MethodCall, params: _EntriesParams) -> list[Entry]:
     conversation = call.conversation
     session = conversation.session
     if params.session_id and params.session_id != conversation.agent.session_id:
-        path = await _path_of(conversation, params.session_id)
+        path = await path_of_session(call, params.session_id)
         return await asyncio.to_thread(_read, path, (), params.kinds)
     if session is None:
         return _without_file(call, params.kinds)
@@ -122,11 +122,12 @@ def _without_file(call: MethodCall, kinds: Sequence[str]) -> list[Entry]:
     return [entry for entry in found if not kinds or entry.kind in kinds]
 
 
-async def _path_of(conversation: Conversation, id: str) -> Path:
-    for summary in await _summaries(conversation):
+async def path_of_session(call: MethodCall, id: str) -> Path:
+    """The file of a session of this project."""
+    for summary in await _summaries(call.conversation):
         if summary.id == id:
             return Path(summary.path)
-    raise RequestError("not_found", f"no session of this project has the id {id[:60]!r}")
+    raise RequestError("not_found", f"{call.frame.method}: no session of this project has the id {id[:60]!r}")
 
 
 async def _summaries(conversation: Conversation) -> list[Summary]:
@@ -244,7 +245,7 @@ async def label(call: MethodCall) -> dict[str, Any]:
     text = " ".join(params.label.split())
     if len(text) > _LONGEST_LABEL:
         raise RequestError("too_large", f"session.label: label: expected at most {_LONGEST_LABEL} characters")
-    session = _saved_session(call)
+    session = saved_session(call)
     found = await asyncio.to_thread(_read, session.path, session.pending_rows, ())
     if not any(entry.id == params.entry_id for entry in found):
         raise RequestError("not_found", "session.label: entry_id: no entry of this session has this id")
@@ -258,16 +259,21 @@ class _NameParams(msgspec.Struct, frozen=True):
 
 
 async def rename(call: MethodCall) -> dict[str, Any]:
-    name = " ".join(call.params(_NameParams).name.split())
-    if not 1 <= len(name) <= _LONGEST_NAME:
-        raise RequestError("bad_params", f"session.name: name: expected 1 to {_LONGEST_NAME} characters")
-    session = _saved_session(call)
-    session.rename(name)
-    call.conversation.emit(SessionRenamed(session.id, name=name))
+    rename_session(call, call.params(_NameParams).name)
     return {}
 
 
-def _saved_session(call: MethodCall) -> Session:
+def rename_session(call: MethodCall, name: str) -> None:
+    name = " ".join(name.split())
+    if not 1 <= len(name) <= _LONGEST_NAME:
+        raise RequestError("bad_params", f"{call.frame.method}: name: expected 1 to {_LONGEST_NAME} characters")
+    session = saved_session(call)
+    session.rename(name)
+    call.conversation.emit(SessionRenamed(session.id, name=name))
+
+
+def saved_session(call: MethodCall) -> Session:
+    """RequestError in a run that keeps no session."""
     session = call.conversation.session
     if session is None:
         raise call.unavailable("this run keeps no session (--no-session)")

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from zot.agent.session_change import use_session_model
 from zot.errors import SessionLocked, ZotError
 from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.system.visible_text import pluralize
@@ -119,17 +120,7 @@ async def show_session(context: CommandContext, session: Session) -> None:
     context.status.ok(f"resumed: {pluralize(len(session.messages), 'message')}")
     for repair in session.repairs:
         transcript.add_diagnostic(repair)
-    conversation, present = context.conversation, context.conversation.snapshot
-    wanted = (session.meta.provider, session.meta.model)
-    if not all(wanted) or wanted == (present.provider, present.model):
-        return
-    try:
-        await conversation.set_model(session.meta.model, session.meta.provider, source="resume")
-    except ZotError as error:
-        current = present.model
-        context.transcript.add_diagnostic(
-            f"cannot use the session's model {'/'.join(wanted)} ({error}); continuing with {current}"
-        )
+    await use_session_model(context.conversation, session)
 
 
 async def summaries(conversation: Conversation, *, everywhere: bool = False) -> list[Summary]:

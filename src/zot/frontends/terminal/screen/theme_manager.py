@@ -37,6 +37,7 @@ class ThemeManager:
         self._shelf: Themes | None = None
         self._file: Path | None = None
         self._answered = asyncio.Event()
+        self.on_change: Callable[[str, str], None] = lambda name, base: None
         self.background: Background = background_of()
         self.depth: Depth = depth_of()
         self.value = ""  # the current theme as stored in config.json
@@ -50,9 +51,12 @@ class ThemeManager:
     # --- choosing
 
     def use(self, theme: Theme) -> None:
+        changed = (theme.name, theme.background) != (self.theme.name, self.theme.background)
         self.theme = theme
         self.painter = self._painter()
         self._redraw()
+        if changed:
+            self.on_change(theme.name, theme.background)
 
     def allow_images(self, allowed: bool | None) -> None:
         self._images = allowed
@@ -83,7 +87,10 @@ class ThemeManager:
         from zot.frontends.terminal.themes import Themes, wanted
 
         extensions, values = extension_host(conversation), conversation.settings.values
-        self._shelf = Themes(conversation.home, extensions.plan().entries if extensions is not None else ())
+        if extensions is None:
+            self._shelf = Themes(conversation.home)
+        else:
+            self._shelf = Themes(conversation.home, extensions.plan().entries, extensions.contributed_themes)
         self._images = values.inline_images_enabled
         self._project = conversation.workspace.cwd
         self.choose(wanted(self._asked_for, os.environ, values.theme))

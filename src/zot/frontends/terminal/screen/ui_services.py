@@ -102,7 +102,9 @@ class Tasks:
 
     def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run in the background; it ends with zot at the latest."""
-        return self._running.start(self._guarded(work))
+        task = self._running.start(self._guarded(work))
+        task.add_done_callback(lambda _: work.close())  # cancelled before its first step, it never began
+        return task
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         try:
