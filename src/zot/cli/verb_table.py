@@ -15,6 +15,7 @@ FILE, DIR, SESSION, EXTENSION, TOPIC, MODEL, PROVIDER, THEME, TOOLS, TEXT = (
 ACCOUNT = "account"
 INSTALLED = "installed"  # a local model
 WORKER = "worker"  # of a swarm
+TEMPLATES = ("progress", "question", "status", "provider")
 LANGUAGES = ("python", "typescript", "go", "bash", "node")
 SHELLS = ("bash", "zsh", "fish")
 FORMATS = ("zotsession", "md", "html")
@@ -763,16 +764,45 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "ext install",
-        "PATH|URL",
-        "install from a directory or git repository",
+        "PATH|URL|NAME",
+        "install from a directory, a git repository or an index",
         _INSTALL,
         (DIR,),
-        "Short form: URL@REF#DIR. Installing runs, builds and downloads nothing else; if it fails, nothing changes. "
+        "NAME or NAME@VERSION is looked up in your indexes (`zot ext index`). Short form: URL@REF#DIR. Installing "
+        "runs, builds and downloads nothing else; if it fails, nothing changes. "
         "Files that git ignores and that look like your data are not copied.",
         examples=(
             ("zot ext install ./weather", "copy a directory"),
+            ("zot ext install weather@1.2.0", "a version from an index you added"),
             ("zot ext install https://example.com/tools.git --ref v2", "install a tag"),
             ("zot ext install https://example.com/tools.git@v2#weather", "a directory of that tag"),
+        ),
+    ),
+    Verb(
+        "ext search",
+        "[WORDS…]",
+        "search the indexes you added (default: list all)",
+        more="It reads the copies on this machine; `zot ext index refresh` fetches new ones. Exit status: 1 if nothing "
+        "matches.",
+        examples=(("zot ext search weather", "names, descriptions and keywords"),),
+    ),
+    Verb(
+        "ext index",
+        "COMMAND",
+        "add, list, remove, refresh, build and check indexes",
+        (
+            Switch("--key", "Ed25519 public key of the publisher, in base64", "KEY"),
+            Switch("--name", "with build: name of the index", "NAME"),
+            Switch("--zot", "with build: versions of zot that new entries need, such as >=0.2,<1", "RANGE"),
+        ),
+        more="add URL|PATH, list, remove URL|NAME, refresh [URL|NAME…], build DIR, check FILE. No index is built in, "
+        "and zot fetches one only when you add, refresh or update. With a key, an index without its signature is "
+        "refused and the old copy stays. See `zot docs publishing-extensions`.",
+        examples=(
+            ("zot ext index add https://example.com/index.json --key KEY", "add a signed index"),
+            ("zot ext index refresh", "fetch all again"),
+            ("zot ext index build ./extensions", "write index.json and archives"),
+            ("zot ext index check ./extensions/index.json", "verify names, hashes and signature"),
         ),
     ),
     Verb(
@@ -860,6 +890,7 @@ VERBS: tuple[Verb, ...] = (
             Switch("--lang", ", ".join(LANGUAGES), "LANG", LANGUAGES, required=True),
             Switch("--dir", "directory to create (default: ./NAME)", "DIR", DIR),
             Switch("--guard", "create a guard of tool calls"),
+            Switch("--template", ", ".join(TEMPLATES), "TEMPLATE", TEMPLATES),
         ),
         (TEXT,),
         "The starter includes the SDK of its language: nothing to install or download.",
@@ -867,6 +898,7 @@ VERBS: tuple[Verb, ...] = (
         examples=(
             ("zot ext new notes --lang python", "create ./notes"),
             ("zot ext new safe --lang bash --guard", "create a guard of tool calls"),
+            ("zot ext new ask --lang go --template question", "create a guard that asks you"),
         ),
     ),
     Verb(
@@ -895,6 +927,9 @@ VERBS: tuple[Verb, ...] = (
             Switch("--only", "check only these rules, separated by commas", "RULES"),
             Switch("--list", "list all rules; PATH is not needed"),
             Switch("--timeout", "limit for one tool call", "SECONDS"),
+            Switch("--features", "remove these features of zot one by one, or all", "LIST"),
+            Switch("--deny", "also run without these words of `uses`", "WORDS"),
+            Switch("--modes", "also run in every mode: print, json, rpc, …"),
             _JSON,
         ),
         (DIR,),

@@ -56,7 +56,15 @@ KINDS: dict[str, Kind] = {
     "keymap": Kind("editor", {"start": str, "modes": dict}),
     "completion": Kind("editor", {"triggers": list}, {"min_chars": int, "description": str}),
     "renderer": Kind("", {"for": str, "match": list}),
-    "provider": Kind("provider", {"models": list}),
+    "provider": Kind(
+        "provider",
+        {"models": list},
+        {
+            **dict.fromkeys(("title", "api", "base_url"), str),
+            **dict.fromkeys(("headers", "key"), dict),
+            **dict.fromkeys(("stream", "refresh", "replace"), bool),
+        },
+    ),
     "resource": Kind("resources", {}, dict.fromkeys(("skills", "templates", "themes"), list)),
 }
 _CHOICES = {

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from zot.features.extensions.loader.manifest import Manifest
     from zot.features.extensions.methods.bus import BusRate
     from zot.features.extensions.overrides import ToolOverrides
+    from zot.features.extensions.providers.registry import ExtensionProviders
     from zot.features.extensions.renderers import Renderers
     from zot.features.extensions.requests import RequestRouter
     from zot.features.extensions.resources import ContributedResources
@@ -80,6 +81,13 @@ class ReloadStats(msgspec.Struct, frozen=True):
 
 
 def _ignore() -> None: ...
+
+
+def json_text(value: str) -> bytes:
+    """As other JSON encoders write it: only ASCII."""
+    import json  # only for secrets
+
+    return json.dumps(value)[1:-1].encode()
 
 
 def _values(values: dict[str, Any]) -> dict[str, Any]:
@@ -142,7 +150,9 @@ class ExtensionHost:
         self.saved_states = SavedStates()
         self.changes_session = False  # an extension opens another session now
         self.unsaved_entries: list[ExtensionRow | LabelRow] = []  # of a run that keeps no session
+        self.has_started = False
         self._requests2: RequestRouter | None = None
+        self._providers: ExtensionProviders | None = None
         self._contributions: Contributions | None = None
         self._used_words: set[tuple[str, str]] = set()
         self._starts: Counter[str] = Counter()
@@ -203,8 +213,9 @@ class ExtensionHost:
             )
         return self.discovery
 
-    async def start(self, *, reloading: bool = False) -> None:
-        """Start all in parallel and wait until ready or the grace is over; faults are reported, not raised."""
+    async def start(self, first: str = "", *, reloading: bool = False) -> None:
+        """Start all in parallel and wait until ready or the grace is over; faults are reported, not raised.
+        ``first`` is the extension that the rest waits for."""
         found = self.plan()
         for note in found.notes:
             self.diagnostics.note(note)
@@ -214,7 +225,8 @@ class ExtensionHost:
         if found.new_guards or found.former_guards:
             self._remember(lambda: remember(self.home, learned=found.new_guards, forgotten=found.former_guards))
         self._missing_guards = [problem for problem in found.problems if problem.guard]
-        self._children.start(found.entries)
+        self._children.start(found.entries, first)
+        self.has_started = True
         self._reloading = frozenset(self._children) if reloading else frozenset()
         await self._children.wait_until_ready(self._explicit_grace_s)
         self._registry.resolve_names(self._children)
@@ -612,7 +624,13 @@ class ExtensionHost:
 
     def keep_secret(self, value: str) -> None:
         """Mask this value in traces from now on."""
-        self._secrets.add(value.encode())
+        plain = value.encode()
+        self._secrets |= {plain, msgspec.json.encode(value)[1:-1], json_text(value)}
+
+    def without_secrets(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret.decode(), "[removed]")
+        return text
 
     def require_word(self, child: ExtensionChild, word: str, method: str) -> None:
         """RequestError unless the user granted it; one diagnostic per word."""
@@ -633,9 +651,31 @@ class ExtensionHost:
             self._contributions = Contributions(
                 self._surface, self._registry, self.require_word, self._contributed_tools
             )
-            self._contributions.special["renderer"] = self._renderer_contributed
+            self._contributions.special["provider"] = self._contributed_provider
             self._contributions.special["resource"] = self._change_resource
+            self._contributions.special["renderer"] = self._renderer_contributed
         return self._contributions
+
+    @property
+    def providers(self) -> ExtensionProviders:
+        """Model providers of extensions; needs a conversation."""
+        if self._providers is None:
+            from zot.features.extensions.providers.registry import ExtensionProviders  # few extensions bring one
+
+            assert self.conversation is not None
+            self._providers = ExtensionProviders.of(self.conversation.services)
+            self._providers.attach(self)
+        return self._providers
+
+    def _contributed_provider(self, child: ExtensionChild, name: str, value: dict[str, Any] | None) -> None:
+        if self.conversation is not None:
+            self.providers.contributed(child, name, value)
+
+    def find_child(self, name: str) -> ExtensionChild | None:
+        return self._children.find(name)
+
+    def start_task(self, work: Coroutine[Any, Any, None]) -> None:
+        self._tasks.start(work)
 
     @property
     def router(self) -> RequestRouter:
@@ -776,6 +816,8 @@ class ExtensionHost:
             tap.exited(child.name, code)
 
     def tap(self, name: str, direction: Direction, line: bytes) -> None:
+        if self.traces and self._providers is not None:
+            line = self._providers.without_credentials(line, direction)
         for secret in self._secrets if self.traces else ():
             line = line.replace(secret, b"[removed]")
         for trace in self.traces:

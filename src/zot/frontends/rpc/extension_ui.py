@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, assert_never
 
 import msgspec
-from msgspec import UNSET, to_builtins
+from msgspec import UNSET
 
 from zot.agent import slash_commands
 from zot.agent.extension_ui import SURFACES, ExtensionUI, UiInfo
@@ -101,7 +101,7 @@ class RpcExtensionUI(ExtensionUI):
         if "surfaces" in self._announced:
             for surface in self._surfaces.values():
                 self._send(surface)
-        self.on_change("ui_changed", to_builtins(self.ui_info()))
+        self.on_change("ui_changed", msgspec.to_builtins(self.ui_info()))
 
     def contribute(self, extension: str, kind: str, name: str, value: Any, *, stale: bool = False) -> str:
         if kind in SURFACES:

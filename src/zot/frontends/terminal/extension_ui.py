@@ -37,8 +37,8 @@ ROLES = (
     "diff_remove",
 )
 _LONGEST_ALERT = 200
-_OF_EDITOR = frozenset({"key", "keymap", "decoration", "completion"})
 _RESIZE_S = 0.2  # between two reports of the size
+_OF_EDITOR = frozenset({"key", "keymap", "decoration", "completion"})
 
 
 class UserActions(NamedTuple):
