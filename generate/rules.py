@@ -39,6 +39,14 @@ _ABOUT = {
     "call-tool": "Calls of the host's tools.",
     "tool-cancel": "Cancelled calls.",
     "lifecycle": "Restart, two processes at once, shutdown, and nothing left behind.",
+    "compat": "Second edition: a zot of the first, a missing feature, the modes without a screen.",
+    "requests": "Second edition: requests, their answers, and cancel.",
+    "progress": "Second edition: progress of calls.",
+    "dialogs": "Second edition: questions to the user, with each way they can end.",
+    "contributions": "Second edition: status items, widgets, keys and what else is added.",
+    "intercept2": "Second edition: input, context, results and the other interceptions.",
+    "provider": "Second edition: a provider of models.",
+    "uses": "Second edition: the words of `uses` in the manifest.",
 }
 
 

@@ -74,6 +74,10 @@ type ToolResult struct {
 	IsError           bool
 	ActivateTools     []string
 	StructuredContent any
+	View              *View   // how users see the result
+	Details           any     // stored in the session for renderers and this extension, never for the model
+	CostUSD           float64 // money spent elsewhere
+	EndTurn           bool    // if every result of the message says so, the prompt ends
 }
 
 // TextResult is a result with one text block.

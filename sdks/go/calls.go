@@ -33,7 +33,7 @@ func OperationKey(ctx context.Context) string {
 	return key
 }
 
-// calls are the requests in flight, in both directions.
+// calls are the calls of zot's tools in flight.
 type calls struct {
 	send    func(wire.Frame)
 	mu      sync.Mutex
@@ -41,15 +41,13 @@ type calls struct {
 	offered bool
 	lost    bool
 	waiting map[string]chan CalledTool
-	running map[string]context.CancelFunc
 }
 
 func newCalls(send func(wire.Frame)) *calls {
-	return &calls{send: send, waiting: map[string]chan CalledTool{}, running: map[string]context.CancelFunc{}}
+	return &calls{send: send, waiting: map[string]chan CalledTool{}}
 }
 
-// CallTool requests that zot runs a tool. Inside a tool handler, pass its context. Do not call it in event or panel
-// handlers: they run in the reader, which would wait for itself.
+// CallTool requests that zot runs a tool. Inside a tool handler, pass its context.
 func (e *Extension) CallTool(ctx context.Context, name string, args any) (CalledTool, error) {
 	encoded, err := rawJSON(args)
 	if err != nil {
@@ -60,6 +58,7 @@ func (e *Extension) CallTool(ctx context.Context, name string, args any) (Called
 	if err != nil {
 		return CalledTool{}, err
 	}
+	e.requests.onOpened()
 	ctx, stop := context.WithTimeout(ctx, callToolLimit)
 	defer stop()
 	e.send(wire.CallTool{ID: id, Name: name, Args: objectOr(encoded), ParentID: parent})
@@ -112,34 +111,5 @@ func (c *calls) loseAll() {
 	for id, waiting := range c.waiting {
 		close(waiting)
 		delete(c.waiting, id)
-	}
-}
-
-// begin creates the context of a tool call; tool_cancel may end it before the handler starts.
-func (c *calls) begin(call wire.ToolCall) context.Context {
-	ctx := context.WithValue(context.Background(), parentKey, call.ID)
-	ctx = context.WithValue(ctx, operationKey, call.OperationKey)
-	ctx, cancel := context.WithCancel(ctx)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.running[call.ID] = cancel
-	return ctx
-}
-
-func (c *calls) cancel(id string) {
-	c.mu.Lock()
-	cancel := c.running[id]
-	c.mu.Unlock()
-	if cancel != nil {
-		cancel()
-	}
-}
-
-func (c *calls) end(id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if cancel := c.running[id]; cancel != nil {
-		cancel()
-		delete(c.running, id)
 	}
 }

@@ -1,4 +1,5 @@
-// Package ext writes zot extensions in Go: slash commands, tools, events, interceptors and panels.
+// Package ext writes zot extensions in Go: slash commands, tools, events, interceptors and panels; questions to the user,
+// progress, status items and whatever else zot offers its extensions.
 //
 // Register handlers on an Extension, then call Run. Handlers of commands, tools and interceptors run concurrently;
 // handlers of events and panel keys run one at a time, in order. Each request gets exactly one answer: a handler that
@@ -12,6 +13,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -58,12 +60,18 @@ type ToolOptions struct {
 	Replay                string // never, safe, idempotent or reconcile
 }
 
-var capabilities = []string{"commands", "tools", "events", "panels", "tool_cancel", "call_tool"}
+var capabilities = []string{"commands", "tools", "events", "panels", "tool_cancel", "call_tool", "edition2"}
 var interceptOrder = []string{"before_agent_start", "tool_call", "turn_start", "assistant_message"}
+
+// Events of the second edition; an older zot does not know them.
+var lateEvents = strings.Fields(`prompt_start prompt_end idle message_end message_delta tool_start tool_update
+	model_changed tools_changed mode_changed usage session_info files_changed queue_changed dialog resize theme_changed
+	settings_changed bus ui_changed`)
 
 type command struct {
 	frame   wire.RegisterCommand
-	handler CommandHandler
+	value   map[string]any // more keys, for a zot of the second edition
+	handler func(ctx *Context, args string) (Response, error)
 }
 
 type tool struct {
@@ -76,14 +84,18 @@ type panel struct {
 	onClose func()
 }
 
-type interceptor func(wire.EventIntercept) wire.EventInterceptResponse
+type interceptor func(ctx *Context, asked wire.EventIntercept) wire.EventInterceptResponse
 
 // Extension is one extension. Everything but Run may be called from any goroutine.
 type Extension struct {
+	HostMethods
 	hello wire.Hello
 
 	mu           sync.Mutex // guards the fields below
 	registered   bool
+	greeted      bool
+	held         []heldFrame     // frames of the second edition before the greeting
+	reported     map[string]bool // features this zot does not have, in the log
 	host         HostInfo
 	commands     []command
 	tools        []tool
@@ -91,12 +103,18 @@ type Extension struct {
 	eventNames   []string
 	events       map[string][]EventHandler
 	interceptors map[string][]interceptor
+	lateNames    []string                  // events intercepted in the second edition only
+	options      map[string]map[string]any // of subscribe, by event
 	panels       map[string]panel
 	onHello      []func()
 	named        map[string]string // where a name was registered
 
-	wire  *channel
-	calls *calls
+	requestHandlers map[string]RequestHandler // by method, a blank, and the name of key or command
+	resizers        map[string]func(width, height int)
+
+	wire     *channel
+	calls    *calls
+	requests *requests
 }
 
 // New creates an extension; the name should equal the manifest's.
@@ -108,9 +126,16 @@ func New(name, version string) *Extension {
 		interceptors: map[string][]interceptor{},
 		panels:       map[string]panel{},
 		named:        map[string]string{},
+		reported:     map[string]bool{},
+		options:      map[string]map[string]any{},
+
+		requestHandlers: map[string]RequestHandler{},
+		resizers:        map[string]func(width, height int){},
 	}
+	e.HostMethods = HostMethods{ext: e, ctx: context.Background()}
 	e.wire = &channel{}
 	e.calls = newCalls(e.send)
+	e.requests = &requests{open: map[string]*openRequest{}, onOpened: func() {}}
 	return e
 }
 
@@ -122,12 +147,33 @@ func (e *Extension) Guard() *Extension {
 
 // Command registers a slash command; the handler gets the text after the name.
 func (e *Extension) Command(name, description string, handler CommandHandler) {
-	frame := wire.RegisterCommand{Name: name, Description: description}
+	e.CommandFunc(name, description, func(_ *Context, args string) (Response, error) { return handler(args), nil })
+}
+
+// CommandFunc registers a slash command that may ask zot and the user; an error is shown. Options: Complete, Headless,
+// With("arguments", …).
+func (e *Extension) CommandFunc(name, description string, handler func(ctx *Context, args string) (Response, error), options ...Option) {
 	e.claim("command", name)
+	value := keysOf(options)
+	if complete, given := value["complete"].(Completer); given {
+		e.completes(name, complete)
+		value["complete"] = true
+	}
+	made := command{wire.RegisterCommand{Name: name, Description: description}, value, handler}
 	e.mu.Lock()
-	e.commands = append(e.commands, command{frame, handler})
+	e.commands = append(e.commands, made)
 	e.mu.Unlock()
-	e.sendIfRegistered(frame)
+	e.sendIfRegistered(e.commandFrame(made))
+}
+
+// commandFrame is the registration of a command; one with more keys is a contribution where zot knows them.
+func (e *Extension) commandFrame(c command) wire.Frame {
+	if len(c.value) == 0 || !e.Has("contribute") {
+		return c.frame
+	}
+	value := keysOf(nil, With("description", c.frame.Description))
+	maps.Copy(value, c.value)
+	return wire.Contribute{Kind: "command", Name: c.frame.Name, Value: mustJSON(value)}
 }
 
 // Tool registers a tool for the model; schema is the JSON Schema of its arguments.
@@ -157,7 +203,11 @@ func (e *Extension) ToolWithOptions(name, description string, schema json.RawMes
 		NamespaceDescription: o.NamespaceDescription, NamespaceInstructions: o.NamespaceInstructions,
 		Exposure: o.Exposure, Deferred: o.Deferred, Interactive: o.Interactive, Replay: o.Replay,
 	}
-	e.claim("tool", name)
+	e.addTool(frame, handler)
+}
+
+func (e *Extension) addTool(frame wire.RegisterTool, handler ToolContextHandler) {
+	e.claim("tool", frame.Name)
 	e.mu.Lock()
 	e.tools = append(e.tools, tool{frame, handler})
 	e.mu.Unlock()
@@ -176,15 +226,59 @@ func (e *Extension) Reconciler(tool string, handler ReconcileHandler) {
 	e.reconcilers[tool] = handler
 }
 
-// On observes an event; all its handlers are called, in registration order.
-func (e *Extension) On(event string, handler EventHandler) {
+// On observes an event; all its handlers are called, in registration order. Options: Tools, Topics, EveryMS.
+func (e *Extension) On(event string, handler EventHandler, options ...Option) {
 	e.mu.Lock()
+	e.setOptions(event, options)
 	if !slices.Contains(e.eventNames, event) {
 		e.eventNames = append(e.eventNames, event)
 	}
 	e.events[event] = append(e.events[event], handler)
 	e.mu.Unlock()
-	e.sendIfRegistered(wire.Subscribe{Events: []string{event}})
+	e.subscribeIfRegistered([]string{event}, nil)
+}
+
+func (e *Extension) setOptions(event string, options []Option) {
+	if len(options) == 0 {
+		return
+	}
+	if e.options[event] == nil {
+		e.options[event] = map[string]any{}
+	}
+	maps.Copy(e.options[event], keysOf(options))
+}
+
+// subscription is the frame for these events, without what this zot does not know; false if nothing is left.
+func (e *Extension) subscription(events, intercept []string) (frame wire.Subscribe, useful bool) {
+	late, early := e.Has("intercept2"), e.Has("request")
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	options := map[string]any{}
+	for _, event := range events {
+		if early || !slices.Contains(lateEvents, event) {
+			frame.Events = append(frame.Events, event)
+		}
+	}
+	for _, event := range intercept {
+		if late || slices.Contains(interceptOrder, event) {
+			frame.Intercept = append(frame.Intercept, event)
+		}
+	}
+	for _, event := range slices.Concat(frame.Events, frame.Intercept) {
+		if given := e.options[event]; given != nil {
+			options[event] = given
+		}
+	}
+	if early && len(options) > 0 {
+		frame.Options = mustJSON(options)
+	}
+	return frame, len(frame.Events)+len(frame.Intercept) > 0
+}
+
+func (e *Extension) subscribeIfRegistered(events, intercept []string) {
+	if frame, useful := e.subscription(events, intercept); useful {
+		e.sendIfRegistered(frame)
+	}
 }
 
 // OnHello runs when Host is known, before the registrations are sent.
@@ -193,7 +287,7 @@ func (e *Extension) OnHello(handler func()) { e.onHello = append(e.onHello, hand
 // InterceptToolCall is called before each tool runs. Interceptors of one event are called in registration order: each
 // gets the changes of those before it, and the first that blocks decides.
 func (e *Extension) InterceptToolCall(handler InterceptHandler) {
-	e.intercept("tool_call", func(asked wire.EventIntercept) wire.EventInterceptResponse {
+	e.intercept("tool_call", func(_ *Context, asked wire.EventIntercept) wire.EventInterceptResponse {
 		allowed, reason := handler(asked.ToolName, objectOr(asked.ToolArgs))
 		return wire.EventInterceptResponse{Block: !allowed, Reason: reason}
 	})
@@ -201,7 +295,7 @@ func (e *Extension) InterceptToolCall(handler InterceptHandler) {
 
 // InterceptToolCallX does the same and may change the arguments.
 func (e *Extension) InterceptToolCallX(handler ToolCallHandler) {
-	e.intercept("tool_call", func(asked wire.EventIntercept) wire.EventInterceptResponse {
+	e.intercept("tool_call", func(_ *Context, asked wire.EventIntercept) wire.EventInterceptResponse {
 		d := handler(asked.ToolName, objectOr(asked.ToolArgs))
 		return wire.EventInterceptResponse{Block: d.Block, Reason: d.Reason, ModifiedArgs: d.ModifiedArgs}
 	})
@@ -209,7 +303,7 @@ func (e *Extension) InterceptToolCallX(handler ToolCallHandler) {
 
 // InterceptTurnStart is called before each model call.
 func (e *Extension) InterceptTurnStart(handler TurnStartHandler) {
-	e.intercept("turn_start", func(asked wire.EventIntercept) wire.EventInterceptResponse {
+	e.intercept("turn_start", func(_ *Context, asked wire.EventIntercept) wire.EventInterceptResponse {
 		d := handler(asked.Step)
 		return wire.EventInterceptResponse{Block: d.Block, Reason: d.Reason}
 	})
@@ -217,7 +311,7 @@ func (e *Extension) InterceptTurnStart(handler TurnStartHandler) {
 
 // InterceptAssistantMessage is called before the user sees a message.
 func (e *Extension) InterceptAssistantMessage(handler AssistantMessageHandler) {
-	e.intercept("assistant_message", func(asked wire.EventIntercept) wire.EventInterceptResponse {
+	e.intercept("assistant_message", func(_ *Context, asked wire.EventIntercept) wire.EventInterceptResponse {
 		d := handler(asked.Text)
 		return wire.EventInterceptResponse{Block: d.Block, Reason: d.Reason, ReplaceText: d.ReplaceText}
 	})
@@ -225,16 +319,32 @@ func (e *Extension) InterceptAssistantMessage(handler AssistantMessageHandler) {
 
 // InterceptBeforeAgentStart may replace the system prompt; nil leaves it unchanged.
 func (e *Extension) InterceptBeforeAgentStart(handler BeforeAgentStartHandler) {
-	e.intercept("before_agent_start", func(asked wire.EventIntercept) wire.EventInterceptResponse {
+	e.intercept("before_agent_start", func(_ *Context, asked wire.EventIntercept) wire.EventInterceptResponse {
 		return wire.EventInterceptResponse{SystemPrompt: handler(asked)}
 	})
 }
 
-func (e *Extension) intercept(event string, ask interceptor) {
+// Intercept intercepts any event by its name in the protocol. Options: Tools, With("content", …).
+func (e *Extension) Intercept(event string, handler InterceptionHandler, options ...Option) {
+	e.intercept(event, func(ctx *Context, asked wire.EventIntercept) wire.EventInterceptResponse {
+		return handler(&Interception{Event: asked.Event, Frame: asked, Data: paramsOf(asked.Data), Ctx: ctx}).decision
+	}, options...)
+}
+
+// InterceptInput is called with what the user submits, before anything else happens to it.
+func (e *Extension) InterceptInput(handler func(in Input) Verdict) {
+	e.Intercept("input", func(event *Interception) Verdict { return handler(inputOf(event)) })
+}
+
+func (e *Extension) intercept(event string, ask interceptor, options ...Option) {
 	e.mu.Lock()
+	e.setOptions(event, options)
+	if !slices.Contains(interceptOrder, event) && !slices.Contains(e.lateNames, event) {
+		e.lateNames = append(e.lateNames, event)
+	}
 	e.interceptors[event] = append(e.interceptors[event], ask)
 	e.mu.Unlock()
-	e.sendIfRegistered(wire.Subscribe{Intercept: []string{event}})
+	e.subscribeIfRegistered(nil, []string{event})
 }
 
 // OnPanelKey registers handlers for the keys of a panel and for its close by the user. Either may be nil. A panel that
@@ -246,6 +356,13 @@ func (e *Extension) OnPanelKey(id string, onKey PanelKeyHandler, onClose func())
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.panels[id] = panel{onKey, onClose}
+}
+
+// OnPanelResize is called with the size of a panel when it opens and when the size changes.
+func (e *Extension) OnPanelResize(id string, handler func(width, height int)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.resizers[id] = handler
 }
 
 // Notify shows a notification below the transcript; level is info, success, warn or error.
@@ -302,6 +419,12 @@ func (e *Extension) sendIfRegistered(frame wire.Frame) {
 	}
 }
 
+func (e *Extension) hasGreeted() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.greeted
+}
+
 func (e *Extension) running() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -323,11 +446,12 @@ func (e *Extension) claim(kind, name string) {
 	e.named[key] = here
 }
 
-// author is the file and line outside this file that called into it.
+// author is the file and line outside this package that called into it.
 func author() string {
 	_, own, _, _ := runtime.Caller(0)
 	for skip := 1; ; skip++ {
-		if _, file, line, ok := runtime.Caller(skip); !ok || file != own {
+		_, file, line, ok := runtime.Caller(skip)
+		if !ok || filepath.Dir(file) != filepath.Dir(own) || strings.HasSuffix(file, "_test.go") {
 			return fmt.Sprintf("%s:%d", filepath.Base(file), line)
 		}
 	}

@@ -88,12 +88,12 @@ func TestInterceptorsAreAChain(t *testing.T) {
 	e.InterceptToolCall(func(_ string, args json.RawMessage) (bool, string) {
 		return string(args) == `{"n":2}`, "the second saw " + string(args)
 	})
-	if got := decide(args(`{"n":1}`), e.interceptors["tool_call"]); got.Block || string(got.ModifiedArgs) != `{"n":2}` {
+	if got := decide(nil, args(`{"n":1}`), e.interceptors["tool_call"]); got.Block || string(got.ModifiedArgs) != `{"n":2}` {
 		t.Errorf("%+v", got)
 	}
 	e.InterceptToolCall(func(string, json.RawMessage) (bool, string) { return false, "the third refuses" })
 	e.InterceptToolCall(func(string, json.RawMessage) (bool, string) { t.Error("asked after a refusal"); return true, "" })
-	if got := decide(args(`{"n":1}`), e.interceptors["tool_call"]); !got.Block || got.Reason != "the third refuses" || got.ModifiedArgs != nil {
+	if got := decide(nil, args(`{"n":1}`), e.interceptors["tool_call"]); !got.Block || got.Reason != "the third refuses" || got.ModifiedArgs != nil {
 		t.Errorf("%+v", got)
 	}
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.extension_kit import BROKEN, install
+from tests.conformance.second_corpus import FAULTS, Fault, make
 from tests.e2e.conftest import Zot
 
 
@@ -167,3 +168,40 @@ def test_trace_preserves_whitespace(zot: Zot, tmp_path: Path) -> None:
     ran = zot("ext", "trace", str(echo), stdin="/say one  two   three\n", model=False)
     assert '"args":"one  two   three"' in ran.out
     assert '"display":"  one  two   three  !"' in ran.out
+
+
+@pytest.fixture
+def second(tmp_path: Path) -> Path:
+    return make(Fault("", ""), tmp_path / "second")
+
+
+def test_features_words_and_modes_are_taken_away(zot: Zot, second: Path) -> None:
+    """ext2-005, ext2-153, ext2-170: `--features`, `--deny` and `--modes` run it under less."""
+    under = ("--features", "dialogs,progress", "--deny", "ui,dialogs", "--modes")
+    ran = zot("ext", "check", str(second), *under, model=False)
+    assert ran.code == 0, ran.out
+    for check in ("compat-features", "compat-modes", "uses-denied"):
+        assert f"PASS {check}" in ran.out
+
+
+def test_an_extension_that_needs_a_feature_fails(zot: Zot, tmp_path: Path) -> None:
+    """ext2-005: the features it uses are removed one by one."""
+    directory = make(FAULTS["needs-dialogs"], tmp_path / "needy")
+    ran = zot("ext", "check", str(directory), "--only", "compat", model=False)
+    assert ran.code == 1
+    assert "FAIL compat-features: without dialogs: it did not start" in ran.out
+    assert zot("ext", "check", str(directory), "--only", "compat", "--features", "progress", model=False).code == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [
+        (("--features", "dialog"), 'unknown feature "dialog"; did you mean dialogs?'),
+        (("--deny", "everything"), '"everything" is no word of "uses"'),
+    ],
+)
+def test_a_wrong_feature_or_word_is_reported(zot: Zot, second: Path, flags: tuple[str, str], reason: str) -> None:
+    """ext2-170"""
+    ran = zot("ext", "check", str(second), *flags, model=False)
+    assert ran.code == 1
+    assert reason in ran.err

@@ -140,3 +140,44 @@ def test_ext_new_leaves_nonempty_directory_unchanged(author: Zot) -> None:
 def test_the_place_can_be_chosen(author: Zot) -> None:
     assert author("ext", "new", "x", "--lang", "bash", "--dir", "deep/er").code == 0
     assert (author.project / "deep" / "er" / "main.sh").is_file()
+
+
+@pytest.mark.parametrize("language", ["python", "typescript", "go"])
+@pytest.mark.parametrize("template", ["progress", "question", "status", "provider"])
+def test_a_template_passes_its_own_test_and_the_check(author: Zot, language: str, template: str) -> None:
+    """ext2-163 to ext2-170: what authors start from is sound."""
+    made = author("ext", "new", "my-start", "--lang", language, "--template", template)
+    assert made.code == 0, made.err
+    starter = author.project / "my-start"
+    own = subprocess.run(
+        OWN_TESTS[language], cwd=starter, env=author.env(), capture_output=True, text=True, timeout=110
+    )
+    assert own.returncode == 0, own.stdout + own.stderr
+    checked = author("ext", "check", str(starter))
+    assert checked.code == 0, checked.out + checked.err
+    warned = {line.split()[1] for line in checked.out.splitlines() if line.startswith("  WARN ")}
+    assert warned <= {"handshake-hello-late:"}, checked.out
+    assert "__" not in (starter / "README.md").read_text().replace("__pycache__", "")
+
+
+@pytest.mark.parametrize("name", ["zot", "z0t", "system", "syst3m", "approval", "appr0val"])
+def test_a_name_that_imitates_zot_is_refused(author: Zot, name: str) -> None:
+    """ext2-068: the user must not take its dialogs for zot's."""
+    ran = author("ext", "new", name, "--lang", "python")
+    assert ran.code == 1
+    assert "could be taken for zot itself" in ran.err
+    assert not (author.project / name).exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--lang", "python", "--template", "game"), "--template: expected one of progress, question"),
+        (("--lang", "bash", "--template", "status"), "--template: there is none in bash"),
+        (("--lang", "go", "--template", "status", "--guard"), "--guard cannot be combined"),
+    ],
+)
+def test_a_wrong_template_is_reported(author: Zot, words: tuple[str, ...], reason: str) -> None:
+    ran = author("ext", "new", "x", *words)
+    assert ran.code == 1
+    assert reason in ran.err

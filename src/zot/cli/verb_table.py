@@ -15,6 +15,7 @@ FILE, DIR, SESSION, EXTENSION, TOPIC, MODEL, PROVIDER, THEME, TOOLS, TEXT = (
 ACCOUNT = "account"
 INSTALLED = "installed"  # a local model
 WORKER = "worker"  # of a swarm
+TEMPLATES = ("progress", "question", "status", "provider")
 LANGUAGES = ("python", "typescript", "go", "bash", "node")
 SHELLS = ("bash", "zsh", "fish")
 FORMATS = ("zotsession", "md", "html")
@@ -889,6 +890,7 @@ VERBS: tuple[Verb, ...] = (
             Switch("--lang", ", ".join(LANGUAGES), "LANG", LANGUAGES, required=True),
             Switch("--dir", "directory to create (default: ./NAME)", "DIR", DIR),
             Switch("--guard", "create a guard of tool calls"),
+            Switch("--template", ", ".join(TEMPLATES), "TEMPLATE", TEMPLATES),
         ),
         (TEXT,),
         "The starter includes the SDK of its language: nothing to install or download.",
@@ -896,6 +898,7 @@ VERBS: tuple[Verb, ...] = (
         examples=(
             ("zot ext new notes --lang python", "create ./notes"),
             ("zot ext new safe --lang bash --guard", "create a guard of tool calls"),
+            ("zot ext new ask --lang go --template question", "create a guard that asks you"),
         ),
     ),
     Verb(
@@ -924,6 +927,9 @@ VERBS: tuple[Verb, ...] = (
             Switch("--only", "check only these rules, separated by commas", "RULES"),
             Switch("--list", "list all rules; PATH is not needed"),
             Switch("--timeout", "limit for one tool call", "SECONDS"),
+            Switch("--features", "remove these features of zot one by one, or all", "LIST"),
+            Switch("--deny", "also run without these words of `uses`", "WORDS"),
+            Switch("--modes", "also run in every mode: print, json, rpc, …"),
             _JSON,
         ),
         (DIR,),

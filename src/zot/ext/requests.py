@@ -80,6 +80,8 @@ class Requests:
         id = frame.id = f"r{next(self._numbers)}"
         waiting = self._open[id] = _in_loop(parent_id) or _InThread(parent_id)
         waiting.on_progress = on_progress
+        if self._lost and self._open.pop(id, None):  # meanwhile
+            raise HostGone("zot is gone")
         self._send(frame)
         self._waits()
         if isinstance(waiting, _InLoop):

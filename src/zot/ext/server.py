@@ -5,7 +5,7 @@ tool answers with an error, a crashing interceptor blocks."""
 from __future__ import annotations
 
 import sys
-from _thread import get_ident
+from _thread import allocate_lock, get_ident
 
 from zot.ext import frames
 from zot.ext.calls import HostCalls
@@ -37,6 +37,8 @@ class Server:
         self.registered = False
         self.host_calls = HostCalls(self.send, self._waits)
         self._requests: Requests | None = None
+        self._making = allocate_lock()
+        self._over = False
         self._hello = hello
         self._registry = registry
         self._channel: Channel | None = None
@@ -49,10 +51,14 @@ class Server:
 
     @property
     def requests(self) -> Requests:
-        if self._requests is None:
-            from zot.ext.requests import Requests  # most extensions ask nothing
+        """Made by the first handler that asks; two may ask at the same time, or while the run ends."""
+        from zot.ext.requests import Requests  # most extensions ask nothing
 
-            self._requests = Requests(lambda frame: self._send_later("request", frame), self._waits)
+        with self._making:
+            if self._requests is None:
+                self._requests = Requests(lambda frame: self._send_later("request", frame), self._waits)
+                if self._over:
+                    self._requests.lose_all()
         return self._requests
 
     def send(self, frame: Record) -> None:
@@ -228,6 +234,8 @@ class Server:
     def _finish(self) -> None:
         """Let running handlers end, briefly; those that wait for the host get an error."""
         self.host_calls.lose_all()
+        with self._making:
+            self._over = True
         if self._requests:
             self._requests.lose_all()
         self._workers.wait(HANDLERS_GRACE)

@@ -86,3 +86,5 @@ LINK_RESUME = 60.0
 PROVIDER_WAIT = 10.0  # for the extension of the chosen model
 PROVIDER_LOGIN = 600.0  # with its dialogs
 CONTRIBUTIONS = 200  # per child and kind
+PANELS = 8  # open at a time, of all extensions of the second edition
+PANEL_INTERVAL = 1 / 60  # between two drawings of a panel

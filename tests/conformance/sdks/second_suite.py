@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tests.conformance.sdks.pipe_host import ACK, PipeHost
-from zot.wire import extension_frames
+from zot.wire import extension_codec, extension_frames
 from zot.wire.extension_frames import (
     Cancel,
     CommandInvoked,
@@ -287,6 +287,14 @@ class SecondSuite:
         answer = host.frame()
         assert answer.error is not None
         assert (answer.id, answer.error.code) == ("u1", "unknown_method")
+
+    def test_a_handler_that_asks_while_the_run_ends_gets_an_error(self, host: PipeHost) -> None:
+        """ext2-022, child side: an interception blocks, also when shutdown follows it at once."""
+        question = EventIntercept(id="i1", event="tool_call", tool_name="bash", tool_args={"command": "rm"})
+        host.send(question, extension_frames.Shutdown())
+        lines = [extension_codec.decode_child(line) for line in host.rest()]
+        assert next(line for line in lines if isinstance(line, EventInterceptResponse)).block
+        assert lines[-1] == extension_frames.ShutdownAck()
 
     def test_a_lost_host_ends_what_waits(self, host: PipeHost) -> None:
         """ext2-022, child side: a handler that waits for an answer gets an error at shutdown."""

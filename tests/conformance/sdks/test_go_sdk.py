@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conformance.sdks.second_suite import SecondSuite
 from tests.conformance.sdks.suite import SdkSuite
 
 SDK = Path(__file__).parents[3] / "sdks/go"
@@ -15,11 +16,14 @@ SDK = Path(__file__).parents[3] / "sdks/go"
 @pytest.fixture(scope="session")
 def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("go")
-    subprocess.run(["go", "build", "-o", f"{made}/", "./internal/everything", "./example"], cwd=SDK, check=True)
+    programs = ["./internal/everything", "./internal/second", "./example"]
+    subprocess.run(["go", "build", "-o", f"{made}/", *programs], cwd=SDK, check=True)
     return made
 
 
 class TestGoSdk(SdkSuite):
+    second_edition = ("edition2",)
+
     @pytest.fixture
     def everything(self, binaries: Path) -> tuple[list[str], Path]:
         return [str(binaries / "everything")], SDK
@@ -27,6 +31,12 @@ class TestGoSdk(SdkSuite):
     @pytest.fixture
     def starter(self, binaries: Path) -> tuple[list[str], Path]:
         return [str(binaries / "example")], SDK / "example"
+
+
+class TestSecondEdition(SecondSuite):
+    @pytest.fixture
+    def second(self, binaries: Path) -> tuple[list[str], Path]:
+        return [str(binaries / "second")], SDK
 
 
 def test_go_sdk_tests_pass() -> None:

@@ -14,17 +14,22 @@ from typing import Any
 
 import msgspec
 
-from zot.cli.arguments import parse
+from zot.cli.arguments import ParsedArguments, parse
 from zot.cli.verb_table import options
 from zot.devkit.conformance.checks import ALL
 from zot.devkit.conformance.results import Check, CheckResult, ConformanceReport
 from zot.devkit.conformance.runner import check_extension
+from zot.devkit.conformance.second_edition import Less
+from zot.errors import UsageError, closest_match
+from zot.features.extensions.loader.declared_uses import is_word
 from zot.frontends.console import run_loop
 from zot.system.temp_files import scratch_directory
 from zot.tui.sanitize import exact_line, one_line
+from zot.wire.extension_frames import FEATURES
 from zot.wire.limits import TOOL_REPLY
 
 FORMAT = 2
+_EVERY = "all"
 _LOG_LINES = 12
 _SKIPS_NAMED = 30  # above this, only the number of skipped checks is printed
 _COUNTED = {"pass": "passed", "fail": "failed", "warn": "warned", "skip": "skipped"}
@@ -40,10 +45,10 @@ def run(argv: list[str]) -> int:
         return 0
     directory = Path(os.path.abspath(os.path.expanduser(typed.words[0])))
     timeout = typed.seconds("--timeout", TOOL_REPLY)
-    only = [name for name in typed.values.get("--only", "").split(",") if name]
+    only = _names(typed, "--only")
     began = time.monotonic()
     with scratch_directory("check") as scratch:
-        report = run_loop(check_extension(directory, scratch, timeout=timeout, only=only))
+        report = run_loop(check_extension(directory, scratch, timeout=timeout, only=only, less=_less(typed)))
     if typed.has("--json"):
         checks = [_record(_BY_ID[result.id], result) for result in report.results]
         fields: dict[str, Any] = {
@@ -59,6 +64,22 @@ def run(argv: list[str]) -> int:
     else:
         _print("".join(f"{line}\n" for line in lines(report, time.monotonic() - began)))
     return 0 if report.passed else 1
+
+
+def _less(typed: ParsedArguments) -> Less:
+    """Features to remove one by one, words to deny, and whether to run it in every mode."""
+    features, denied = _names(typed, "--features"), _names(typed, "--deny")
+    if unknown := [name for name in features if name not in (*FEATURES, _EVERY)]:
+        near = closest_match(unknown[0], FEATURES)
+        raise UsageError(f'--features: unknown feature "{unknown[0]}"' + (f"; did you mean {near}?" if near else ""))
+    if unknown := [word for word in denied if not is_word(word)]:
+        raise UsageError(f'--deny: "{unknown[0]}" is no word of "uses"')
+    chosen = FEATURES if _EVERY in features else tuple(features)
+    return Less(features=chosen or None, denied=tuple(denied), modes=typed.has("--modes"))
+
+
+def _names(typed: ParsedArguments, flag: str) -> list[str]:
+    return [name for name in typed.values.get(flag, "").split(",") if name]
 
 
 def _print(text: str) -> None:

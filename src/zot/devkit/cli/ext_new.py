@@ -1,4 +1,5 @@
-"""``zot ext new``: copies a starter with a test from ``starters/<language>``.
+"""``zot ext new``: copies a starter with a test from ``starters/<language>``; ``--template`` puts a program of
+``starters/templates`` in its place.
 
 It replaces ``__NAME__`` and ``__TOOL__``; lines between ``zot:guard`` and ``zot:end`` are for ``--guard`` only.
 """
@@ -11,13 +12,15 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import zot
 from zot.cli.arguments import parse
 from zot.cli.output import print_notice
-from zot.cli.verb_table import options
+from zot.cli.verb_table import TEMPLATES, options
 from zot.errors import UsageError, ZotError
 from zot.features.extensions.bytecode_cache import compile_ahead
+from zot.features.extensions.contributions import imitates_zot
 from zot.features.extensions.loader.manifest import FILE, read_manifest
 from zot.system.files import zot_home
 from zot.system.temp_files import locked_temp_dir, remove_stale_files, temporary_name
@@ -25,6 +28,7 @@ from zot.system.temp_files import locked_temp_dir, remove_stale_files, temporary
 STARTERS = Path(__file__).parents[1] / "starters"
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _GUARD = re.compile(r"^[^\n]*zot:guard\n(.*?)^[^\n]*zot:end\n", re.MULTILINE | re.DOTALL)
+_ABOUT = re.compile(r"It registers the command [^\n]*\.$", re.MULTILINE)
 _TRY = {
     "python": "python3 test_main.py",
     "typescript": "node --test",
@@ -44,8 +48,17 @@ def run(argv: list[str]) -> int:
     language = arguments.values.get("--lang", "")
     if language not in _TRY:
         raise UsageError(f"--lang: expected one of {', '.join(_TRY)}")
+    if imitates_zot(name):
+        raise UsageError(f"{name!r} could be taken for zot itself: choose another name")
+    template = arguments.values.get("--template", "")
+    if template and template not in TEMPLATES:
+        raise UsageError(f"--template: expected one of {', '.join(TEMPLATES)}")
+    if template and language not in _SDKS:
+        raise UsageError(f"--template: there is none in {language}; expected one of {', '.join(_SDKS)}")
+    if template and arguments.has("--guard"):
+        raise UsageError("--guard cannot be combined with --template; the template question is a guard")
     directory = Path(os.path.abspath(os.path.expanduser(arguments.values.get("--dir", name))))
-    create(directory, name, language, guard=arguments.has("--guard"))
+    create(directory, name, language, guard=arguments.has("--guard"), template=template)
     compile_ahead(read_manifest(directory), zot_home())
     print_notice(f"created {directory}; try in it:")
     if language == "typescript":
@@ -56,7 +69,7 @@ def run(argv: list[str]) -> int:
     return 0
 
 
-def create(directory: Path, name: str, language: str, *, guard: bool) -> None:
+def create(directory: Path, name: str, language: str, *, guard: bool, template: str = "") -> None:
     """All or nothing; never writes into a directory with files."""
     if directory.exists() and any(directory.iterdir()):
         raise ZotError(f"{directory} already exists and is not empty")
@@ -66,21 +79,43 @@ def create(directory: Path, name: str, language: str, *, guard: bool) -> None:
             before = os.umask(0)
             os.umask(before)
             staging.chmod(0o777 & ~before)
-            for path in sorted((STARTERS / language).rglob("*")):
-                if not path.is_file() or "__pycache__" in path.parts:
-                    continue
-                text = render(path.read_text(encoding="utf-8"), name, guard=guard)
-                _write(staging / path.relative_to(STARTERS / language), text)
+            for source in (STARTERS / language, *_template_sources(template, language)):
+                _copy(source, staging, name, guard=guard)
             path = staging / FILE
             fields = json.loads(path.read_text(encoding="utf-8"))
             if guard:
                 fields |= {"description": "Counts words, and refuses rm -rf", "guard": True}
+            if template:
+                fields |= _describe(staging, name, template)
             path.write_text(json.dumps(fields, indent=2) + "\n", encoding="utf-8")
             _SDKS.get(language, _no_sdk)(staging)
             staging.replace(directory)
         remove_stale_files(directory.parent)
     except OSError as error:
         raise ZotError(f"{directory} cannot be made: {error.strerror or error}") from error
+
+
+def _copy(source: Path, staging: Path, name: str, *, guard: bool) -> None:
+    for path in sorted(source.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            text = render(path.read_text(encoding="utf-8"), name, guard=guard)
+            _write(staging / path.relative_to(source), text)
+
+
+def _template_sources(template: str, language: str) -> list[Path]:
+    folder = STARTERS / "templates"
+    return [folder / "tests" / language, folder / template / language] if template else []
+
+
+def _describe(staging: Path, name: str, template: str) -> dict[str, Any]:
+    """Writes what the template's test plays and its line of the README; the keys of its manifest."""
+    folder = STARTERS / "templates" / template
+    _write(staging / "frames.json", render((folder / "frames.json").read_text(encoding="utf-8"), name, guard=False))
+    fields = json.loads(render((folder / "template.json").read_text(encoding="utf-8"), name, guard=False))
+    readme = staging / "README.md"
+    text = _ABOUT.sub(lambda _: fields.pop("about"), readme.read_text(encoding="utf-8"), count=1)
+    _write(readme, text)
+    return fields
 
 
 def render(text: str, name: str, *, guard: bool) -> str:

@@ -22,6 +22,7 @@ from zot.wire.extension_frames import (
     Hello,
     RegisterCommand,
     RegisterTool,
+    Request,
     Subscribe,
     ToolCall,
 )
@@ -116,6 +117,10 @@ class ExtensionRun:
     def _subscriptions(self) -> list[Subscribe]:
         return [f for f in self.host.transcript.frames(Subscribe) if isinstance(f, Subscribe)]
 
+    @property
+    def edition2(self) -> bool:
+        return "edition2" in self.hello.capabilities
+
     # --- requests
 
     async def answered(self, asked: Asking, check: str, within: float, **extra: object) -> Question | None:
@@ -193,6 +198,8 @@ class ExtensionRun:
                 return self.times.tool
             case EventIntercept():
                 return self.times.intercept
+            case Request():
+                return self.times.command
 
 
 def tool_call(tool: RegisterTool, text: str = "zot") -> ToolCall:
@@ -231,3 +238,5 @@ def _what(question: Question) -> str:
             return f"tool {question.name}"
         case "intercept":
             return f"interception of {question.name}"
+        case "request":
+            return f"request {question.name}"

@@ -19,15 +19,17 @@ from zot.wire.extension_frames import (
     CommandResponse,
     EventIntercept,
     EventInterceptResponse,
+    Request,
+    Response,
     ToolCall,
     ToolResult,
 )
 
 _TYPE_NAMES = {"str": "a string", "array": "a list", "bool": "true or false", "int": "a number", "object": "an object"}
 
-Kind = Literal["command", "tool", "intercept"]
-Asking = CommandInvoked | ToolCall | EventIntercept
-Answer = CommandResponse | ToolResult | EventInterceptResponse
+Kind = Literal["command", "tool", "intercept", "request"]
+Asking = CommandInvoked | ToolCall | EventIntercept | Request
+Answer = CommandResponse | ToolResult | EventInterceptResponse | Response
 
 
 class Fault(msgspec.Struct, frozen=True):
@@ -77,13 +79,21 @@ def kind_of(frame: object) -> Kind | None:
             return "tool"
         case EventIntercept() | EventInterceptResponse():
             return "intercept"
+        case Request() | Response():
+            return "request"
         case _:
             return None
 
 
 def name_of(frame: Asking) -> str:
-    """The command, tool or event of a request."""
-    return frame.event if isinstance(frame, EventIntercept) else frame.name
+    """The command, tool, event or method of a request."""
+    match frame:
+        case EventIntercept(event=event):
+            return event
+        case Request(method=method):
+            return method
+        case _:
+            return frame.name
 
 
 class FrameTranscript:
@@ -122,7 +132,7 @@ class FrameTranscript:
                 for question in self.questions.values():
                     if question.is_open and f'"{question.id}"'.encode() in data:
                         question.spoiled = True
-            if isinstance(frame, CommandResponse | ToolResult | EventInterceptResponse):
+            if isinstance(frame, CommandResponse | ToolResult | EventInterceptResponse | Response):
                 unexpected = self._settle(t, frame, data)
                 fault = fault or unexpected
             if fault is not None and not complete:

@@ -13,9 +13,11 @@ from typing import Literal
 
 import msgspec
 
+SECOND_EDITION = ("compat", "requests", "progress", "dialogs", "contributions", "intercept2", "provider", "uses")
 GROUPS = (
     *("manifest", "exec", "start", "handshake", "framing", "answers", "registration", "commands", "tools", "events"),
     *("interception", "panels", "notes", "input", "call-tool", "tool-cancel", "lifecycle"),
+    *SECOND_EDITION,
 )
 Status = Literal["pass", "fail", "warn", "skip"]
 
@@ -98,6 +100,11 @@ class CheckResults:
 
     def skipped(self, id: str, why: str) -> None:
         self._skipped.setdefault(id, why)
+
+    def skip_groups(self, groups: Iterable[str], why: str) -> None:
+        for check in self._checks.values():
+            if check.group in groups:
+                self.skipped(check.id, why)
 
     def skip_rest(self, why: str) -> None:
         """Every check without a result yet is skipped for this reason."""

@@ -1,7 +1,7 @@
-"""Runs every check against one extension, in three runs of it.
+"""Runs every check against one extension, in three runs of it; one of the second edition gets further runs.
 
 The second run repeats the start, the third runs beside it; both get unusual but legal input. If a run stops, its
-remaining checks are skipped with the reason.
+remaining checks are skipped with the reason. In these three the host is one of the first edition.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Collection
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from zot.devkit.conformance.checks import (
     ALL,
@@ -25,11 +26,14 @@ from zot.devkit.conformance.checks import (
 )
 from zot.devkit.conformance.extension_run import ExtensionRun, Times
 from zot.devkit.conformance.frame_transcript import Kind
-from zot.devkit.conformance.results import CheckResults, ConformanceReport
+from zot.devkit.conformance.results import SECOND_EDITION, CheckResults, ConformanceReport
 from zot.devkit.scripted_host import RunPaths, ScriptedHost, started
 from zot.errors import ExtensionError, UsageError
 from zot.features.extensions.loader.manifest import Manifest
 from zot.system.safe_open import read_prefix
+
+if TYPE_CHECKING:
+    from zot.devkit.conformance.second_edition import Less
 
 _BEFORE_ALL = (
     "manifest",
@@ -40,11 +44,12 @@ _BEFORE_ALL = (
 
 
 async def check_extension(
-    directory: Path, scratch: Path, *, timeout: float = 60.0, only: Collection[str] = ()
+    directory: Path, scratch: Path, *, timeout: float = 60.0, only: Collection[str] = (), less: Less | None = None
 ) -> ConformanceReport:
     """Check the extension in ``directory``; ``scratch`` is an empty directory for its state and its logs.
 
-    ``timeout`` is the limit of a tool; other limits scale with it; ``only`` names checks or groups of them.
+    ``timeout`` is the limit of a tool; other limits scale with it; ``only`` names checks or groups of them. ``less``
+    removes features, words and modes from the runs of an extension of the second edition.
     """
     wanted = selected(only)
     verdicts = CheckResults(ALL)
@@ -55,7 +60,8 @@ async def check_extension(
     elif not declared.has_process:
         verdicts.skip_rest("it has no program")
     elif any(check.group not in ("manifest", "exec") for check in ALL if check.id in wanted):
-        await _Checking(declared, scratch, verdicts, Times.scaled(timeout)).run()
+        checking = _Checking(declared, scratch, verdicts, Times.scaled(timeout), wanted)
+        await checking.run(less)
     wanted |= {check.id for check in ALL if check.group in _BEFORE_ALL and verdicts.has_failed(check.id)}
     results = tuple(result for result in verdicts.results() if result.id in wanted)
     log = "".join(read_prefix(path).decode("utf-8", "replace") for path in sorted(scratch.glob("*/log")))
@@ -73,15 +79,18 @@ def selected(only: Collection[str]) -> set[str]:
 
 
 class _Checking:
-    def __init__(self, manifest: Manifest, scratch: Path, verdicts: CheckResults, times: Times) -> None:
+    def __init__(
+        self, manifest: Manifest, scratch: Path, verdicts: CheckResults, times: Times, wanted: set[str]
+    ) -> None:
         self._manifest = manifest
+        self._wanted = wanted
         self._scratch = scratch
         self._verdicts = verdicts
         self._times = times
         self._runs: list[ExtensionRun] = []
         self._silent: set[tuple[Kind, str]] = set()
 
-    async def run(self) -> None:
+    async def run(self, less: Less | None) -> None:
         before = lifecycle.listing(self._manifest.directory)
         try:
             await self._first()
@@ -92,6 +101,7 @@ class _Checking:
                         second, self._runs[0], "lifecycle-restart", zot_future_key={"a": [1]}
                     ):
                         await self._beside(second)
+                await self._second_edition(less)
         except ExtensionError as error:
             self._verdicts.failed("start-alive", str(error))
         for run in self._runs:
@@ -104,6 +114,16 @@ class _Checking:
             lifecycle.check_directory(before, self._manifest.directory, self._verdicts)
         usable = self._runs and self._runs[0].usable
         self._verdicts.skip_rest("not used by this extension" if usable else "the run ended before")
+
+    async def _second_edition(self, less: Less | None) -> None:
+        """Nothing for an extension that does not announce it."""
+        first = self._runs[0]
+        if not first.edition2:
+            self._verdicts.skip_groups(SECOND_EDITION, "it does not announce edition2")
+        elif any(check.group in SECOND_EDITION for check in ALL if check.id in self._wanted):
+            from zot.devkit.conformance.second_edition import Less, SecondEdition  # not for the others
+
+            await SecondEdition(self._start, self._run, self._runs, less or Less()).check()
 
     def _start(self, label: str) -> AbstractAsyncContextManager[ScriptedHost]:
         return started(self._manifest, RunPaths.below(self._scratch / label), f"{label} run")

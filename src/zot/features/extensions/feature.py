@@ -173,7 +173,8 @@ class ExtensionsFeature(Feature):
 
     def slash_commands(self) -> Iterable[SlashCommand]:
         for info in self.host.commands():
-            yield SlashCommand(info.name, info.description, source=info.extension, extension=info.extension)
+            more = self.host.command_extras(info)
+            yield SlashCommand(info.name, info.description, source=info.extension, extension=info.extension, **more)
 
     async def run_slash_command(self, name: str, arguments: str) -> CommandAnswer:
         return await self.host.run_command(name, arguments)

@@ -178,7 +178,7 @@ async def check_call_tool(run: ExtensionRun) -> None:
     if not run.host.alive:
         return
     seen: set[str] = set()
-    run.host.listeners.append(lambda line: _serve(run, line, seen))
+    run.host.listeners.append(lambda line: serve(run, line, seen))
     if "call_tool" in run.hello.capabilities:
         for tool in run.callable_tools:
             await run.answered(tool_call(tool), "tools-answered", run.times.tool)
@@ -200,7 +200,7 @@ def check_not_offered(run: ExtensionRun) -> None:
         run.verdicts.passed("call-tool-only-if-offered")
 
 
-def _serve(run: ExtensionRun, line: TranscriptLine, seen: set[str]) -> None:
+def serve(run: ExtensionRun, line: TranscriptLine, seen: set[str]) -> None:
     """Answers a call as a host would."""
     frame = line.frame
     if line.direction == "out" or not isinstance(frame, CallTool):

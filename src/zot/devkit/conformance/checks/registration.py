@@ -11,7 +11,16 @@ from zot.devkit.conformance.results import Check
 from zot.devkit.conformance.tool_schema import problems
 from zot.features.extensions.registry import BUILTIN_COMMANDS
 from zot.wire.extension_codec import encode
-from zot.wire.extension_frames import CLASSIC_EVENTS, EXPOSURES, INTERCEPTS, LATER_EVENTS, REPLAYS, Frame
+from zot.wire.extension_frames import (
+    CLASSIC_EVENTS,
+    EDITION2_EVENTS,
+    EDITION2_INTERCEPTS,
+    EXPOSURES,
+    INTERCEPTS,
+    LATER_EVENTS,
+    REPLAYS,
+    Frame,
+)
 
 CHECKS = (
     Check(
@@ -111,8 +120,11 @@ def check(run: ExtensionRun) -> None:
                     run.verdicts.failed("registration-tool-options", evidence, encode(tool).rstrip())
         run.verdicts.passed("registration-schemas", "registration-tool-options")
     # An unknown event is harmless, since a newer host may send it; an unknown interception guards nothing.
-    _known(run, "registration-events", run.subscribed, (*CLASSIC_EVENTS, *LATER_EVENTS), run.verdicts.warned)
-    _known(run, "registration-intercept", run.intercepts, INTERCEPTS, run.verdicts.failed)
+    events, intercepts = (*CLASSIC_EVENTS, *LATER_EVENTS), INTERCEPTS
+    if run.edition2:  # those of the second edition are judged by compat-no-new-frames
+        events, intercepts = (*events, *EDITION2_EVENTS), (*intercepts, *EDITION2_INTERCEPTS)
+    _known(run, "registration-events", run.subscribed, events, run.verdicts.warned)
+    _known(run, "registration-intercept", run.intercepts, intercepts, run.verdicts.failed)
     if run.is_guard and "tool_call" not in run.intercepts:
         run.verdicts.failed("registration-guard", "it declares a guard and does not intercept tool_call")
     elif run.is_guard:
