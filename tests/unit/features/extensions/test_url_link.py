@@ -147,7 +147,7 @@ async def test_first_edition_is_refused(stage: Stage) -> None:
 # --- servers that misbehave
 
 
-async def _raw(stage: Stage, answer: bytes, then: bytes = b"") -> str:
+async def _raw(stage: Stage, answer: bytes, then: bytes = b"", wait: float = 0.2) -> str:
     """What zot reports about a server that answers the handshake like this."""
 
     async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -159,7 +159,7 @@ async def _raw(stage: Stage, answer: bytes, then: bytes = b"") -> str:
         stage.directories.append(write_remote(stage.root / "extensions", f"ws://127.0.0.1:{server.port}"))
         store_token(stage.root / "home")
         async with stage.talk() as talk:
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(wait)
             return _problems(talk)
 
 
@@ -232,6 +232,34 @@ async def test_server_that_never_answers(stage: Stage, monkeypatch: pytest.Monke
         async with stage.talk() as talk:
             await until(lambda: server.connections == 2)
             assert "no answer within 0.2 s" in _problems(talk)
+
+
+async def test_server_that_says_nothing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ext2-182: a connection without a hello ends with the limit of a process."""
+    monkeypatch.setattr(limits, "HELLO_DEADLINE", 0.3)
+    assert "no hello within 0.3 s" in await _raw(stage, SWITCH, wait=0.6)
+
+
+async def test_server_that_does_not_read(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ext2-180: what waits for a server that does not read is limited; then it is disconnected."""
+    monkeypatch.setattr(limits, "QUEUE_BYTES", 100_000)
+    hello = b'{"type":"hello","name":"remote","capabilities":["edition2"]}'
+    observe = b'{"type":"subscribe","events":["user_message"],"seq":1}'
+    command = b'{"type":"register_tool","name":"look","description":"d","schema":{"type":"object"},"seq":2}'
+    frames = b"".join(b"\x81" + bytes([len(text)]) + text for text in (hello, observe, command))
+
+    async def deaf(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        request = await read_request(reader)
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        writer.write(SWITCH.replace(b"ACCEPT", _accept(request)) + frames)
+        await asyncio.sleep(30)
+
+    async with FakeHttpServer(handler=deaf) as server:
+        stage.directories.append(write_remote(stage.root / "extensions", f"ws://127.0.0.1:{server.port}"))
+        store_token(stage.root / "home")
+        async with stage.talk(calls(("look", {"a": "x" * 9_000_000})), says("done")) as talk:
+            assert (await talk.conversation.prompt("go")).stop == "end"
+            assert "does not read" in _problems(talk)
 
 
 async def test_malformed_and_huge_messages_are_reported(stage: Stage) -> None:
