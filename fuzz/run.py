@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
-from fuzz import files, guests, models, small_models, texts, wires
+from fuzz import files, guests, models, second_edition, small_models, texts, wires
 from fuzz.cases import case
 from fuzz.reader import READERS, Reader
 
@@ -21,7 +21,18 @@ CORPUS = Path(__file__).parent / "corpus"
 BATCH = 250
 HANGS_S = 5.0  # of processor time; a case that takes as long has no end
 SLOW_S = 0.25  # a case is two thousand bytes at most
-__all__ = ["BATCH", "CORPUS", "READERS", "files", "guests", "models", "small_models", "texts", "wires"]
+__all__ = [
+    "BATCH",
+    "CORPUS",
+    "READERS",
+    "files",
+    "guests",
+    "models",
+    "second_edition",
+    "small_models",
+    "texts",
+    "wires",
+]
 
 
 class Finding(NamedTuple):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
+from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.fakes.http_server import CERTIFICATE
 
 
 class FakeWeb:
-    """Use as a context manager. ``answers`` gives (status, body) by path; anything else is 404. ``asked`` has the
-    requests.
+    """Use as a context manager. ``answers`` gives (status, body) by path; anything else is 404, and the body of a 30x
+    is its location. ``asked`` has the requests. With ``tls`` its certificate is ``CERTIFICATE`` of the HTTP server.
     """
 
-    def __init__(self, answers: dict[str, tuple[int, str]]) -> None:
+    def __init__(self, answers: Mapping[str, tuple[int, str | bytes]], *, tls: bool = False) -> None:
         self.asked: list[str] = []
         fake = self
 
@@ -19,20 +23,28 @@ class FakeWeb:
             def do_GET(self) -> None:
                 fake.asked.append(self.path)
                 status, body = answers.get(self.path, (404, ""))
+                data = body.encode() if isinstance(body, str) else body
                 self.send_response(status)
-                self.send_header("content-length", str(len(body.encode())))
+                if 300 <= status < 400:
+                    self.send_header("location", data.decode())
+                self.send_header("content-length", str(len(data)))
                 self.end_headers()
-                self.wfile.write(body.encode())
+                self.wfile.write(data)
 
             def log_message(self, format: str, *args: object) -> None:
                 """Tests are quiet."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._scheme = "https" if tls else "http"
+        if tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(CERTIFICATE, CERTIFICATE.with_name("key.pem"))
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> FakeWeb:
         self._thread.start()

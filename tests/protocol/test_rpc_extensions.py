@@ -330,6 +330,28 @@ def test_panels_are_drawn_and_driven(rpc, serve, add: Add) -> None:
     assert client.ask("panel_key", **at, key="up")["success"], "a key for a closed panel is not an error"
 
 
+STYLED = """
+hello("edition2"); send(type="register_command", name="go"); ready()
+LINE = [{"text": "styled", "style": "accent"}]
+def opened(f):
+    panel = {"id": "p", "rows": [LINE], "place": {"mode": "overlay"}, "cursor": {"row": 0, "col": 2}, "keys": "all"}
+    send(type="command_response", id=f["id"], action="open_panel", open_panel=panel)
+    send(type="panel_render", panel_id="p", rows=["plain"])
+serve(command_invoked=opened)
+"""
+
+
+def test_panels_of_the_second_edition_have_rows(rpc, serve, add: Add) -> None:
+    """ext2-082, ext2-084: a client gets rows as Lines, with place, cursor and keys."""
+    serve([])
+    client = announced(rpc("--ext", str(add("paint", STYLED, uses=["ui"]))), "commands", "panels")
+    client.ask("run_command", name="go")
+    client.until("ext_panel", rows=["plain"])
+    first = next(event for event in client.events if event["type"] == "ext_panel")
+    assert first["rows"] == [[{"text": "styled", "style": "accent"}]] and first["lines"] == []
+    assert (first["place"], first["cursor"], first["keys"]) == ({"mode": "overlay"}, {"row": 0, "col": 2}, "all")
+
+
 def test_a_panel_closes_when_its_extension_closes_it(rpc, serve, add: Add) -> None:
     """iface-059 (§14.7): a panel that its extension closes is closed for the client."""
     serve([])
@@ -420,3 +442,33 @@ def test_conversation_without_session_file_has_an_id(rpc, serve, add: Add, zot: 
     assert client.close() == 0
     first, second, third = (f["session_id"] for f in seen(directory) if f.get("event") == "user_prompt_submit")
     assert first == second != third and all((first, third)) and not zot.sessions
+
+
+COMPLETING = """
+hello("edition2")
+send(type="contribute", kind="command", name="deploy", value={"description": "d", "complete": True})
+send(type="contribute", kind="completion", name="issues", value={"triggers": ["#"]})
+ready()
+def asked(f):
+    text = f["params"]["text"]
+    if text == "slow": time.sleep(0.8)
+    kind = "argument" if "command" in f["params"] else f["params"]["before"]
+    item = {"value": kind + " " + text, "label": [{"text": "bold", "style": "bold"}], "description": "d"}
+    send(type="response", id=f["id"], result={"items": [item, {"no": "value"}], "more": True})
+serve(request=asked)
+"""
+
+
+def test_extensions_complete_for_a_client(rpc, serve, add: Add) -> None:
+    """ext2-091: `ext_complete` gives the items of a command or trigger; what takes longer than 300 ms is left out."""
+    serve([])
+    client = rpc("--ext", str(add("c", COMPLETING, uses=["editor"])))
+    client.ask("ping")
+    found = wait_until(lambda: client.ask("ext_complete", command="deploy", text="pro", cursor=3)["data"]["items"])
+    item = {"label": [{"text": "bold", "style": "bold"}], "description": "d", "extension": "c"}
+    assert found == [{"value": "argument pro", **item}]
+    data = client.ask("ext_complete", trigger="#", text="12", before="see #12")["data"]
+    assert data == {"items": [{"value": "see #12 12", **item}], "more": True}
+    assert client.ask("ext_complete", command="deploy", text="slow")["data"]["items"] == []
+    assert client.ask("ext_complete", command="none", text="x")["data"] == {"items": []}
+    assert not client.ask("ext_complete", text="x")["success"]

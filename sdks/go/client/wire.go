@@ -84,7 +84,7 @@ type RewoundFile struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-// CompletionItem: An offer of an extension: `value` replaces `replace` characters before the cursor. `label` is a Line.
+// CompletionItem: An offer of an extension: `value` replaces `replace` characters before the cursor, without it the arguments, or the trigger and its word. `label` is a Line.
 type CompletionItem struct {
 	Value       string          `json:"value"`
 	Label       json.RawMessage `json:"label,omitempty"`

@@ -10,6 +10,7 @@ export class BranchState<T> {
   readonly #initial: T;
   readonly #handlers: ((value: T) => unknown)[] = [];
   #value: { is: T } | undefined;
+  #saves = 0;
 
   constructor(ext: Extension, type: string, initial: T) {
     this.#ext = ext;
@@ -31,6 +32,7 @@ export class BranchState<T> {
   /** The value on this branch; the initial one if there is none. */
   async load(): Promise<T> {
     if (this.#value) return this.#value.is;
+    const saves = this.#saves;
     let found: T = structuredClone(this.#initial);
     for (let after: string | undefined = ""; after !== undefined; ) {
       const page: { entries: Record<string, any>[]; next?: string } = await this.#ext.entries({
@@ -43,12 +45,14 @@ export class BranchState<T> {
       }
       after = page.next;
     }
+    if (this.#saves !== saves && this.#value) return (this.#value as { is: T }).is; // saved meanwhile
     this.#value = { is: found };
     return found;
   }
 
   /** Stores the value in the session. */
   save(value: T, view?: View): Promise<{ entry_id: string; saved: boolean }> {
+    this.#saves += 1;
     this.#value = { is: value };
     return this.#ext.appendEntry(this.#type, value, view);
   }

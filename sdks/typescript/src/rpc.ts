@@ -95,7 +95,7 @@ export interface RewoundFile {
   reason?: string;
 }
 
-/** An offer of an extension: `value` replaces `replace` characters before the cursor. `label` is a Line. */
+/** An offer of an extension: `value` replaces `replace` characters before the cursor, without it the arguments, or the trigger and its word. `label` is a Line. */
 export interface CompletionItem {
   value: string;
   label?: unknown;

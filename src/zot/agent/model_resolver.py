@@ -18,7 +18,7 @@ from zot.provider.auth.credential_lookup import Credential, find_credential, has
 from zot.provider.catalog import Catalog, builtin_rows, with_limits
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.model import Model
-from zot.provider.providers import Api, Provider, canonical_id, host_of, is_loopback, is_url
+from zot.provider.providers import JOINED, Api, Provider, canonical_id, host_of, is_loopback, is_url
 
 if TYPE_CHECKING:
     from zot.agent.config import RunConfig
@@ -181,6 +181,8 @@ class _Resolver:
             return self._scripted(provider)
         if provider.api == "local":
             return self._embedded(provider)
+        if provider.api == JOINED:
+            return self._joined(provider, origin)
         credential = self._credential(provider)
         if (other := self._substitute(provider, origin, credential)) is not None:
             reason, asked_for = self.missing.partition(": ")[0], origin != "default" or self.unusable
@@ -207,7 +209,7 @@ class _Resolver:
         if not preferred and len(usable := self._usable()) == 1:
             preferred = usable[0].id
         names = self.settings.values.model_names
-        if query.model not in names:
+        if query.model not in names and not self._names_joined(query.model):
             owner = requested or (preferred if "/" in query.model else "")
             gateway = "/" in query.model and not owner  # its ids begin with the name of a vendor
             if (not gateway and self.catalog.find(query.model, owner) is not None) or self._other_address(preferred):
@@ -220,6 +222,11 @@ class _Resolver:
         if found.notice:
             self.notices.append(found.notice)
         self.query = msgspec.structs.replace(query, model=found.model, provider=found.provider or query.provider)
+
+    def _names_joined(self, model: str) -> bool:
+        """True for ``provider/id`` of an extension's provider."""
+        row = self.providers.get(model.partition("/")[0]) if self.catalog.source is not None else None
+        return row is not None and row.api == JOINED
 
     def _can_use(self, provider: str) -> bool:
         row = self.providers.get(provider)
@@ -490,6 +497,19 @@ class _Resolver:
             model=model,
             api="script",
             script=self.query.script or str(DEMONSTRATION),
+            notices=self.notices,
+        )
+
+    def _joined(self, provider: Provider, origin: _Origin) -> ResolvedModel:
+        """A model of an extension's provider: the extension has address and credential."""
+        for flag, value in (("--base-url", self.query.base_url), ("--api-key", self.query.api_key)):
+            if value:
+                raise UsageError(f"{flag} does not work with {provider.id}, which an extension provides; omit it")
+        return ResolvedModel(
+            provider=provider,
+            model=self._model(provider, origin),
+            api=provider.api,
+            endpoint=Endpoint(provider=provider.id, base_url=""),
             notices=self.notices,
         )
 

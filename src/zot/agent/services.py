@@ -26,6 +26,7 @@ from zot.provider.catalog import Catalog
 from zot.provider.http.pool import HttpPool
 from zot.provider.http_client import CredentialRefresher, connect
 from zot.provider.model_call import Client
+from zot.provider.providers import JOINED
 
 if TYPE_CHECKING:
     from zot.provider.providers import Provider
@@ -133,10 +134,12 @@ class Services:
             return self._clients[api].client_for(resolved)
         values, flag = self.settings.values, self.config.retries
         retries = values.retries if flag is None else flag
-        waits = self.waiting_model is not None and self.waiting_model != (resolved.provider.id, resolved.model.id)
-        endpoint = msgspec.structs.replace(
-            resolved.endpoint, retries=min(retries, TRIES_BEFORE_FALLBACK - 1) if waits else retries
-        )
+        if self.waiting_model is not None and self.waiting_model != (resolved.provider.id, resolved.model.id):
+            retries = min(retries, TRIES_BEFORE_FALLBACK - 1)
+        if resolved.provider.api == JOINED:
+            assert self.catalog.source is not None
+            return self.catalog.source.client_for(resolved.model, retries=retries)
+        endpoint = msgspec.structs.replace(resolved.endpoint, retries=retries)
         return connect(endpoint, resolved.api, self.pool, renewal=self._renewal(resolved), home=self.home)
 
     def _renewal(self, resolved: ResolvedModel) -> CredentialRefresher | None:

@@ -39,6 +39,13 @@ _OLDER = {
 _LEVEL_ALIASES = {"minimal": "minimum", "maximum": "max"}
 
 
+class ExtensionIndex(msgspec.Struct, frozen=True):
+    """An index of extensions; ``key`` is the pinned public key, in base64."""
+
+    url: str
+    key: str = ""
+
+
 class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
     """The settings; the descriptions are used in the reference page."""
 
@@ -202,6 +209,10 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
         dict[str, tuple[str, ...]],
         Meta(description="Words of `uses` that extensions do not get, by name (`zot ext deny`)."),
     ] = {}
+    ext_indexes: Annotated[
+        tuple[ExtensionIndex, ...],
+        Meta(description="Indexes that extensions are installed from by name, with pinned keys (`zot ext index add`)."),
+    ] = ()
     hooks: Annotated[
         bool,
         Meta(

@@ -34,6 +34,7 @@ class SlashCommand(msgspec.Struct, frozen=True):
     extension: str = ""
     expands: bool = False
     hidden: bool = False
+    completed: bool = False  # its extension completes the arguments
 
 
 # --- answers

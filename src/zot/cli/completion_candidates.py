@@ -184,9 +184,9 @@ def _accounts(home: Path) -> Iterator[tuple[str, str]]:
 
 
 def _catalog(home: Path, kind: str, provider: str) -> Iterator[tuple[str, str]]:
-    from zot.provider.catalog import Catalog
+    from zot.cli.list_models import listed_catalog
 
-    catalog = Catalog(home)
+    catalog = listed_catalog(home)
     if kind == verb_table.PROVIDER:
         yield from ((found.id, found.name) for found in catalog.providers().values())
     else:

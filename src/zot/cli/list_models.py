@@ -7,7 +7,7 @@ import sys
 from collections.abc import Collection
 from pathlib import Path
 
-from zot.provider.catalog import Catalog
+from zot.provider.catalog import EXTENSION_MODELS, Catalog
 from zot.provider.model import Model
 from zot.system.files import zot_home
 
@@ -28,7 +28,7 @@ _COLUMNS = (
 def run() -> int:
     """Print the table; a terminal gets truncated fields, a pipe whole ones. Always returns 0."""
     home = zot_home()
-    catalog = Catalog(home)
+    catalog = listed_catalog(home)
     rows = newest_first(catalog.rows())
     sys.stdout.write(model_table(rows, usable_providers(catalog, home), cut=sys.stdout.isatty()))
     if catalog.problems:
@@ -37,6 +37,16 @@ def run() -> int:
         for problem in catalog.problems:
             print_notice(problem)
     return 0
+
+
+def listed_catalog(home: Path) -> Catalog:
+    """With the models of extensions from the last run; nothing is started."""
+    catalog = Catalog(home)
+    if (home / EXTENSION_MODELS).exists():
+        from zot.features.extensions.loader.known_providers import join_known_providers
+
+        join_known_providers(catalog, home, Path.cwd())
+    return catalog
 
 
 def usable_providers(catalog: Catalog, home: Path) -> set[str]:

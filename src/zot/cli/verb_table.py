@@ -764,16 +764,45 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "ext install",
-        "PATH|URL",
-        "install from a directory or git repository",
+        "PATH|URL|NAME",
+        "install from a directory, a git repository or an index",
         _INSTALL,
         (DIR,),
-        "Short form: URL@REF#DIR. Installing runs, builds and downloads nothing else; if it fails, nothing changes. "
+        "NAME or NAME@VERSION is looked up in your indexes (`zot ext index`). Short form: URL@REF#DIR. Installing "
+        "runs, builds and downloads nothing else; if it fails, nothing changes. "
         "Files that git ignores and that look like your data are not copied.",
         examples=(
             ("zot ext install ./weather", "copy a directory"),
+            ("zot ext install weather@1.2.0", "a version from an index you added"),
             ("zot ext install https://example.com/tools.git --ref v2", "install a tag"),
             ("zot ext install https://example.com/tools.git@v2#weather", "a directory of that tag"),
+        ),
+    ),
+    Verb(
+        "ext search",
+        "[WORDS…]",
+        "search the indexes you added (default: list all)",
+        more="It reads the copies on this machine; `zot ext index refresh` fetches new ones. Exit status: 1 if nothing "
+        "matches.",
+        examples=(("zot ext search weather", "names, descriptions and keywords"),),
+    ),
+    Verb(
+        "ext index",
+        "COMMAND",
+        "add, list, remove, refresh, build and check indexes",
+        (
+            Switch("--key", "Ed25519 public key of the publisher, in base64", "KEY"),
+            Switch("--name", "with build: name of the index", "NAME"),
+            Switch("--zot", "with build: versions of zot that new entries need, such as >=0.2,<1", "RANGE"),
+        ),
+        more="add URL|PATH, list, remove URL|NAME, refresh [URL|NAME…], build DIR, check FILE. No index is built in, "
+        "and zot fetches one only when you add, refresh or update. With a key, an index without its signature is "
+        "refused and the old copy stays. See `zot docs publishing-extensions`.",
+        examples=(
+            ("zot ext index add https://example.com/index.json --key KEY", "add a signed index"),
+            ("zot ext index refresh", "fetch all again"),
+            ("zot ext index build ./extensions", "write index.json and archives"),
+            ("zot ext index check ./extensions/index.json", "verify names, hashes and signature"),
         ),
     ),
     Verb(

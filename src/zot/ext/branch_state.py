@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from _thread import RLock
+
 from zot.ext.record import dumps, loads
 
 TYPE_CHECKING = False  # as in typing, without the import
@@ -21,6 +23,8 @@ class BranchState:
         self._default = default
         self._known = False
         self._value: Any = None
+        self._saves = 0
+        self._lock = RLock()
         self._handlers: list[Callable[[Any], Any]] = []
         ext.on("session_start")(lambda event: self._changed())
         ext.on_hello(self._greeted)
@@ -37,11 +41,13 @@ class BranchState:
             self._changed()
 
     def _changed(self) -> None:
-        self.forget()
-        if self._handlers and self._ext.has("session"):
-            value = self.load()
-            for handler in self._handlers:
-                handler(value)
+        """Handlers run before another thread changes the value, so that they never show an older one last."""
+        with self._lock:
+            self.forget()
+            if self._handlers and self._ext.has("session"):
+                value = self.load()
+                for handler in self._handlers:
+                    handler(value)
 
     def forget(self) -> None:
         """Read it from the session the next time."""
@@ -53,36 +59,43 @@ class BranchState:
 
         if self._known:
             return _Ready(self._value) if _in_loop() else self._value
-        page = self._ext.entries(kinds=["extension"], limit=500)
+        saves, page = self._saves, self._ext.entries(kinds=["extension"], limit=500)
         if isinstance(page, Pending):
-            return Pending(lambda: self._awaited(page).__await__())
-        while True:
-            self._read(page)
-            if not page.get("next"):
-                return self._loaded()
-            page = self._ext.entries(kinds=["extension"], limit=500, after=page["next"])
+            return Pending(lambda: self._awaited(page, saves).__await__())
+        with self._lock:
+            found: list[Any] = []
+            while True:
+                self._read(page, found)
+                if not page.get("next"):
+                    return self._loaded(found, saves)
+                page = self._ext.entries(kinds=["extension"], limit=500, after=page["next"])
 
     def save(self, value: Any, view: Mapping[str, Any] | None = None) -> Any:
         """Store the value in the session; ``entry_id`` and ``saved``, which is False while nothing is kept on disk."""
-        self._known, self._value = True, value
+        with self._lock:
+            self._saves += 1
+            self._known, self._value = True, value
         return self._ext.append_entry(self._type, value, view)
 
-    async def _awaited(self, page: Any) -> Any:
+    async def _awaited(self, page: Any, saves: int) -> Any:
+        found: list[Any] = []
         page = await page
         while True:
-            self._read(page)
+            self._read(page, found)
             if not page.get("next"):
-                return self._loaded()
+                return self._loaded(found, saves)
             page = await self._ext.entries(kinds=["extension"], limit=500, after=page["next"])
 
-    def _read(self, page: Mapping[str, Any]) -> None:
+    def _read(self, page: Mapping[str, Any], found: list[Any]) -> None:
         for entry in page.get("entries", ()):
             if entry.get("extension") == self._ext.name and entry.get("type") == self._type:
-                self._known, self._value = True, entry.get("data")
+                found[:] = [entry.get("data")]
 
-    def _loaded(self) -> Any:
-        if not self._known:
-            self._known, self._value = True, loads(dumps(self._default).encode())  # a fresh copy
+    def _loaded(self, found: list[Any], saves: int) -> Any:
+        """What was found, unless a value was saved meanwhile."""
+        if self._saves == saves or not self._known:
+            fresh = loads(dumps(self._default).encode())  # a copy
+            self._known, self._value = True, found[0] if found else fresh
         return self._value
 
 

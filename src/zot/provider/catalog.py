@@ -18,10 +18,12 @@ from zot.system.safe_open import read_whole
 
 if TYPE_CHECKING:
     from zot.provider.models_file import ModelsFile
+    from zot.provider.provider_source import ProviderSource
 
 CACHE_FILE = "models-cache.json"
 MODELS_FILE = "models.json"
 CATALOG_FILE = "catalog.json"
+EXTENSION_MODELS = "extension-models.json"  # of providers of extensions, from the last run
 BUILTIN_ROWS = Path(__file__).with_name("models")  # one file per provider, one row per line; from ``make models``
 
 # The reference writes Go's field names into its cache.
@@ -64,6 +66,7 @@ class Catalog:
         self._rows: list[Model] | None = None
         self._added: tuple[list[Model], list[str]] | None = None
         self._cached: list[CachedModel] | None = None
+        self.source: ProviderSource | None = None  # providers of extensions, if there are any
 
     @property
     def problems(self) -> list[str]:
@@ -71,7 +74,12 @@ class Catalog:
         return [*self._catalog_file()[1], *(user.problems if user else [])]
 
     def providers(self) -> dict[str, Provider]:
-        """All providers by id: the table, changed and extended by ``models.json``."""
+        """All providers by id: the table, changed and extended by ``models.json``, and those of extensions."""
+        known = self.own_providers()
+        return known if self.source is None else {**known, **self.source.providers()}
+
+    def own_providers(self) -> dict[str, Provider]:
+        """Without those of extensions."""
         user = self._user()
         return builtin_providers() | user.providers if user else builtin_providers()
 
@@ -107,6 +115,10 @@ class Catalog:
 
             rows += installed_models(weights)
         providers = self.providers()
+        if self.source is not None:
+            joined = self.source.providers()
+            rows = [row for row in rows if row.provider not in joined]
+            rows += [row for row in self.source.models() if only in ("", row.id)]
         if user := self._user():
             from zot.provider.models_file import apply_user_models
 
@@ -134,6 +146,10 @@ class Catalog:
         """Add the result of a refresh (rows of all providers); user rows override it."""
         self._live = found
         self._rows = None
+
+    def join(self, source: ProviderSource) -> None:
+        """Add the providers and models of a source, also when they changed."""
+        self.source, self._rows = source, None
 
     def reload(self) -> None:
         self._file = self._rows = self._added = self._cached = None

@@ -25,7 +25,7 @@ from zot.provider.dialects.request_parts import bearer, get
 from zot.provider.error_mapping import error_from_response
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.pool import HttpPool
-from zot.provider.providers import Provider, base_url_of, base_url_variable, builtin_providers
+from zot.provider.providers import JOINED, Provider, base_url_of, base_url_variable, builtin_providers
 from zot.provider.secret_redaction import redact
 from zot.system.files import locked, write_atomic
 
@@ -71,7 +71,7 @@ def targets(
     found: list[DiscoveryTarget] = []
     for provider in providers:
         used = provider.id == in_use
-        if provider.api == "script" or (provider.local and not (used or provider.user_endpoint)):
+        if provider.api in ("script", JOINED) or (provider.local and not (used or provider.user_endpoint)):
             continue
         if not provider.lists_models or (provider.cloud and not used):  # cloud credentials are not used for this
             continue

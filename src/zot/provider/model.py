@@ -9,7 +9,7 @@ from zot.provider.messages import Usage
 
 Reasoning = Literal["", "off", "minimum", "low", "medium", "high", "xhigh", "max"]
 REASONING_LEVELS = ("off", "minimum", "low", "medium", "high", "xhigh", "max")
-Source = Literal["catalog", "live", "cache", "user", "ollama", "script"]
+Source = Literal["catalog", "live", "cache", "user", "ollama", "script", "extension"]
 
 # How a request sets how much a model reasons. "effort": a word; "budget": a number of tokens; "adaptive": the model
 # decides within an effort; "switch": only on or off; "none": it does not reason; "": unknown.

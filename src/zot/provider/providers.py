@@ -29,7 +29,8 @@ _OTHER_CREDENTIALS = frozenset(
     }
 )
 
-Api = str  # a row of ``dialects.DIALECTS``, or "script"
+Api = str  # a row of ``dialects.DIALECTS``, "script", "local" or ``JOINED``
+JOINED = "extension"  # of a provider that ``Catalog.source`` speaks for
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):

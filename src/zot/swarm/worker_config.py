@@ -324,10 +324,14 @@ def resolve_worker_credential(
     NotLoggedIn if there is no credential: the worker could only fail."""
     from zot.agent.model_resolver import ModelQuery, require_credential, resolve
     from zot.provider.auth.auth_store import AuthStore
-    from zot.provider.catalog import Catalog
+    from zot.provider.catalog import EXTENSION_MODELS, Catalog
 
     home = home or zot_home()
     settings, catalog = Settings(home), Catalog(home)
+    if (home / EXTENSION_MODELS).exists():
+        from zot.features.extensions.loader.known_providers import join_known_providers
+
+        join_known_providers(catalog, home, Path(config.cwd or os.getcwd()))
     store = AuthStore(home, keyring=settings.values.credential_store == "keyring")
     query = ModelQuery(
         provider=config.provider,

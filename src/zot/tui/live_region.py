@@ -9,6 +9,7 @@ one the rows above are counted as the terminal broke them. Rows of the region ne
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ FILL = "\x1b[K"  # at the end of a row: fill the rest with the row's background
 # as clearing it, and moves the content into its history.
 _ERASE_BELOW = "\r\x1b[2K\x1b[C\x1b[J\r"
 _CUT, _WRAP = "\x1b[?7l", "\x1b[?7h"
+_REMEMBERED = 200  # printed rows that an overlay may be drawn over
 _ENTER_ALTERNATE, _LEAVE_ALTERNATE = "\x1b[?1049h", "\x1b[?1049l"
 
 
@@ -145,6 +147,7 @@ class SettledBlocks:
         self._any = False
         self.joinable = False  # the last block is a single row that the next one may join
         self.printed = 0
+        self._recent: deque[str] = deque(maxlen=_REMEMBERED)
 
     def add(self, rows: Sequence[str], *, joins: bool = False) -> None:
         """Add a separate block."""
@@ -170,7 +173,12 @@ class SettledBlocks:
         """The rows to print now."""
         rows, self._waiting = self._waiting, []
         self.printed += len(rows)
+        self._recent.extend(rows)
         return rows
+
+    def last(self, count: int) -> list[str]:
+        """The newest rows, printed or not, for what is drawn over them."""
+        return [*self._recent, *self._waiting][-count:] if count > 0 else []
 
 
 def trim(rows: Sequence[str]) -> Sequence[str]:

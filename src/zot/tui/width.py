@@ -167,6 +167,23 @@ def closed_lines(text: str) -> list[str]:
     return out
 
 
+def without_start(text: str, width: int) -> str:
+    """The text behind its first cells, in its styles; a wide character that is divided becomes a space."""
+    active: list[str] = []
+    kept: list[str] = []
+    at = 0
+    for piece, size in _pieces(text):
+        if at >= width:
+            kept.append(piece)
+        elif not size:
+            for style in STYLE.findall(piece):
+                _follow(active, style)
+        elif at + size > width:
+            kept.append(" " * (at + size - width))
+        at += size
+    return "".join([*active, *kept])
+
+
 def with_cursor(text: str, column: int) -> str:
     """The row with one cell inverted for the cursor; after its end, that cell is added."""
     kept: list[str] = []

@@ -363,7 +363,8 @@ class Commands(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CompletionItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An offer of an extension: ``value`` replaces ``replace`` characters before the cursor. ``label`` is a Line."""
+    """An offer of an extension: ``value`` replaces ``replace`` characters before the cursor, without it the arguments,
+    or the trigger and its word. ``label`` is a Line."""
 
     value: str
     label: Any = None

@@ -13,7 +13,7 @@ import msgspec
 
 from zot.agent.settings import Settings
 from zot.cli.arguments import ParsedArguments, parse
-from zot.cli.list_models import usable_providers
+from zot.cli.list_models import listed_catalog, usable_providers
 from zot.cli.output import print_notice, print_result, read_answer
 from zot.cli.verb_table import options
 from zot.cli.verbs.models import print_table
@@ -36,7 +36,7 @@ def run_verb(verb: str, argv: list[str]) -> int:
 
 def _list(arguments: ParsedArguments) -> int:
     home = zot_home()
-    catalog = Catalog(home)
+    catalog = listed_catalog(home)
     rows = catalog.rows()
     if arguments.has("--usable"):
         usable = usable_providers(catalog, home)
@@ -68,7 +68,7 @@ def _write(value: object) -> None:
 
 
 def _show(arguments: ParsedArguments) -> int:
-    catalog = Catalog(zot_home())
+    catalog = listed_catalog(zot_home())
     rows = _rows_of(catalog, arguments.words[0])
     if arguments.has("--json"):
         _write(_json(rows[0]))

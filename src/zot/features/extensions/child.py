@@ -514,7 +514,7 @@ class ExtensionChild:
         except UnknownFrame as error:
             self._spoiled("unknown", f"sent an unknown frame type {error.type[:60]!r}, which was ignored", line)
         except BadFrame as error:
-            self._spoiled("malformed", f"sent a malformed frame, which was dropped: {error}: {_shown(line)}", line)
+            self._spoiled("malformed", f"sent a malformed frame, which was dropped: {error}: {self._shown(line)}", line)
 
     def _heed(self, frame: extension_frames.ChildFrame) -> None:
         match frame:
@@ -568,6 +568,9 @@ class ExtensionChild:
             self.questions.fail_all(BadFrame(text), ("intercept",))
         if line:
             self.questions.fail_named(line, BadFrame(text))
+
+    def _shown(self, line: bytes) -> str:
+        return "(its text may be a credential)" if self.questions.is_private else _shown(line)
 
     def _cancel_timers(self) -> None:
         for timer in self._timers:

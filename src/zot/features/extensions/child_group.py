@@ -27,8 +27,9 @@ class ChildGroup:
     def find(self, name: str) -> ExtensionChild | None:
         return next((child for child in self._children if child.name == name), None)
 
-    def start(self, entries: Iterable[DiscoveredExtension]) -> None:
-        """Start extensions with a process. A guard before a reload is presumed to be one."""
+    def start(self, entries: Iterable[DiscoveredExtension], first: str = "") -> None:
+        """Start extensions with a process, ``first`` before the others. A guard before a reload is presumed to be
+        one."""
         before = {child.name: child for child in self._children}
         self._children = [
             ExtensionChild(entry, self._owner, before=before.get(entry.manifest.name))
@@ -38,7 +39,8 @@ class ChildGroup:
         if not self._children:
             return
         prestart_reaper()
-        self._lives = {child: self._tasks.start(child.live()) for child in self._children}
+        in_order = sorted(self._children, key=lambda child: child.name != first)
+        self._lives = {child: self._tasks.start(child.live()) for child in in_order}
 
     async def replace(self, before: ExtensionChild, entry: DiscoveredExtension) -> ExtensionChild:
         """Stop one child and start another in its place."""

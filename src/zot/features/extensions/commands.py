@@ -22,7 +22,7 @@ from zot.agent.slash_commands import (
 from zot.core.state import InitialToolCall
 from zot.errors import ExtensionError
 from zot.features.extensions.child import ExtensionChild, new_request_id
-from zot.features.extensions.inbound_requests import PanelRequests
+from zot.features.extensions.panels import PanelRequests
 from zot.features.extensions.registry import NameRegistry
 from zot.provider.messages import ToolCallBlock
 from zot.wire import extension_frames, limits
@@ -41,28 +41,47 @@ class CommandInvoker:
         question = extension_frames.CommandInvoked(id=new_request_id(), name=registered, args=args.strip())
         try:
             answer: extension_frames.CommandResponse = await child.ask(question, limits.COMMAND_REPLY)
-            if answer.error:
-                raise ExtensionError(answer.error)
-            match answer.action:
-                case "prompt":
-                    return PromptAnswer(child.name, answer.prompt) if answer.prompt.strip() else Noop(child.name)
-                case "tool_prompt":
-                    return ToolPrompt(child.name, answer.prompt, _first_call(child, answer))
-                case "insert":
-                    return Insert(child.name, answer.insert) if answer.insert else Noop(child.name)
-                case "display":
-                    return Display(child.name, answer.display)
-                case "open_panel" if answer.open_panel is None:
-                    return Noop(child.name)
-                case "open_panel":
-                    panel = self._panels.claimed(child, answer.open_panel)
-                    return PanelAnswer(child.name, panel) if panel is not None else PanelRefused(child.name)
-                case "" | "noop":
-                    return Noop(child.name)
-                case other:
-                    raise ExtensionError(f"unknown action {other[:40]!r}")
+            return self._act(child, answer)
         except ExtensionError as error:
             return FailedCommand(f"extension /{registered}: {error}")
+
+    async def press(self, child: ExtensionChild, name: str, text: str | None) -> CommandAnswer:
+        """Ask what a key does; ``text`` is the prompt being written, if the extension may know it."""
+        params = {"name": name} if text is None else {"name": name, "text": text}
+        question = extension_frames.Request(id=new_request_id(), method="key", params=params)
+        try:
+            answer: extension_frames.Response = await child.ask(question, limits.KEY_REPLY)
+            if answer.error is not None:
+                raise ExtensionError(answer.error.message or answer.error.code)
+            fields = cast("dict[str, Any]", answer.result) if isinstance(answer.result, dict) else {}
+            given = {**fields, "type": "command_response", "id": question.id}
+            return self._act(child, msgspec.convert(given, extension_frames.CommandResponse))
+        except msgspec.ValidationError as error:
+            return FailedCommand(f"{child.name}: key {name}: {error}")
+        except ExtensionError as error:
+            return FailedCommand(f"{child.name}: key {name}: {error}")
+
+    def _act(self, child: ExtensionChild, answer: extension_frames.CommandResponse) -> CommandAnswer:
+        if answer.error:
+            raise ExtensionError(answer.error)
+        match answer.action:
+            case "prompt":
+                return PromptAnswer(child.name, answer.prompt) if answer.prompt.strip() else Noop(child.name)
+            case "tool_prompt":
+                return ToolPrompt(child.name, answer.prompt, _first_call(child, answer))
+            case "insert":
+                return Insert(child.name, answer.insert) if answer.insert else Noop(child.name)
+            case "display":
+                return Display(child.name, answer.display)
+            case "open_panel" if answer.open_panel is None:
+                return Noop(child.name)
+            case "open_panel":
+                panel = self._panels.claimed(child, answer.open_panel)
+                return PanelAnswer(child.name, panel) if panel is not None else PanelRefused(child.name)
+            case "" | "noop":
+                return Noop(child.name)
+            case other:
+                raise ExtensionError(f"unknown action {other[:40]!r}")
 
 
 def _first_call(child: ExtensionChild, answer: extension_frames.CommandResponse) -> InitialToolCall:

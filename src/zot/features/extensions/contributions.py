@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _OF_EDITOR = frozenset({"key", "keymap"})  # need a terminal
+_CHECKED = frozenset({"key", "keymap", "decoration", "completion"})  # by ``editor_values``
 _FRAMED = frozenset({"header", "footer"})  # refused to names that imitate zot
 
 
@@ -55,7 +56,15 @@ KINDS: dict[str, Kind] = {
     "keymap": Kind("editor", {"start": str, "modes": dict}),
     "completion": Kind("editor", {"triggers": list}, {"min_chars": int, "description": str}),
     "renderer": Kind("", {"for": str, "match": list}),
-    "provider": Kind("provider", {"models": list}),
+    "provider": Kind(
+        "provider",
+        {"models": list},
+        {
+            **dict.fromkeys(("title", "api", "base_url"), str),
+            **dict.fromkeys(("headers", "key"), dict),
+            **dict.fromkeys(("stream", "refresh", "replace"), bool),
+        },
+    ),
     "resource": Kind("resources", {}, dict.fromkeys(("skills", "templates", "themes"), list)),
 }
 _CHOICES = {
@@ -102,6 +111,17 @@ class Contributions:
     def of_kind(self, kind: str) -> list[Contribution]:
         """In the order they were first contributed."""
         return [item for (_, of, _), item in self._items.items() if of == kind and item.child.alive]
+
+    @property
+    def complete(self) -> bool:
+        """True if one of them completes words or arguments."""
+        return any(
+            kind == "completion" or item.value.get("complete") is True for (_, kind, _), item in self._items.items()
+        )
+
+    def renders(self, of: str, name: str) -> bool:
+        renderers = (item.value for item in self._items.values() if item.kind == "renderer")
+        return any(value["for"] == of and name in value["match"] for value in renderers)
 
     def find(self, extension: str, kind: str, name: str) -> Contribution | None:
         return self._items.get((extension, kind, name))
@@ -181,8 +201,8 @@ class Contributions:
         key = (child.name, frame.kind, frame.name)
         if key not in self._items and self._count(child, frame.kind) >= limits.CONTRIBUTIONS:
             raise RequestError("too_large", f"at most {limits.CONTRIBUTIONS} contributions of kind {frame.kind}")
-        if frame.kind in _OF_EDITOR and not self._surface.ui_info().editor:
-            raise RequestError("unavailable", f"contribute {frame.kind}: this mode has no editor")
+        if frame.kind in _CHECKED:
+            value = self._checked(child, frame.kind, value)
         item = Contribution(child, frame.kind, frame.name, value)
         if frame.kind in SURFACES:
             self._items[key] = item
@@ -195,6 +215,13 @@ class Contributions:
         elif conflict := self._surface.contribute(child.name, frame.kind, frame.name, value):
             raise RequestError("conflict", conflict)
         self._items[key] = item
+
+    def _checked(self, child: ExtensionChild, kind: str, value: dict[str, Any]) -> dict[str, Any]:
+        if kind in _OF_EDITOR and not self._surface.ui_info().editor:
+            raise RequestError("unavailable", f"contribute {kind}: this mode has no editor")
+        from zot.features.extensions.editor_values import checked  # few extensions have any
+
+        return checked(kind, child, value)
 
     def _register_named(self, child: ExtensionChild, frame: extension_frames.Contribute, value: dict[str, Any]) -> None:
         struct = extension_frames.RegisterCommand if frame.kind == "command" else extension_frames.RegisterTool

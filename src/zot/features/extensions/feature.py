@@ -16,11 +16,14 @@ from zot.agent.extension_ui import ExtensionUI
 from zot.agent.feature import Feature, PromptDraft
 from zot.agent.slash_commands import SlashCommand
 from zot.core.tool import Tool
-from zot.errors import ExtensionError, NotThere
+from zot.errors import ConfigError, ExtensionError, NotThere
 from zot.features.extensions.host import ExtensionHost
+from zot.features.extensions.loader.discovery import DiscoveryFailed, candidates, discover, global_dir, project_dir
 from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.features.extensions.loader.manifest import FILE, read_manifest
 from zot.features.extensions.tools import ExtensionTool
+from zot.provider.providers import JOINED
+from zot.system.files import read_bytes
 from zot.wire.limits import READY_GRACE_EXPLICIT
 
 if TYPE_CHECKING:
@@ -78,6 +81,7 @@ class ExtensionsFeature(Feature):
                     raise NotThere(f"{where}: {reason}; details: `zot ext check {directory}`") from error
                 reason = "is a file" if directory.is_file() else reason
                 raise NotThere(f"{where}: {reason}; expected the directory that contains {FILE}") from error
+        _join_named_providers(services)
 
     async def start(self) -> None:
         """From here on extensions receive events and may deny."""
@@ -89,7 +93,13 @@ class ExtensionsFeature(Feature):
         agent.readers.subscribe(host.observe, *host.observed)
         agent.system_editor = host.edit_system_prompt
         self.system_prompt.add_section("tool guidelines", self._guidelines, order=15)
-        await host.start()
+        resolved = self.conversation.resolved
+        if resolved.api != JOINED:
+            await host.start()
+            return
+        await host.start(first=host.providers.owner_of(resolved.provider.id))
+        if problem := await host.providers.settle(resolved.provider.id):
+            self.notify(problem, "error")
 
     def _guidelines(self) -> str:
         """What extensions ask of the model while their tools are offered."""
@@ -163,7 +173,8 @@ class ExtensionsFeature(Feature):
 
     def slash_commands(self) -> Iterable[SlashCommand]:
         for info in self.host.commands():
-            yield SlashCommand(info.name, info.description, source=info.extension, extension=info.extension)
+            more = self.host.command_extras(info)
+            yield SlashCommand(info.name, info.description, source=info.extension, extension=info.extension, **more)
 
     async def run_slash_command(self, name: str, arguments: str) -> CommandAnswer:
         return await self.host.run_command(name, arguments)
@@ -207,6 +218,40 @@ async def reload_extensions(conversation: Conversation) -> ReloadStats | None:
     stats = await host.reload()
     conversation.agent.invalidate_system_prompt()
     return stats
+
+
+def _join_named_providers(services: Services) -> None:
+    """Add the model providers that manifests name to the catalog, so that a model of theirs can be chosen."""
+    config, home = services.config, services.home
+    directories = [_extension_path(path) for path in config.ext]
+    if config.installed_extensions:
+        for parent in (project_dir(services.project), global_dir(home)):
+            with suppress(DiscoveryFailed):  # reported at the start
+                directories += candidates(parent)
+    if not any(_names_providers(directory) for directory in directories):
+        return
+    from zot.features.extensions.loader.known_providers import named_providers  # few extensions bring one
+    from zot.features.extensions.providers.registry import ExtensionProviders
+
+    found = discover(
+        explicit=[_extension_path(path) for path in config.ext],
+        cwd=services.project,
+        home=home,
+        scan=config.installed_extensions,
+        trust=_trust(home, config.trusted_for_run),
+        trust_project=config.trust_project,
+        required_guards=config.required_guards,
+    )
+    if named := named_providers(home, found.entries):
+        services.catalog.join(ExtensionProviders(services, named))
+
+
+def _names_providers(directory: Path) -> bool:
+    """A cheap look; the manifest is read later."""
+    try:
+        return b'"provides"' in (read_bytes(directory / FILE) or b"")
+    except ConfigError:
+        return False
 
 
 def _trust(home: Path, for_run: Iterable[str]) -> ExtensionTrust:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from zot.agent.extension_ui import ExtensionUI
-from zot.agent.slash_commands import CommandAnswer
+from zot.agent.slash_commands import CommandAnswer, FailedCommand
 from zot.core.tool import Tool
 from zot.errors import ConfigError, ExtensionError, describe_error
 from zot.features.child_process import start_process
@@ -26,12 +26,13 @@ from zot.features.extensions.child_log import Diagnostics
 from zot.features.extensions.commands import CommandInvoker
 from zot.features.extensions.event_fanout import OBSERVED, EventFanout
 from zot.features.extensions.handshake import second_edition_ack
-from zot.features.extensions.inbound_requests import InboundRequests, NestedCalls, PanelRequests, RunTool
+from zot.features.extensions.inbound_requests import InboundRequests, NestedCalls, RunTool
 from zot.features.extensions.interception import ExtensionInterceptor
 from zot.features.extensions.loader.data_dir import LOCK, is_data_dir, make_data_dir
 from zot.features.extensions.loader.discovery import DiscoveredExtension, Discovery, LoadProblem, discover
 from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.features.extensions.loader.guard_registry import remember
+from zot.features.extensions.panels import PanelRequests
 from zot.features.extensions.registry import (
     BUILTIN_COMMANDS,
     ExtensionCommand,
@@ -62,6 +63,8 @@ if TYPE_CHECKING:
     from zot.features.extensions.loader.manifest import Manifest
     from zot.features.extensions.methods.bus import BusRate
     from zot.features.extensions.overrides import ToolOverrides
+    from zot.features.extensions.providers.registry import ExtensionProviders
+    from zot.features.extensions.renderers import Renderers
     from zot.features.extensions.requests import RequestRouter
     from zot.features.extensions.resources import ContributedResources
     from zot.features.extensions.spending import ExtensionSpending
@@ -78,6 +81,13 @@ class ReloadStats(msgspec.Struct, frozen=True):
 
 
 def _ignore() -> None: ...
+
+
+def json_text(value: str) -> bytes:
+    """As other JSON encoders write it: only ASCII."""
+    import json  # only for secrets
+
+    return json.dumps(value)[1:-1].encode()
 
 
 def _values(values: dict[str, Any]) -> dict[str, Any]:
@@ -140,7 +150,9 @@ class ExtensionHost:
         self.saved_states = SavedStates()
         self.changes_session = False  # an extension opens another session now
         self.unsaved_entries: list[ExtensionRow | LabelRow] = []  # of a run that keeps no session
+        self.has_started = False
         self._requests2: RequestRouter | None = None
+        self._providers: ExtensionProviders | None = None
         self._contributions: Contributions | None = None
         self._used_words: set[tuple[str, str]] = set()
         self._starts: Counter[str] = Counter()
@@ -201,8 +213,9 @@ class ExtensionHost:
             )
         return self.discovery
 
-    async def start(self, *, reloading: bool = False) -> None:
-        """Start all in parallel and wait until ready or the grace is over; faults are reported, not raised."""
+    async def start(self, first: str = "", *, reloading: bool = False) -> None:
+        """Start all in parallel and wait until ready or the grace is over; faults are reported, not raised.
+        ``first`` is the extension that the rest waits for."""
         found = self.plan()
         for note in found.notes:
             self.diagnostics.note(note)
@@ -212,7 +225,8 @@ class ExtensionHost:
         if found.new_guards or found.former_guards:
             self._remember(lambda: remember(self.home, learned=found.new_guards, forgotten=found.former_guards))
         self._missing_guards = [problem for problem in found.problems if problem.guard]
-        self._children.start(found.entries)
+        self._children.start(found.entries, first)
+        self.has_started = True
         self._reloading = frozenset(self._children) if reloading else frozenset()
         await self._children.wait_until_ready(self._explicit_grace_s)
         self._registry.resolve_names(self._children)
@@ -355,12 +369,58 @@ class ExtensionHost:
     def commands(self) -> list[ExtensionCommand]:
         return self._registry.commands()
 
+    def command_extras(self, command: ExtensionCommand) -> dict[str, Any]:
+        """What a contributed command says beside its description: ``arguments`` and ``completed``."""
+        if self._contributions is None:
+            return {}
+        found = self._contributions.find(command.extension, "command", command.name.lower())
+        if found is None:
+            return {}
+        return {"arguments": found.value.get("arguments", ""), "completed": found.value.get("complete") is True}
+
+    def renders(self, of: str, name: str) -> bool:
+        """True if an extension draws these."""
+        return self._contributions is not None and self._contributions.renders(of, name)
+
+    def offers_tool(self, child: ExtensionChild, name: str) -> bool:
+        """True if the model calls this child's tool by this name."""
+        return name not in self._taken and self.owner_of_tool(name) is child
+
+    @cached_property
+    def renderers(self) -> Renderers:
+        from zot.features.extensions.renderers import Renderers  # few extensions draw
+
+        return Renderers(self, self._tasks)
+
+    @property
+    def completes(self) -> bool:
+        """True if an extension completes something."""
+        return self._contributions is not None and self._contributions.complete
+
+    def find_command(self, name: str) -> tuple[ExtensionChild, str] | None:
+        return self._registry.command(name)
+
+    async def press_key(self, extension: str, name: str, text: str) -> CommandAnswer:
+        """What a key of the editor does; the extension gets ``text`` with the word ``editor``."""
+        child = self._children.find(extension)
+        if child is None:
+            return FailedCommand(f"{extension} is not running")
+        return await self._commands.press(child, name, text if "editor" in child.granted else None)
+
     async def run_command(self, name: str, args: str) -> CommandAnswer:
         """Run ``/name args``; the caller acts on the answer."""
         return await self._commands.run(name, args)
 
-    def panel_key(self, extension: str, panel_id: str, key: str, text: str = "") -> None:
-        self._panels.key(extension, panel_id, key, text)
+    def panel_key(self, extension: str, panel_id: str, key: str, text: str = "", event: str = "") -> None:
+        self._panels.key(extension, panel_id, key, text, event)
+
+    def panel_resized(self, extension: str, panel_id: str, width: int, height: int) -> None:
+        self._panels.resized(extension, panel_id, width, height)
+
+    @property
+    def focused_panel(self) -> tuple[str, str] | None:
+        """Extension and id of the panel that gets the keys."""
+        return self._panels.focused
 
     def panel_closed(self, extension: str, panel_id: str) -> None:
         self._panels.closed_by_user(extension, panel_id)
@@ -564,7 +624,13 @@ class ExtensionHost:
 
     def keep_secret(self, value: str) -> None:
         """Mask this value in traces from now on."""
-        self._secrets.add(value.encode())
+        plain = value.encode()
+        self._secrets |= {plain, msgspec.json.encode(value)[1:-1], json_text(value)}
+
+    def without_secrets(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret.decode(), "[removed]")
+        return text
 
     def require_word(self, child: ExtensionChild, word: str, method: str) -> None:
         """RequestError unless the user granted it; one diagnostic per word."""
@@ -585,8 +651,31 @@ class ExtensionHost:
             self._contributions = Contributions(
                 self._surface, self._registry, self.require_word, self._contributed_tools
             )
+            self._contributions.special["provider"] = self._contributed_provider
             self._contributions.special["resource"] = self._change_resource
+            self._contributions.special["renderer"] = self._renderer_contributed
         return self._contributions
+
+    @property
+    def providers(self) -> ExtensionProviders:
+        """Model providers of extensions; needs a conversation."""
+        if self._providers is None:
+            from zot.features.extensions.providers.registry import ExtensionProviders  # few extensions bring one
+
+            assert self.conversation is not None
+            self._providers = ExtensionProviders.of(self.conversation.services)
+            self._providers.attach(self)
+        return self._providers
+
+    def _contributed_provider(self, child: ExtensionChild, name: str, value: dict[str, Any] | None) -> None:
+        if self.conversation is not None:
+            self.providers.contributed(child, name, value)
+
+    def find_child(self, name: str) -> ExtensionChild | None:
+        return self._children.find(name)
+
+    def start_task(self, work: Coroutine[Any, Any, None]) -> None:
+        self._tasks.start(work)
 
     @property
     def router(self) -> RequestRouter:
@@ -613,6 +702,11 @@ class ExtensionHost:
         if withdrawn and self.overrides is not None:
             self.overrides.withdrawn(child, withdrawn)
         self._tools_changed()
+
+    def _renderer_contributed(self, child: ExtensionChild, name: str, value: dict[str, Any] | None) -> None:
+        """It follows calls from now on."""
+        if value is not None and value["for"] == "tool":
+            _ = self.renderers
 
     def inform(self, text: str) -> None:
         """Show one line that is no fault."""
@@ -722,6 +816,8 @@ class ExtensionHost:
             tap.exited(child.name, code)
 
     def tap(self, name: str, direction: Direction, line: bytes) -> None:
+        if self.traces and self._providers is not None:
+            line = self._providers.without_credentials(line, direction)
         for secret in self._secrets if self.traces else ():
             line = line.replace(secret, b"[removed]")
         for trace in self.traces:

@@ -1,5 +1,5 @@
 """Requests of extensions: names, subscriptions, ``call_tool``, notes, panels, text to submit.
-One panel is open at a time, and only its owner may redraw it. Nested calls pass the same interceptors and gate as the
+Nested calls pass the same interceptors and gate as the
 model's calls, end with their parent, and form chains of at most four different tools."""
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from zot.core.tool import ToolResult, text_result
 from zot.errors import ToolError
 from zot.features.extensions.child import ExtensionChild
 from zot.features.extensions.open_questions import BY_EXTENSION, OpenQuestion
+from zot.features.extensions.panels import PanelRequests
 from zot.features.extensions.registry import NameRegistry
 from zot.features.extensions.subscriptions import RequireWord, subscribe
 from zot.features.extensions.tools import wire_blocks
@@ -249,49 +250,3 @@ def _ignore_child(child: ExtensionChild) -> None: ...
 
 
 def _ignore_word(child: ExtensionChild, word: str, method: str) -> None: ...
-
-
-class PanelRequests:
-    """``find`` returns a running child by name."""
-
-    def __init__(self, surface: ExtensionUI, find: Callable[[str], ExtensionChild | None]) -> None:
-        self._surface = surface
-        self._find = find
-        self._open: tuple[str, str] | None = None
-
-    def claimed(self, child: ExtensionChild, panel: extension_frames.Panel | None) -> extension_frames.Panel | None:
-        """Opens the panel and closes the previous one, notifying its owner; None if it cannot be shown."""
-        if panel is None or not self._surface.interactive:
-            return None
-        previous, self._open = self._open, (child.name, panel.id)
-        if previous is not None and previous != self._open:
-            self._surface.close_panel(*previous)
-            self._send_close(*previous)
-        return panel
-
-    def render(self, child: ExtensionChild, frame: extension_frames.PanelRender) -> None:
-        if self._open == (child.name, frame.panel_id):
-            panel = extension_frames.Panel(id=frame.panel_id, title=frame.title, lines=frame.lines, footer=frame.footer)
-            self._surface.render_panel(child.name, panel)
-
-    def closed_by_child(self, child: ExtensionChild, panel_id: str) -> None:
-        if self._open == (child.name, panel_id):
-            self._open = None
-            self._surface.close_panel(child.name, panel_id)
-
-    def closed_by_user(self, extension: str, panel_id: str) -> None:
-        if self._open == (extension, panel_id):
-            self._open = None
-            self._send_close(extension, panel_id)
-
-    def key(self, extension: str, panel_id: str, key: str, text: str) -> None:
-        if self._open == (extension, panel_id) and (child := self._find(extension)):
-            child.send(extension_frames.PanelKey(panel_id=panel_id, key=key, text=text if key == "rune" else ""))
-
-    def child_ended(self, child: ExtensionChild) -> None:
-        if self._open is not None and self._open[0] == child.name:
-            self.closed_by_child(child, self._open[1])
-
-    def _send_close(self, extension: str, panel_id: str) -> None:
-        if child := self._find(extension):
-            child.send(extension_frames.PanelClose(panel_id=panel_id))

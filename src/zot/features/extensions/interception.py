@@ -182,9 +182,12 @@ class ExtensionInterceptor(Interceptor):
         return await self.late.before_steering(text, source) if self.intercepted("input") else PromptVerdict()
 
     async def replace_result(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> ToolResult | None:
-        if not self.intercepted("tool_result", call.name):
-            return None
-        return await self.late.replace_result(call, result, origin)
+        changed = None
+        if self.intercepted("tool_result", call.name):
+            changed = await self.late.replace_result(call, result, origin)
+        if self._host().renders("tool", call.name):
+            changed = await self._host().renderers.draw_result(call, changed or result) or changed
+        return changed
 
     async def review_request(self, request: Request, purpose: str, origin: str = "") -> Request:
         if not any(map(self.intercepted, ("context", "model_request", "provider_payload"))):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Data = dict[str, Any]
 
 _MOST_PATHS = 200
-_ENDS = {"end": "completed", "length": "completed", "error": "failed", "aborted": "cancelled"}
+STATUSES = {"end": "completed", "length": "completed", "error": "failed", "aborted": "cancelled"}
 
 # The agent's events that each event is made of. Those of ``message_delta`` and ``tool_update`` are gathered.
 _SOURCES: dict[str, tuple[type[AgentEvent], ...]] = {
@@ -125,7 +125,7 @@ class LateEvents:
 
     def prompt_ended(self, event: events.PromptEnded) -> None:
         self.flush()
-        status = _ENDS.get(event.status, event.status)
+        status = STATUSES.get(event.status, event.status)
         data = {"prompt_id": event.prompt_id, "status": status, "steps": event.steps, "usage": _usage(event.usage)}
         self.send("prompt_end", data)
 

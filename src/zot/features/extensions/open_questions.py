@@ -34,6 +34,7 @@ _KINDS: dict[type[Question], Kind] = {
     extension_frames.EventIntercept: "intercept",
     extension_frames.Request: "request",
 }
+PRIVATE_METHODS = ("provider.login", "provider.renew")  # their answers are credentials
 ALL_KINDS: tuple[Kind, ...] = tuple(_KINDS.values())
 _REMEMBERED = 1000
 _SECOND_THOUGHTS = 0.5
@@ -152,6 +153,11 @@ class OpenQuestions:
 
     def named(self, id: str) -> OpenQuestion | None:
         return next((each for (_, of), each in self._open.items() if of == id), None)
+
+    @property
+    def is_private(self) -> bool:
+        """True while the answer to a question may be a credential."""
+        return any(each.subject in PRIVATE_METHODS for each in self._open.values())
 
     def was_asked(self, id: str) -> bool:
         return id in self._asked

@@ -186,7 +186,7 @@ class RequestRouter:
         method = METHODS.get(frame.method)
         if method is None:
             raise RequestError("unknown_method", f"unknown method {name!r}")
-        if method.word:
+        if method.word and not _is_of_login(child, frame):
             self._host.require_word(child, method.word, frame.method)
         if sum(owner is child for owner, _ in self._running) >= limits.OPEN_REQUESTS:
             raise RequestError("busy", f"at most {limits.OPEN_REQUESTS} requests of an extension may be open")
@@ -225,6 +225,12 @@ class RequestRouter:
         except Exception as error:
             _answer(child, frame.id, RequestError("failed", f"{frame.method} failed: {type(error).__name__}"))
             self._on_bug(error)
+
+
+def _is_of_login(child: ExtensionChild, frame: extension_frames.Request) -> bool:
+    """A dialog of a login needs no word."""
+    parent = child.questions.named(frame.parent_id) if frame.method == "ui.ask" and frame.parent_id else None
+    return parent is not None and parent.subject == "provider.login"
 
 
 def _function(method: Method) -> Callable[[MethodCall], Awaitable[Any]]:

@@ -12,6 +12,7 @@ from zot.core.events import OF_EXTENSION, SYNTHETIC
 from zot.core.interceptors import RunEnd
 from zot.features.extensions.edition2_interception import BadValue, expect, expect_object
 from zot.features.extensions.interception import Denied, Handled
+from zot.features.extensions.late_events import STATUSES
 from zot.features.extensions.wire_messages import WireMessage, parse_messages
 from zot.provider.messages import Message
 
@@ -83,7 +84,7 @@ async def after_run(host: ExtensionHost, agreed: Agreed, end: RunEnd) -> None:
     wanted: list[tuple[ExtensionChild, str]] = []
 
     def data(_child: ExtensionChild, _value: None) -> Data:
-        return {"prompt_id": end.prompt_id, "status": end.status, "text": end.text}
+        return {"prompt_id": end.prompt_id, "status": STATUSES.get(end.status, end.status), "text": end.text}
 
     def rewritten(child: ExtensionChild, _value: None, value: Data) -> None:
         if text := expect(value, "continue", str):

@@ -4,7 +4,7 @@ A command that fails raises ZotError or ValueError with the reason."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
@@ -76,6 +76,7 @@ class RpcCommands:
             wire.RunCommand: self._run_command,
             wire.PanelKey: self._panel_key,
             wire.PanelClose: self._panel_close,
+            wire.ExtComplete: self._ext_complete,
         }
 
     def dispatch(self, command: wire.AnyCommand | SwarmCommand, reply: PendingResponse) -> Any:
@@ -252,6 +253,40 @@ class RpcCommands:
         if (host := extension_host(self._conversation)) is not None:
             host.panel_closed(command.extension, command.panel_id)
         return msgspec.UNSET
+
+    def _ext_complete(self, command: wire.ExtComplete, reply: PendingResponse) -> Any:
+        if bool(command.command) == bool(command.trigger):
+            raise UsageError("ext_complete: expected command or trigger")
+        self._tasks.create_task(respond_later(self._completed(command), reply))
+        return LATER
+
+    async def _completed(self, command: wire.ExtComplete) -> wire.Completions:
+        """What extensions offer within 300 ms."""
+        host = extension_host(self._conversation)
+        if host is None or not host.completes:
+            return wire.Completions(items=())
+        from zot.features.extensions.completion import CompletionQuery, OfferedItem, complete  # few clients ask
+
+        found: list[OfferedItem] = []
+        more = [False]
+
+        def came(items: Sequence[OfferedItem], further: bool) -> None:
+            found[:], more[0] = items, further
+
+        name, text, cursor = command.command.removeprefix("/"), command.text, command.cursor or len(command.text)
+        query = CompletionQuery(name, command.trigger, text, cursor, command.before or command.trigger + text)
+        await complete(host, query, came, late=False)
+        items = tuple(
+            wire.CompletionItem(
+                value=item.value,
+                label=item.line,
+                description=item.description,
+                replace=item.replace or 0,
+                extension=item.extension,
+            )
+            for item in found
+        )
+        return wire.Completions(items=items, more=more[0])
 
     # --- conditions
 

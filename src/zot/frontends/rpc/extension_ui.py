@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, assert_never
 
-from msgspec import UNSET, to_builtins
+import msgspec
+from msgspec import UNSET
 
 from zot.agent import slash_commands
 from zot.agent.extension_ui import SURFACES, ExtensionUI, UiInfo
@@ -80,9 +81,10 @@ class RpcExtensionUI(ExtensionUI):
     def render_panel(self, extension: str, panel: Panel) -> None:
         title = panel.title or self._titles.get((extension, panel.id), "")
         self._titles[extension, panel.id] = title
-        self._send(
-            ExtPanel(extension=extension, panel_id=panel.id, title=title, lines=panel.lines, footer=panel.footer)
-        )
+        shown = ExtPanel(extension=extension, panel_id=panel.id, title=title, lines=panel.lines, footer=panel.footer)
+        second = {"rows": panel.rows, "place": panel.place, "cursor": panel.cursor, "keys": panel.keys or None}
+        given = {key: value for key, value in second.items() if value is not None}
+        self._send(msgspec.structs.replace(shown, **given) if given else shown)
 
     def close_panel(self, extension: str, panel_id: str) -> None:
         self._titles.pop((extension, panel_id), None)
@@ -99,7 +101,7 @@ class RpcExtensionUI(ExtensionUI):
         if "surfaces" in self._announced:
             for surface in self._surfaces.values():
                 self._send(surface)
-        self.on_change("ui_changed", to_builtins(self.ui_info()))
+        self.on_change("ui_changed", msgspec.to_builtins(self.ui_info()))
 
     def contribute(self, extension: str, kind: str, name: str, value: Any, *, stale: bool = False) -> str:
         if kind in SURFACES:

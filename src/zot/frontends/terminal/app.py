@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from zot.frontends.terminal.commands.command_runner import CommandRunner
 from zot.frontends.terminal.dialogs.dialog import CONFIRM, Dialogs
 from zot.frontends.terminal.editor.editor import Editor, Submitted
 from zot.frontends.terminal.editor.editor_host import TerminalEditorHost
-from zot.frontends.terminal.extension_ui import NullPanelOwner, Panels, TerminalExtensionUI, UserActions
+from zot.frontends.terminal.extension_ui import TerminalExtensionUI, UserActions
 from zot.frontends.terminal.keymap import CustomKeys, KeyActions, Keyboard, Keymap
 from zot.frontends.terminal.layout import Layout, Placeholder
 from zot.frontends.terminal.screen.activity import Activity
@@ -37,7 +37,11 @@ if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.core.agent import Outcome
     from zot.core.events import AgentEvent
+    from zot.features.extensions.host import ExtensionHost
     from zot.frontends.terminal.commands.extension_sessions import ExtensionSessions
+    from zot.frontends.terminal.editor.extension_completion import CompletionSource
+    from zot.frontends.terminal.extensions.editor_additions import EditorAdditions
+    from zot.frontends.terminal.extensions.panels import Panels
     from zot.frontends.terminal.options import TerminalOptions
     from zot.frontends.terminal.swarm.workers import WorkerList
     from zot.provider.messages import ImageBlock
@@ -123,11 +127,15 @@ class App:
         )
 
         # Extensions.
-        self._panels = Panels(ui, self._dialogs)
+        self._panels: Panels | None = None
+        self._additions: EditorAdditions | None = None
+        self._extension_host: Callable[[], ExtensionHost | None] = lambda: None
         self.surface = TerminalExtensionUI(
             ui,
             self._notes,
-            self._panels,
+            self._with_panels,
+            self._editor,
+            self._with_additions,
             UserActions(
                 submit=self._submit_prompt,
                 run_command=partial(self._commands.run, typed=False),
@@ -143,6 +151,32 @@ class App:
     def resized(self) -> None:
         self.screen.resized()
         self.surface.resized()
+
+    def _with_panels(self) -> Panels:
+        """Created with the first panel."""
+        if self._panels is None:
+            from zot.frontends.terminal.extensions.panels import Panels  # few extensions have panels
+
+            self._panels = self._layout.panels = Panels(self.ui, self._dialogs, lambda: self._extension_host())
+        return self._panels
+
+    def _with_additions(self) -> EditorAdditions:
+        """Created with the first key, keymap, decoration or completion of an extension."""
+        if self._additions is None:
+            from zot.frontends.terminal.extensions.editor_additions import EditorActions, EditorAdditions
+
+            run_command = partial(self._commands.run, typed=False)
+            actions = EditorActions(
+                lambda: self._extension_host(), run_command, self._commands.act, self._keymap.owner_of
+            )
+            self._additions = EditorAdditions(self.ui, self._editor, actions)
+            self._keymap.extensions = self._additions
+        return self._additions
+
+    def _completion(self) -> CompletionSource | None:
+        """What extensions complete, if any does."""
+        host = self._extension_host()
+        return self._with_additions().completion if host is not None and host.completes else None
 
     def _type_on(self, key: Key) -> None:
         self._keymap.forward_to_editor(key)
@@ -205,7 +239,8 @@ class App:
         settings = conversation.settings
         conversation.subscribe(self._transcript.on_event, EntryAdded)
         self._around.agent_arrived(conversation)
-        self._panels.owner = lambda: extension_host(conversation) or NullPanelOwner()
+        self._extension_host = lambda: extension_host(conversation)
+        self._around.completed_by_extensions = self._completion
         self.looks.settings_read(conversation)
         self.ui.spawn(self.looks.watch())
         self._keymap.custom = CustomKeys(settings.values.keymap)

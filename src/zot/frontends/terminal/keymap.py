@@ -1,12 +1,12 @@
 """The table of keys, for dispatch and for help.
 Order: replies of the terminal, the top dialog, an open popup, the user's keys (``keymap`` in config.json), model slots,
-this table, the editor."""
+this table, keys of extensions, the editor."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -91,6 +91,14 @@ class KeyActions(NamedTuple):
     replied: Callable[[str], None]
 
 
+class ExtensionKeys(Protocol):
+    def press(self, key: str) -> bool:
+        """True if an extension has this key."""
+        ...
+
+    def help(self) -> list[tuple[str, str]]: ...
+
+
 class Keymap:
     """``turns`` is replaced when the agent is built, which also sets ``custom``, ``slots``, ``show_in_full`` and
     ``switch_mode``."""
@@ -116,6 +124,7 @@ class Keymap:
         self.slots: Callable[[], Mapping[str, str]] = dict[str, str]
         self.show_in_full: Callable[[], object] = lambda: None
         self.switch_mode: Callable[[], object] = lambda: None
+        self.extensions: ExtensionKeys | None = None  # from their first key on
 
     def press(self, key: Key) -> None:
         """Dispatch a key."""
@@ -136,10 +145,10 @@ class Keymap:
             self._actions.run_command(command)
         elif not self._slot(key.name):
             binding = _BY_KEY.get(key.name)
-            if binding is None:
-                self.forward_to_editor(key)
-            else:
+            if binding is not None:
                 binding.run(self)
+            elif self.extensions is None or not self.extensions.press(key.name):
+                self.forward_to_editor(key)
 
     def forward_to_editor(self, key: Key) -> None:
         """A key for the editor; questions that open by themselves wait."""
@@ -151,7 +160,16 @@ class Keymap:
         return [*self._editor.key_help(), *self._own_help()]
 
     def _own_help(self) -> list[tuple[str, str]]:
-        return [*((", ".join(binding.keys), binding.help) for binding in BINDINGS), *self.custom.help()]
+        own = [(", ".join(binding.keys), binding.help) for binding in BINDINGS]
+        return [*own, *self.custom.help(), *(self.extensions.help() if self.extensions is not None else ())]
+
+    def owner_of(self, key: str) -> str:
+        """Who has a key that an extension wants; empty if it is free."""
+        if self.custom.command(key):
+            return "your keymap"
+        digit = key.removeprefix("ctrl+")
+        slot = digit != key and digit in "123456789"
+        return "zot" if slot or key in _BY_KEY or self._editor.has_key(key) else ""
 
     def _slot(self, key: str) -> bool:
         """ctrl+1 to ctrl+9 select the model in that slot, never during a turn; true for a filled slot."""
@@ -225,7 +243,7 @@ class Keymap:
         self._ui.suspend()
 
     def show_keys(self) -> None:
-        if self._editor.empty and self._editor.vi is None:
+        if self._editor.empty and self._editor.modal is None:
             self._ui.spawn(self._show_keys())
         else:
             self.forward_to_editor(Key("?", "?"))

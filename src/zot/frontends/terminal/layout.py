@@ -8,6 +8,7 @@ import asyncio
 import re
 import time
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from zot.frontends.terminal.dialogs.dialog import Dialog, Dialogs
 from zot.frontends.terminal.editor.editor import Editor, EditorView
@@ -19,6 +20,9 @@ from zot.frontends.terminal.turns import PromptTarget
 from zot.tui.live_region import FramePosition
 from zot.tui.terminal import Size
 from zot.tui.width import cells, cut, with_cursor
+
+if TYPE_CHECKING:
+    from zot.frontends.terminal.extensions.panels import Panels
 
 # The empty editor's placeholder; a hint disappears once the user has followed it.
 
@@ -93,6 +97,9 @@ class Layout:
         self._ruled, self._resized_at, self._columns = 0, 0.0, 0
         self._was_busy = False
         self._blocks: dict[str, list[str]] = {}
+        self._bar_rows = self._typing_rows = 0  # of the status bar in the last frame; of the editor, popup and it
+        self._asked: list[str] | None = None  # the section of the dialog
+        self.panels: Panels | None = None  # of extensions, from the first one on
         asides.on_begin = self._settle_header
         asides.hides_welcome = lambda: ui.surfaces is not None and ui.surfaces.replaces_welcome
 
@@ -108,9 +115,20 @@ class Layout:
     def fullscreen(self, size: Size) -> tuple[list[str], tuple[int, int] | None] | None:
         dialog = self._dialogs.top
         if dialog is None or not dialog.fullscreen:
-            return None
+            return self._overlaid(size)
         rows = dialog.lines(self._ui.theme, size.columns, size.rows)[: size.rows]
         return [cut(row, size.columns) for row in rows], dialog.cursor
+
+    def _overlaid(self, size: Size) -> tuple[list[str], tuple[int, int] | None] | None:
+        """The screen with panels of extensions over it. Never over the status bar, which names the permission mode, and
+        only the one that has the focus over the editor."""
+        if self.panels is None or not self.panels.cover or size.rows < _RULED:
+            return None
+        self.settle(size.columns)
+        live, _ = self.compose(size, resting=False)
+        above = [self.row(row, size.columns) for row in self._ui.settled.last(max(size.rows - len(live), 0))]
+        base = [""] * (size.rows - len(above) - len(live)) + above + live[-size.rows :]
+        return self.panels.over(base, size.columns, self._typing_rows, max(self._bar_rows, 1))
 
     def settle(self, columns: int) -> None:
         self._transcript.advance(columns)
@@ -134,18 +152,16 @@ class Layout:
         rows, place = self._breakable(sections.pop(), [foot, *sections], size), None
         for section in reversed(sections):
             rows += ["", *section] if rows or begun else section
-            if dialog is not None and place is None:
-                if dialog.cursor is None or dialog.body_at + dialog.cursor[0] >= len(section):
-                    place = None
-                else:
-                    place = FramePosition(
-                        (len(rows) - len(section)) + dialog.body_at + dialog.cursor[0], dialog.cursor[1]
-                    )
+            if dialog is not None and dialog.cursor is not None and section is self._asked:
+                at = dialog.body_at + dialog.cursor[0]
+                if at < len(section):
+                    place = FramePosition(len(rows) - len(section) + at, dialog.cursor[1])
         if spaced and (rows or begun):
             rows.append("")
         if typing:
             place = FramePosition(len(rows) + editor_at + view.row, min(view.column, columns - 1))
         rows += foot
+        self._typing_rows += len(foot)
         cursor = place
         if cursor is not None and not resting:
             rows[cursor.row] = with_cursor(rows[cursor.row], cursor.column)
@@ -165,10 +181,12 @@ class Layout:
         blocks = self._blocks
         if extra is not None:
             below = extra.bar(below, self.bar.essentials(theme), blocks.get("footer", []), cells_of_rule)
+        self._bar_rows = len(below)
         above, below = [*above, *blocks.get("above", [])], [*blocks.get("below", []), *below]
         if ruled and height >= _RULED:  # a question has its own rules
             plain = theme.paint("border", "─" * cells_of_rule)
-            top, bottom = extra.rules(cells_of_rule) if extra is not None else (plain, plain)
+            mode = self._editor.mode_label
+            top, bottom = extra.rules(cells_of_rule, mode) if extra is not None else (plain, plain)
             above, below = [*above, top], [bottom, *below]
         return [*above, *view.lines, *below], len(above)
 
@@ -226,11 +244,16 @@ class Layout:
         theme = self._ui.theme
         sections: list[list[str]] = []
         room -= _fit(self.turns.queue_lines(theme, columns), room, sections)
-        if dialog is not None:
-            shown = dialog.lines(theme, columns, max(room - 1, 3))
-        else:
+        if dialog is None or dialog.overlaid:
             shown = self._editor.popup(theme, columns, max(room - 1, 1))
-        room -= _fit(shown, room, sections)
+        else:
+            shown = dialog.lines(theme, columns, max(room - 1, 3))
+        taken = _fit(shown, room, sections)
+        self._typing_rows = taken
+        self._asked = sections[-1] if taken and dialog is not None and not dialog.overlaid else None
+        room -= taken
+        for block in self.panels.beside(theme, columns, self._ui.height) if self.panels is not None else ():
+            room -= _fit(block, room, sections)
         return [*sections, self._live_area(columns)[-room:] if room > 0 else []]
 
     def _live_area(self, columns: int) -> list[str]:

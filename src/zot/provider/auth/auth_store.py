@@ -22,6 +22,7 @@ Method = Literal["", "apikey", "oauth"]
 
 _SECRETS = ("access_token", "refresh_token", "id_token", "client_secret")  # of a login
 _EXPIRY_MARGIN_S = 60
+_LEAST_SECRET = 8  # shorter texts in a JSON credential, such as "bearer", are not masked
 _INSTALLATION = "installation_id"
 _NEVER = "0001-01-01T00:00:00Z"
 
@@ -140,7 +141,8 @@ class AuthStore:
         for entry in entries:
             with suppress(ConfigError):
                 found += _secrets(_opened(entry)).values()
-        return [secret for secret in found if secret]
+        parts = [part for secret in found if secret.startswith("{") for part in _texts_in(secret)]
+        return [secret for secret in (*found, *parts) if secret]
 
     def installation_id(self) -> str:
         """A random id of this home for servers that list installations; created at the first login."""
@@ -308,6 +310,23 @@ def _secrets(entry: AuthEntry) -> dict[str, str]:
     if entry.oauth is None:
         return {"api_key": entry.api_key}
     return {name: secret for name in _SECRETS if (secret := getattr(entry.oauth, name))}
+
+
+def _texts_in(secret: str) -> list[str]:
+    """The texts of a credential that is a JSON object: those of an extension's provider."""
+    try:
+        return _texts(msgspec.json.decode(secret))
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return []
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value] if len(value) >= _LEAST_SECRET else []
+    items: list[Any] = []
+    if isinstance(value, (dict, list)):
+        items = list(cast("dict[str, Any]", value).values()) if isinstance(value, dict) else cast("list[Any]", value)
+    return [text for item in items for text in _texts(item)]
 
 
 def _fields(entry: AuthEntry, before: Any) -> dict[str, Any]:

@@ -148,7 +148,7 @@ async def test_prompt_is_continued_after_its_end(stage: Stage) -> None:
         outcome = await talk.conversation.prompt("go")
         await run_queued(talk.conversation, outcome)
         assert [one["text"] for one in x.asked("prompt_end")] == ["a", "b"]
-        assert x.asked("prompt_end")[0]["status"] == "end" and x.asked("prompt_end")[0]["prompt_id"]
+        assert x.asked("prompt_end")[0]["status"] == "completed" and x.asked("prompt_end")[0]["prompt_id"]
         last = talk.conversation.messages[2]
         assert last.text() == "and the tests?" and last.meta[OF_EXTENSION] == "x"
 

@@ -11,6 +11,8 @@ from zot.errors import UsageError, ZotError
 # Module and function of each verb.
 VERBS = {
     "list": "zot.cli.verbs.ext.list:run",
+    "search": "zot.cli.verbs.ext.index:search",
+    "index": "zot.cli.verbs.ext.index:run",
     "install": "zot.cli.verbs.ext.install:run",
     "update": "zot.cli.verbs.ext.update:run",
     "remove": "zot.cli.verbs.ext.remove:run",

@@ -19,7 +19,7 @@ from zot.cli.verbs.ext.install import report_exec
 from zot.errors import UsageError, ZotError, describe_error
 from zot.features.extensions.install.installed import Installed, all_installed, find
 from zot.features.extensions.install.place import install_in_place, staging
-from zot.features.extensions.install.source import InstallRecord, fetch, modified_files, read_record
+from zot.features.extensions.install.source import ExtensionSource, InstallRecord, fetch, modified_files, read_record
 from zot.features.extensions.loader.data_dir import RECORD, files_below, looks_like_data
 from zot.features.extensions.loader.declared_permissions import added_permissions
 from zot.features.extensions.loader.declared_uses import added_uses
@@ -69,13 +69,22 @@ def _why_unknown(item: Installed) -> str:
     return "unknown install source; reinstall with `zot ext install --force PATH|URL`"
 
 
-def _update(item: Installed, record: InstallRecord | None, wanted: _UpdateOptions) -> None:
+def _recorded(item: Installed, record: InstallRecord | None) -> InstallRecord:
     if item.scope == "project":
         raise ZotError(f"part of this project; change it in {item.directory}, then run `zot ext trust`")
     if record is None:
         raise ZotError(_why_unknown(item))
+    return record
+
+
+def _update(item: Installed, found: InstallRecord | None, wanted: _UpdateOptions) -> None:
+    record = _recorded(item, found)
+    source = _newest(item, record)
+    if source is None:
+        print_notice(f"{item.name} is up to date ({_version(item.manifest.version if item.manifest else '', '')})")
+        return
     with staging(item.directory.name) as place:
-        fetched = fetch(record.source, place, print_notice)
+        fetched = fetch(source, place, print_notice)
         if item.manifest and _is_same(item.directory, place, record):
             lock = LockFile(zot_home())
             if lock.of(item.directory.name) is None:  # installed before files were pinned
@@ -98,10 +107,19 @@ def _update(item: Installed, record: InstallRecord | None, wanted: _UpdateOption
             can_ask = sys.stdin.isatty() and sys.stderr.isatty()
             if not can_ask or read_answer(f"grant {item.name} these permissions? [y/N]") not in ("y", "Y"):
                 raise ZotError("this version needs more permissions (listed above); accept with --force")
-        manifest = install_in_place(place, record.source, fetched, print_notice)
+        manifest = install_in_place(place, source, fetched, print_notice)
     print_notice(f"updated {manifest.name}: {change}")
     if manifest.has_process and not os.access(_program(manifest), os.X_OK):
         report_exec(manifest)
+
+
+def _newest(item: Installed, record: InstallRecord) -> ExtensionSource | None:
+    """What to fetch; None if an index has nothing newer."""
+    if record.source.kind != "index":
+        return record.source
+    from zot.features.extensions.install.index_source import newest_source  # most come from elsewhere
+
+    return newest_source(record.source, item.manifest, print_notice)
 
 
 def _program(manifest: Manifest) -> str:

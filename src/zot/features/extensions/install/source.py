@@ -28,9 +28,10 @@ _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 
 
 class ExtensionSource(msgspec.Struct, frozen=True):
-    """``place`` is a URL or an absolute path; ``ref`` and ``subdir`` are empty for the defaults."""
+    """``place`` is a URL or an absolute path; ``ref`` and ``subdir`` are empty for the defaults. Of an index,
+    ``ref`` is the version and ``subdir`` the name."""
 
-    kind: Literal["git", "path"]
+    kind: Literal["git", "path", "index"]
     place: str
     ref: str = ""
     subdir: str = ""
@@ -46,6 +47,8 @@ class ExtensionSource(msgspec.Struct, frozen=True):
 
     @property
     def told(self) -> str:
+        if self.kind == "index":
+            return f"{self.subdir}{f'@{self.ref}' if self.ref else ''} of {self.place}"
         return self.place + (f"@{self.ref}" if self.ref else "") + (f"#{self.subdir}" if self.subdir else "")
 
 
@@ -77,8 +80,13 @@ def is_git_url(source: str) -> bool:
     return "://" in source or source.startswith("git@") or source.endswith(".git")
 
 
-def fetch(source: ExtensionSource, target: Path, notify: Notify) -> Fetched:
-    """Fetch into ``target``, which must not exist; the caller removes it after a failure."""
+def fetch(source: ExtensionSource, target: Path, notify: Notify, *, force: bool = False) -> Fetched:
+    """Fetch into ``target``, which must not exist; the caller removes it after a failure. ``force``: also a version
+    that an index withdrew."""
+    if source.kind == "index":
+        from zot.features.extensions.install.index_source import fetch_from_index
+
+        return fetch_from_index(source, target, notify, force=force)
     if source.kind == "path":
         return _copy(Path(source.place), target, notify)
     if not source.subdir:
@@ -165,6 +173,13 @@ def _clone(source: ExtensionSource, target: Path, notify: Notify) -> None:
         words = [git, "-C", str(target), "checkout", "--quiet", "--detach", source.ref]
         if subprocess.run(words, env=_git_environment()).returncode:
             raise ZotError(f"{source.place} has no commit {source.ref}; nothing was installed")
+
+
+def clone_at(place: str, commit: str, target: Path, notify: Notify) -> None:
+    """Clone exactly this commit."""
+    _clone(ExtensionSource("git", place, commit), target, notify)
+    if _commit(target) != commit:
+        raise ZotError(f"{place}: {commit} is no commit; nothing was installed")
 
 
 def _git() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -22,6 +22,7 @@ FILE = "extension.json"
 MAX_BYTES = 1024 * 1024
 THEME_FILES = ("theme.json", "themes/theme.json")
 
+PROVIDER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _GUARD = re.compile(rb'"guard"\s*:\s*+(?!(?:false|null)\b)')
 
 
@@ -41,6 +42,7 @@ class _ManifestFields(msgspec.Struct, frozen=True):
     uses: list[str] | None = None
     settings: Any = None
     flags: Any = None
+    provides: Any = None
 
 
 KEYS = _ManifestFields.__struct_fields__
@@ -64,6 +66,8 @@ class Manifest(msgspec.Struct, frozen=True):
     uses: tuple[str, ...] = ()
     settings: tuple[Declared, ...] = ()
     flags: tuple[Declared, ...] = ()
+    providers: tuple[str, ...] = ()
+    """Model providers it brings: ``provides.providers``."""
     themes: tuple[Path, ...] = ()
     slips: tuple[str, ...] = ()
     """Unknown keys close to known ones, such as a misspelt "guard"."""
@@ -112,6 +116,7 @@ def read_manifest(directory: Path, data: bytes | None = None) -> Manifest:
         if fields.guard and not permissions.intercepts:
             raise ExtensionError(f'{FILE}: "permissions.intercept" is missing; a guard requires it')
         slips = (*slips, *more)
+    providers = _providers(fields.provides, bool(fields.guard)) if fields.provides is not None else ()
     themes = tuple(path for name in THEME_FILES if (path := directory / name).is_file())
     manifest = Manifest(
         name=check_name(fields.name or ""),
@@ -130,6 +135,7 @@ def read_manifest(directory: Path, data: bytes | None = None) -> Manifest:
         uses=uses,
         settings=settings,
         flags=flags,
+        providers=providers,
         slips=slips,
     )
     if not (manifest.exec or manifest.themes or manifest.skills):
@@ -162,6 +168,20 @@ def check_name(name: str) -> str:
             f'{FILE}: invalid "name" {name!r}: path separators, control characters, "." and ".." are not allowed'
         )
     return name
+
+
+def _providers(value: Any, guard: bool) -> tuple[str, ...]:
+    """``provides.providers``; ExtensionError for a wrong one."""
+    fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    names = fields.get("providers", [])
+    if not isinstance(value, dict) or not isinstance(names, list):
+        raise ExtensionError(f'{FILE}: "provides": expected {{"providers": ["ID"]}}')
+    for name in cast("list[Any]", names):
+        if not isinstance(name, str) or not PROVIDER_ID.fullmatch(name):
+            raise ExtensionError(f'{FILE}: "provides.providers": invalid id {str(name)[:60]!r}')
+    if guard and names:
+        raise ExtensionError(f'{FILE}: "provides.providers": a guard cannot provide models')
+    return tuple(dict.fromkeys(cast("list[str]", names)))
 
 
 def _decode(path: Path, data: bytes) -> tuple[_ManifestFields, tuple[str, ...]]:

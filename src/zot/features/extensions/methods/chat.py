@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from zot.core.events import OF_EXTENSION, SYNTHETIC, EntryAdded
-from zot.features.extensions.methods.session import add_entry
+from zot.features.extensions.methods.session import add_entry, drawn_by_extension
 from zot.features.extensions.requests import MethodCall, RequestError
 from zot.features.extensions.wire_messages import DATA, KIND, VIEW, parse_content
 from zot.provider.messages import ImageBlock, Message, TextBlock, utc_now
@@ -32,6 +32,9 @@ class _ChatParams(msgspec.Struct, frozen=True, rename={"role": "as"}):
 async def send(call: MethodCall) -> dict[str, Any]:
     params, said = call.params(_ChatParams), call.host.conversation_input
     content = _content(params)
+    if params.view is None and params.type and params.role != "user":
+        view = await drawn_by_extension(call, "entry" if params.role == "note" else "message", params.type, params.data)
+        params = msgspec.structs.replace(params, view=view)
     if params.role == "note":
         said.count_message(call.child)
         text = "\n".join(block.text for block in content if isinstance(block, TextBlock))

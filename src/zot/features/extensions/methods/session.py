@@ -193,7 +193,16 @@ async def append(call: MethodCall) -> dict[str, Any]:
     params = call.params(_AppendParams)
     if not 1 <= len(params.type) <= _LONGEST_TYPE:
         raise RequestError("bad_params", f"session.append: type: expected 1 to {_LONGEST_TYPE} characters")
-    return add_entry(call, params.type, params.data, params.view)
+    view = params.view if params.view is not None else await drawn_by_extension(call, "entry", params.type, params.data)
+    return add_entry(call, params.type, params.data, view)
+
+
+async def drawn_by_extension(call: MethodCall, of: str, kind: str, data: Any) -> Any:
+    """The view that a renderer makes of an entry or message; None without one."""
+    if not call.host.renders(of, kind):
+        return None
+    params = {} if data is None else {"details": data}
+    return await call.host.renderers.draw(of, kind, params, owner=call.child)
 
 
 def add_entry(call: MethodCall, kind: str, data: Any, view: Any, text: str = "") -> dict[str, Any]:

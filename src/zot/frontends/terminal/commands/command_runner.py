@@ -20,6 +20,7 @@ from zot.frontends.terminal.extension_ui import as_plain_text
 from zot.tui.sanitize import one_line
 
 if TYPE_CHECKING:
+    from zot.agent.slash_commands import CommandAnswer
     from zot.frontends.terminal.commands.command_context import CommandContext, EarlyCommandContext
     from zot.frontends.terminal.editor.editor import Editor
     from zot.frontends.terminal.editor.slash_popup import PopupCommand
@@ -96,8 +97,14 @@ class CommandRunner:
         self._ui.redraw()
 
     async def _run_of_feature(self, found: TypedCommand) -> None:
-        context = await self._context(typed=True)
-        answer = await found.run()
+        self._act_on(await self._context(typed=True), await found.run())
+
+    def act(self, answer: CommandAnswer) -> None:
+        """Do what a key of an extension answered."""
+        if self._arrived.done():
+            self._act_on(self._arrived.result(), answer)
+
+    def _act_on(self, context: CommandContext, answer: CommandAnswer) -> None:
         match answer:
             case slash_commands.FailedCommand(error):
                 raise ZotError(error)
@@ -169,6 +176,7 @@ class CommandRunner:
                 one_line(c.arguments),
                 extension=True,
                 listed=not c.hidden,
+                completed=c.completed,
             )
             for c in self.of_features(hidden=True)
         ]

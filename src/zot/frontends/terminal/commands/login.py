@@ -41,6 +41,11 @@ _FIRST = ("anthropic", "openai", "kimi")
 async def run(context: CommandContext, arguments: str) -> None:
     """``/login``, ``/login PROVIDER`` or ``/login PROVIDER ACCOUNT``."""
     typed, _, account = arguments.partition(" ")
+    source = context.conversation.catalog.source
+    if source is not None and source.has_login(typed):  # a provider of an extension, which asks by itself
+        await source.log_in(typed)
+        context.status.ok(f"logged in to {typed}")
+        return
     method, provider = await _what(context, typed)
     if provider is None:
         return

@@ -9,6 +9,7 @@ from zot.errors import ZotError
 from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.provider.dialects import dialect_for
 from zot.provider.model import REASONING_LEVELS, Reasoning
+from zot.provider.providers import JOINED
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
@@ -54,6 +55,8 @@ def levels(conversation: Conversation) -> list[str]:
     model = conversation.model
     if not model.reasoning:
         return ["off"]
-    known = model.reasoning_levels or dialect_for(conversation.resolved.api).levels
+    known = model.reasoning_levels
+    if not known and conversation.resolved.api != JOINED:
+        known = dialect_for(conversation.resolved.api).levels
     always = model.can_skip_reasoning is False
     return [level for level in REASONING_LEVELS if level in known or (level == "off" and not always)]

@@ -35,6 +35,7 @@ class Dialog(Generic[T]):
     takes_text = True  # takes letters only with focus, else single ``answers``
     answers: frozenset[str] = frozenset()
     fullscreen = False  # drawn on the alternate screen; ``lines`` then fill it
+    overlaid = False  # a panel over the rest of the screen, drawn by the layout
     title = ""
     hint = ""
     animated = False  # animated, such as a spinner

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zot.errors import ZotError
 from zot.frontends.terminal.editor.chips import Chip, ChipMaker, expanded, paste_spans, recognised, with_mentions
-from zot.frontends.terminal.editor.edit_keys import BINDINGS, EditKeys
+from zot.frontends.terminal.editor.edit_keys import BINDINGS, BY_KEY, EditKeys
 from zot.frontends.terminal.editor.editor_host import EditorHost
 from zot.frontends.terminal.editor.popups import Popups
 from zot.frontends.terminal.editor.submission import Submitted, clean, image_file, is_command, pasted, submission
@@ -27,8 +27,11 @@ from zot.tui.theme import Theme
 from zot.tui.width import cells, cut
 
 if TYPE_CHECKING:
+    from zot.frontends.terminal.editor.decorations import Decorations
+    from zot.frontends.terminal.editor.modal_keys import ModalKeys
     from zot.frontends.terminal.editor.prompt_history import HistoryWalk, PromptHistory
     from zot.frontends.terminal.editor.vi import ViKeys
+    from zot.wire.lines import Line
 
 _FALLBACKS = ("nano", "vim", "vi")
 
@@ -101,6 +104,9 @@ class Editor:
         self._history: PromptHistory | None = None
         self._walk: HistoryWalk | None = None
         self._vi: ViKeys | None = None
+        self.keymap: ModalKeys | None = None  # of an extension; the next two as well
+        self.decorations: Decorations | None = None
+        self._written: tuple[str, int] | None = None  # an extension, and the revision of its text
 
     # --- the text
 
@@ -123,6 +129,40 @@ class Editor:
         self._changing()
         self.buffer.insert(units)
         self._popups.refresh()
+
+    def write(self, extension: str, text: str, cursor: int | None = None) -> None:
+        """Text of an extension in place of the draft; undo restores it."""
+        self.set_text(text)
+        if cursor is not None:
+            self.buffer.move(_position(self.buffer.lines, cursor))
+        self._written = (extension, self.buffer.revision)
+
+    def write_at_cursor(self, extension: str, text: str) -> None:
+        """Text of an extension as a paste."""
+        only = self.empty or self.written_by == extension
+        self._changing()
+        self.buffer.insert(pasted(text, self.chips, lambda path: None))
+        self._popups.refresh()
+        if only:
+            self._written = (extension, self.buffer.revision)
+
+    @property
+    def written_by(self) -> str:
+        """The extension whose text this is, unless the user changed it."""
+        return self._written[0] if self._written is not None and self._written[1] == self.buffer.revision else ""
+
+    @property
+    def cursor_offset(self) -> int:
+        """Characters before the cursor."""
+        at = self.buffer.cursor
+        return sum(sum(map(len, line)) + 1 for line in self.buffer.lines[: at.line]) + sum(
+            map(len, self.buffer.line[: at.column])
+        )
+
+    def replace_word(self, start: Position, text: str) -> None:
+        """Put a completed word in the place of what is typed before the cursor."""
+        self.editing.other_key()
+        self.buffer.replace(start, self.buffer.cursor, [*units_of(clean(text).replace("\n", " ").rstrip()), " "])
 
     def set_text(self, text: str) -> None:
         self.set_units(self.chips.units(clean(text)))
@@ -163,7 +203,7 @@ class Editor:
     # --- keys
 
     def key(self, key: Key) -> bool:
-        if (self.vi is not None and self.vi.key(key)) or self._history_key(key.name):
+        if (self.modal is not None and self.modal.key(key)) or self._history_key(key.name):
             used = True
         else:
             before = self.buffer.revision
@@ -193,7 +233,7 @@ class Editor:
 
     def escape(self) -> bool:
         """Close an open popup or end vi's insert mode; true if there was one."""
-        return self._popups.escape() or (self.vi is not None and self.vi.escape())
+        return self._popups.escape() or (self.modal is not None and self.modal.escape())
 
     def newline(self) -> None:
         self.buffer.insert(["\n"])
@@ -306,6 +346,16 @@ class Editor:
             self._vi = ViKeys(self)
         return self._vi if self.around.vi_mode else None
 
+    @property
+    def modal(self) -> ViKeys | ModalKeys | None:
+        """vi, or the keymap of an extension."""
+        return self.vi or self.keymap
+
+    @property
+    def mode_label(self) -> Line:
+        """Of an extension's keymap."""
+        return self.keymap.label if self.keymap is not None and self.vi is None else ()
+
     # --- external programs
 
     def search_history(self) -> None:
@@ -326,6 +376,10 @@ class Editor:
         """Keys and descriptions for ``/help``."""
         return [*_HELP, *((", ".join(binding.keys), binding.help) for binding in BINDINGS)]
 
+    def has_key(self, name: str) -> bool:
+        """True for the editor's own keys, those of popups and of the history among them."""
+        return name in BY_KEY or name in _ACTIONS or name in ("ctrl+p", "ctrl+n", "alt+i", "esc", "tab")
+
     def popup(self, theme: Theme, width: int, height: int) -> list[str]:
         return self._popups.lines(theme, width, height)
 
@@ -336,6 +390,8 @@ class Editor:
         mark = "▌ " if self.vi is None or not self.vi.normal else f"{self.vi.selecting or ':'} "
         prompt = theme.paint("prompt", mark)
         selected = self.vi.selection if self.vi is not None else None
+        if self.decorations is not None:
+            self.decorations.begin()
         lines: list[str] = []
         for number, first, last in window.rows:
             line = self.buffer.lines[number]
@@ -343,10 +399,25 @@ class Editor:
             row = _row(line[first : last - hanging], theme)
             if selected is not None:
                 row = _selected_row(line, first, last - hanging, theme, columns_of(selected, number, len(line)))
+            elif self.decorations is not None:
+                row = self.decorations.row(line, first, last - hanging) or row
             lines.append((prompt if number == first == 0 else "  ") + row)
         if placeholder and self.empty:
             lines = [cut(prompt + theme.paint("muted", placeholder), max(width - 1, 1))]
         return EditorView(lines, window.row, window.cell + 2)
+
+
+def _position(lines: Sequence[Sequence[str]], offset: int) -> Position:
+    """The position behind so many characters."""
+    for number, line in enumerate(lines):
+        for column, unit in enumerate(line):
+            if offset <= 0:
+                return Position(number, column)
+            offset -= len(unit)
+        if offset <= 0:
+            return Position(number, len(line))
+        offset -= 1
+    return Position(len(lines) - 1, len(lines[-1]))
 
 
 def _row(units: list[str], theme: Theme) -> str:

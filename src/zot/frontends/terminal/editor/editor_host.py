@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.features.mcp.host import McpHost
+    from zot.frontends.terminal.editor.extension_completion import CompletionSource
     from zot.frontends.terminal.editor.prompt_history import PromptHistory
     from zot.frontends.terminal.editor.slash_popup import PopupCommand
     from zot.frontends.terminal.screen.ui_services import ScreenServices
@@ -54,8 +55,12 @@ class EditorHost:
 
     def error(self, text: str) -> None: ...
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> object:
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
         work.close()
+        return None
+
+    def completion(self) -> CompletionSource | None:
+        """What extensions complete; None without any."""
         return None
 
     async def lend_terminal(self, argv: Sequence[str]) -> int:
@@ -92,6 +97,7 @@ class TerminalEditorHost(EditorHost):
         self._environment: Callable[[], dict[str, str]] = dict[str, str]
         self._beneath: Callable[[], JailedFiles | None] = lambda: None
         self._mcp: Callable[[], McpHost | None] = lambda: None
+        self.completed_by_extensions: Callable[[], CompletionSource | None] = lambda: None
 
     def agent_arrived(self, conversation: Conversation) -> None:
         self._directory = conversation.workspace.cwd
@@ -136,8 +142,11 @@ class TerminalEditorHost(EditorHost):
     def error(self, text: str) -> None:
         self._ui.status.error(text)
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> object:
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
         return self._ui.spawn(work)
+
+    def completion(self) -> CompletionSource | None:
+        return self.completed_by_extensions()
 
     async def lend_to_extension(self, extension: str, argv: Sequence[str], run: Callable[[], Awaitable[int]]) -> int:
         """One line names the extension and the command; then ``run`` starts it."""

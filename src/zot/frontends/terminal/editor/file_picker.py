@@ -18,6 +18,7 @@ import msgspec
 
 from zot.errors import ToolError
 from zot.frontends.terminal.editor.path_completion import (
+    OFFER,
     RESOURCE,
     ROWS,
     entries_of,
@@ -31,10 +32,12 @@ from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
 from zot.tui.widgets import Choice, SelectList
-from zot.tui.width import cut
+from zot.tui.width import cut, visible
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
+
+    from zot.features.extensions.completion import OfferedItem
 
 # Every file below the working directory, listed by a child process (ripgrep, or zot's worker) and searched in slices:
 # no key waits. It can be searched while it grows, and stays until a newer list is complete. Case is ignored.
@@ -185,6 +188,7 @@ class PathMatcher:
         return _PATH + (SCATTERED + EACH if rank is None else rank)
 
 
+DIVIDER = "extensions"
 _SHOWN = 1000
 _MOMENT_S = 0.15  # seconds a key may wait; rarely reached
 
@@ -203,10 +207,15 @@ class FilePicker:
     """One per editor; call ``update`` with the text after the ``@`` when it changes."""
 
     def __init__(
-        self, root: Path, actions: PickerActions, resources: Callable[[], Sequence[tuple[str, str]]] = tuple
+        self,
+        root: Path,
+        actions: PickerActions,
+        resources: Callable[[], Sequence[tuple[str, str]]] = tuple,
+        offers: Callable[[], Sequence[OfferedItem]] = tuple,
     ) -> None:
         self.root = root
         self._resources = resources
+        self._offers = offers
         self._readable: Sequence[tuple[str, str]] = ()
         self._actions = actions
         self._indexes = {kind: FileIndex(root, self._more_files, ignored_too=kind) for kind in (False, True)}
@@ -300,7 +309,7 @@ class FilePicker:
                 else:
                     self._actions.take(path)
             case "right":
-                if chosen.value.endswith("/") and not chosen.value.startswith(RESOURCE):
+                if chosen.value.endswith("/") and not chosen.value.startswith((RESOURCE, OFFER)):
                     self._actions.retype(chosen.value)
             case "left":
                 self._actions.retype(_parent(self._typed or ""))
@@ -355,10 +364,27 @@ class FilePicker:
         shown = [label if label.isprintable() else one_line(label) for label in labels]
         rows = [Choice(path, label) for path, label in zip(paths, shown, strict=False)]
         first, last = self._named()
-        rows = [*first, *rows, *last]
+        rows = [*first, *rows, *last, *self._offered()]
         kept = self._list.chosen if self._moved else None
         found = Pattern(parted(self._typed or "")[1] if outside else self._typed or "", path=True)
         self._list = SelectList(rows, filterable=False, selected=kept.value if kept else "", found=found)
+
+    def renew(self) -> None:
+        """Extensions have answered."""
+        self._show()
+
+    def _offered(self) -> list[Choice]:
+        """Items of extensions, below the files."""
+        offers = () if self._files_only else self._offers()
+        rows = [
+            Choice(
+                f"{OFFER}{number}",
+                one_line(visible(item.label)),
+                one_line(visible(f"{item.description} [{item.extension}]".strip())),
+            )
+            for number, item in enumerate(offers)
+        ]
+        return [Choice("", DIVIDER, divider=True), *rows] if rows else []
 
     def _named(self) -> tuple[list[Choice], list[Choice]]:
         """Matching resources: those whose name is being typed, and others. A complete name needs no list."""

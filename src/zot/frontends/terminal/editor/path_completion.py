@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 ROWS = 12
 RESOURCE = "\0"  # begins a server's resource, not a path
+OFFER = "\1"  # begins the number of an extension's item
 
 
 def parted(typed: str) -> tuple[str, str]:

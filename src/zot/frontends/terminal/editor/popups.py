@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from zot.frontends.terminal.editor.path_completion import RESOURCE, ROWS
+from zot.frontends.terminal.editor.path_completion import OFFER, RESOURCE, ROWS
 from zot.tui.fuzzy import Pattern
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
@@ -16,7 +16,9 @@ from zot.tui.widgets import Choice, SelectList, TextField
 from zot.tui.width import cut
 
 if TYPE_CHECKING:
+    from zot.features.extensions.completion import OfferedItem
     from zot.frontends.terminal.editor.editor import Editor
+    from zot.frontends.terminal.editor.extension_completion import ExtensionCompletion, OfferPopup, TypedWord
     from zot.frontends.terminal.editor.file_picker import FilePicker
     from zot.frontends.terminal.editor.path_completion import PathCompletion
     from zot.frontends.terminal.editor.slash_popup import SlashPopup
@@ -106,6 +108,9 @@ class Popups:
         self._mention: FileMention | None = None
         self._paths: PathCompletion | None = None
         self._open: Popup | None = None
+        self._completion: ExtensionCompletion | None = None
+        self._offers: OfferPopup | None = None
+        self._word: TypedWord | None = None  # that extensions complete
 
     def refresh(self) -> None:
         """After a key: open, update or close. None opens while the history is walked."""
@@ -114,7 +119,10 @@ class Popups:
         self._mention = None if walking or commands is not None else file_mention(buffer)
         if self._paths is not None and not self._paths.visible:
             self._paths = None
-        self._open = self._search or self._paths or commands or self._files()
+        word = None if walking or commands is not None else self._offered_word()
+        self._open = self._search or self._paths or commands or self._files() or self._offered(word)
+        if self._completion is not None and word is None and self._slash is None:
+            self._completion.stop()
 
     def key(self, key: Key) -> bool:
         if not self._visible() or self._open is None:
@@ -149,9 +157,65 @@ class Popups:
 
             editor = self._editor
             actions = PopupActions(editor.set_text, editor.send, editor.clear)
-            self._slash = SlashPopup(editor.around.commands(), actions)
+            self._slash = SlashPopup(editor.around.commands(), actions, self._arguments)
         self._slash.update(typed)
         return self._slash if self._slash.visible else None
+
+    # --- extensions
+
+    def _arguments(self, command: str, typed: str) -> Sequence[Choice]:
+        """Of an extension's command."""
+        return self.completion.arguments(command, typed) if self.completion is not None else ()
+
+    @property
+    def completion(self) -> ExtensionCompletion | None:
+        """Completion by extensions; None without any."""
+        if self._completion is None and (source := self._editor.around.completion()) is not None:
+            from zot.frontends.terminal.editor.extension_completion import ExtensionCompletion  # few extensions do
+
+            self._completion = ExtensionCompletion(source, self._editor.around.spawn, self._items_came)
+        return self._completion
+
+    def _items_came(self) -> None:
+        if self._slash is not None:
+            self._slash.renew()
+        if self._picker is not None and self._mention is not None:
+            self._picker.renew()
+        self.refresh()
+        self._editor.around.changed()
+
+    def _offered_word(self) -> TypedWord | None:
+        completion = self.completion
+        self._word = None if completion is None else completion.word(self._editor.buffer)
+        return self._word
+
+    def _offered(self, word: TypedWord | None) -> OfferPopup | None:
+        if word is None or word.trigger == "@" or self._completion is None:
+            return None
+        if self._offers is None:
+            from zot.frontends.terminal.editor.extension_completion import OfferPopup
+
+            self._offers = OfferPopup(self._take_offer)
+        self._offers.update(word, self._items_of(word))
+        return self._offers
+
+    def _items_of(self, word: TypedWord) -> Sequence[OfferedItem]:
+        buffer = self._editor.buffer
+        before = "".join(buffer.line[: buffer.cursor.column])
+        return self._completion.offers(word, before) if self._completion is not None else ()
+
+    def _offered_beside_files(self) -> Sequence[OfferedItem]:
+        word = self._word
+        return self._items_of(word) if word is not None and word.trigger == "@" else ()
+
+    def _take_offer(self, item: OfferedItem) -> None:
+        if self._word is None:
+            return
+        buffer = self._editor.buffer
+        start, end = self._word.start, buffer.cursor
+        if item.replace is not None:
+            start = Position(end.line, max(end.column - item.replace, 0))
+        self._editor.replace_word(start, item.value)
 
     # --- paths
 
@@ -190,7 +254,7 @@ class Popups:
 
             around = self._editor.around
             actions = PickerActions(self._retype, self._take, lambda: self._put([]), around.changed, around.spawn)
-            self._picker = FilePicker(around.cwd, actions, around.resources)
+            self._picker = FilePicker(around.cwd, actions, around.resources, self._offered_beside_files)
         self._picker.update(self._mention.typed, files_only=self._mention.content)
         return self._picker
 
@@ -202,6 +266,9 @@ class Popups:
         from zot.features.file_blocks import is_outside
         from zot.frontends.terminal.editor.path_completion import chip_outside
 
+        if path.startswith(OFFER):
+            self._take_offer(self._offered_beside_files()[int(path.removeprefix(OFFER))])
+            return
         if path.startswith(RESOURCE):
             self._put([*units_of(f"@{path.removeprefix(RESOURCE)}"), " "])
             return

@@ -32,6 +32,7 @@ class PopupCommand(msgspec.Struct, frozen=True):
     alias: bool = False  # an alias; offered when its name is typed
     listed: bool = True  # otherwise never offered, but not a fuzzy match of another
     complete: Callable[[str], Sequence[Choice]] | None = None
+    completed: bool = False  # its extension completes the arguments
 
 
 class PopupActions(msgspec.Struct, frozen=True):
@@ -43,15 +44,31 @@ class PopupActions(msgspec.Struct, frozen=True):
 
 
 class SlashPopup:
-    """``typed`` is the editor's text; call ``update`` when it changes."""
+    """``typed`` is the editor's text; call ``update`` when it changes, ``renew`` when an extension has answered.
+    ``offer`` returns what extensions offer for command and arguments so far."""
 
-    def __init__(self, commands: Sequence[PopupCommand], actions: PopupActions) -> None:
+    def __init__(
+        self,
+        commands: Sequence[PopupCommand],
+        actions: PopupActions,
+        offer: Callable[[str, str], Sequence[Choice]] = lambda command, typed: (),
+    ) -> None:
+        self._offer = offer
         self._commands = commands
         self._actions = actions
         self._list = SelectList((), filterable=False)
-        self._typed = ""
+        self._typed: str = ""
         self._completing: PopupCommand | None = None
         self._moved = self._guessed = False
+
+    def renew(self) -> None:
+        chosen = self._list.chosen if self._moved else None
+        typed = self._typed
+        self._typed = ""
+        self.update(typed)
+        if chosen is not None:
+            self._list.select(chosen.value)
+            self._moved = True
 
     def update(self, typed: str) -> None:
         if typed == self._typed:
@@ -60,7 +77,7 @@ class SlashPopup:
         name, space, arguments = typed[1:].partition(" ")
         self._completing = _named(self._commands, name) if space else None
         if space:
-            rows, chosen = _arguments(self._completing, arguments), ""
+            rows, chosen = self._arguments(arguments), ""
             self._guessed = False
         elif (whole := _named(self._commands, name)) is not None and not whole.listed:
             rows, chosen, self._guessed = [], "", False
@@ -69,6 +86,13 @@ class SlashPopup:
             self._guessed = rank >= ASIDE
         found = Pattern(arguments if space else name)
         self._list = SelectList(rows, filterable=False, selected=chosen, found=found)
+
+    def _arguments(self, typed: str) -> Sequence[Choice]:
+        command = self._completing
+        if command is None or not command.completed:
+            return _arguments(command, typed)
+        offered = self._offer(command.name, typed)
+        return () if [choice.value for choice in offered] == [typed] else offered
 
     @property
     def visible(self) -> bool:
@@ -93,7 +117,8 @@ class SlashPopup:
         if self._completing is not None:
             return f"/{self._completing.name} {chosen.value}"
         command = _named(self._commands, chosen.value)
-        return f"/{chosen.value}" + (" " if command is not None and (command.arguments or command.complete) else "")
+        more = command is not None and (command.arguments or command.complete or command.completed)
+        return f"/{chosen.value}" + (" " if more else "")
 
     def escape(self) -> None:
         self._actions.clear()

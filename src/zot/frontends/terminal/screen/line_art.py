@@ -59,7 +59,7 @@ class LineArt:
     def span(self, span: Span) -> str:
         """Its text with colours and link."""
         text = sanitize(span.text) if "\x1b" in span.text else span.text
-        opening = self._opening(span)
+        opening = self.opening(span)
         painted = f"{opening}{text}{RESET}" if opening else text
         link = self._link(span.link)
         return f"\x1b]8;;{link}\x1b\\{painted}{LINK_END}" if link else painted
@@ -77,7 +77,8 @@ class LineArt:
         stretched = Span(text, filler.style, filler.fg, filler.bg, filler.link)
         return "".join(self.span(stretched if span is filler else span) for span in line)
 
-    def _opening(self, span: Span) -> str:
+    def opening(self, span: Span) -> str:
+        """The codes of its style."""
         theme = self._theme
         plain = theme.depth == "none"
         found: list[str] = ["\x1b[2m"] if self._dimmed else []

@@ -11,7 +11,7 @@ from zot.frontends.terminal.screen.line_art import LineArt
 from zot.tui.markdown import Painter
 from zot.tui.sanitize import beginning, one_line
 from zot.tui.width import cells, cut
-from zot.wire.lines import Line, to_line, to_lines
+from zot.wire.lines import Line, Span, to_line, to_lines
 
 _ORDER = 100  # of a status item or widget without one; zot's own items are 0 to 50
 _SHARE = 3  # one third of the screen
@@ -182,15 +182,14 @@ class Surfaces:
 
     # --- the editor's rules
 
-    def rules(self, width: int) -> tuple[str, str]:
-        """The rows above and below the editor, with the corners of the last border."""
+    def rules(self, width: int, mode: Line = ()) -> tuple[str, str]:
+        """The rows above and below the editor, with the corners of the last border. ``mode`` is that of a keymap, at
+        the bottom left."""
         shown = self._last("border")
-        theme = self._painter().theme
-        if shown is None:
-            plain = theme.paint("border", "─" * width)
-            return plain, plain
-        art = self._art(shown)
-        corners: list[Line] = [to_line(shown.value.get(key)) for key in _CORNERS]
+        corners: list[Line] = [()] * 4 if shown is None else [to_line(shown.value.get(key)) for key in _CORNERS]
+        if mode:
+            corners[2] = (*mode, *((Span("  "), *corners[2]) if corners[2] else ()))
+        art = LineArt(self._painter(), dimmed=shown is not None and shown.stale)
         labels = [art.row(corner, max(width // 2 - 4, 1)) if corner else "" for corner in corners]
         return self._rule(labels[0], labels[1], width), self._rule(labels[2], labels[3], width)
 

@@ -260,7 +260,7 @@ _NOUNS = {"read": ("file", "files"), "grep": ("pattern", "patterns"), "glob": ("
 def joins_group(view: ToolView) -> bool:
     """True if a finished call may join a group: failures and images may not."""
     result = view.result
-    if result is None or view.name not in _NOUNS or view.extension or view.asked_for:
+    if result is None or view.name not in _NOUNS or view.extension or view.asked_for or view.drawn is not None:
         return False
     return view.state == "done" and not tool_output.has_image(result)
 

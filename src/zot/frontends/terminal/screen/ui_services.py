@@ -50,12 +50,16 @@ class ScreenServices:
     def painter(self) -> Painter:
         return self._looks.painter
 
-    def draw_surface(self, kind: str, extension: str, name: str, value: Any, *, stale: bool) -> None:
+    def with_surfaces(self) -> Surfaces:
+        """Created with the first one."""
         if self.surfaces is None:
             from zot.frontends.terminal.screen.surfaces import Surfaces  # few extensions draw
 
             self.surfaces = Surfaces(lambda: self.painter)
-        self.surfaces.put(kind, extension, name, value, stale=stale)
+        return self.surfaces
+
+    def draw_surface(self, kind: str, extension: str, name: str, value: Any, *, stale: bool) -> None:
+        self.with_surfaces().put(kind, extension, name, value, stale=stale)
         self.redraw()
 
     def remove_surface(self, kind: str, extension: str, name: str) -> None:
@@ -98,7 +102,9 @@ class Tasks:
 
     def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run in the background; it ends with zot at the latest."""
-        return self._running.start(self._guarded(work))
+        task = self._running.start(self._guarded(work))
+        task.add_done_callback(lambda _: work.close())  # cancelled before its first step, it never began
+        return task
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         try:

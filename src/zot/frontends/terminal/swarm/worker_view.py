@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
@@ -63,7 +64,7 @@ class DialogEditorHost(EditorHost):
     def error(self, text: str) -> None:
         self._around.error(text)
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> object:
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
         return self._around.spawn(work)
 
     async def lend_terminal(self, argv: Sequence[str]) -> int:

@@ -12,7 +12,7 @@ import pytest
 
 from zot.core.events import ToolResultEvent
 from zot.errors import closest_match
-from zot.frontends.terminal.extension_ui import panel_rows, shown_lines
+from zot.frontends.terminal.extensions.panel_rows import panel_rows, shown_lines
 from zot.frontends.terminal.screen.notice_area import Notes
 from zot.frontends.terminal.screen.status import StatusLine
 from zot.frontends.terminal.screen.tool_view import ToolView

@@ -1,0 +1,1 @@
+"""Model providers that extensions bring; see ``registry.py``."""
