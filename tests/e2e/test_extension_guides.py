@@ -166,7 +166,7 @@ def test_the_python_calls_of_the_guides_exist(page: str) -> None:
     text = (DOCS / "guides" / f"{page}.md").read_text("utf-8").split("## From pi", 1)[0]
     text = re.sub(r"```typescript\n.*?```", "", text, flags=re.DOTALL)
     owners = {"ext": Extension, "ctx": Context, "event": Interception}
-    attributes = {"ext": {"appended"}, "ctx": {"id", "params"}, "event": {"text", "args", "data", "ctx"}}
+    attributes = {"ext": {"appended"}, "ctx": {"id", "params"}, "event": {"text", "args", "data", "ctx", "tool_name"}}
     missing = [
         f"{owner}.{name}"
         for owner, name in calls_in(text)
