@@ -11,6 +11,7 @@ from pathlib import Path
 
 from benchmarks.measure import scratch_home
 from benchmarks.row import Row
+from tests.fakes.extensions import write_extension
 from tests.fakes.model_server import CallTools, FakeModelServer, Say
 from tests.fakes.terminal import FakeTerminal
 
@@ -22,6 +23,7 @@ def rows(p: float) -> Iterator[Row]:
     yield start(p)
     yield from streaming()
     yield flood()
+    yield surfaces()
     yield memory()
     yield resume()
 
@@ -164,3 +166,55 @@ def _long_session(env: dict[str, str], cwd: Path, url: str) -> Path:
         session.appended(Message("assistant", (TextBlock(text),), utc_now()))
     session.close()
     return session.path
+
+
+DRAWING = """
+hello("edition2"); ready()
+name = NAME.encode()
+def frame(n):
+    kind, value = ((b"status", b'{"line":"%d"}' % n), (b"widget", b'{"lines":["' + name + b' %d"]}' % n))[n % 2]
+    return b'{"type":"contribute","kind":"' + kind + b'","name":"n","value":' + value + b'}\\n'
+sent, began = 0, time.monotonic()
+while True:
+    due = int((time.monotonic() - began) * 1000)
+    if due > sent: raw(b"".join(map(frame, range(sent, due))))
+    sent = max(sent, due)
+    time.sleep(0.01)
+"""
+DRAWERS = 20
+
+
+def surfaces() -> Row:
+    """Keys typed while 20 extensions send 1,000 status items and widgets a second each: the 95th percentile."""
+    with scratch_home() as (env, cwd):
+        for number in range(DRAWERS):
+            write_extension(Path(env["ZOT_HOME"]) / "extensions", f"d{number:02}", DRAWING, uses=["ui"])
+        times = typing_beside(env, cwd)
+    slowest = f"slowest of {len(times)}: {times[-1] * 1000:.0f} ms"
+    what = f"zot: key → paint while {DRAWERS} extensions send 1,000 surface frames a second each, p95"
+    return Row(what, times[int(len(times) * 0.95)] * 1000, 16, "ms", note=slowest)
+
+
+def typing_beside(env: dict[str, str], cwd: Path) -> list[float]:
+    """Seconds from each key to its paint, sorted."""
+    times: list[float] = []
+    with FakeTerminal([*ZOT, "--base-url", "http://127.0.0.1:9", "--api-key", "k"], cwd=cwd, env=env) as terminal:
+        terminal.wait_for(PROMPT)
+        terminal.wait_for("more rows of extensions", 30)
+        for _ in range(4):
+            typed = ""
+            for letter in "abcdefghijklmnopqrstuvwxyz":
+                typed += letter
+                quiet = time.monotonic() + 0.03
+                while time.monotonic() < quiet:
+                    terminal.pump(0.005)
+                # In the bytes, not on the emulated screen: that would time the emulator.
+                wanted, seen, before = typed.encode(), len(terminal.raw), time.monotonic()
+                terminal.type(letter)
+                terminal.wait_until(lambda w=wanted, s=seen: w in terminal.raw[s:], letter)
+                times.append(time.monotonic() - before)
+            terminal.press("ctrl+u")
+            terminal.wait_gone(typed)
+        terminal.signal(signal.SIGTERM)
+        terminal.wait_exit()
+    return sorted(times)

@@ -336,8 +336,7 @@ LINE = [{"text": "styled", "style": "accent"}]
 def opened(f):
     panel = {"id": "p", "rows": [LINE], "place": {"mode": "overlay"}, "cursor": {"row": 0, "col": 2}, "keys": "all"}
     send(type="command_response", id=f["id"], action="open_panel", open_panel=panel)
-    send(type="panel_render", panel_id="p", rows=["plain"])
-serve(command_invoked=opened)
+serve(command_invoked=opened, panel_focus=lambda f: send(type="panel_render", panel_id="p", rows=["plain"]))
 """
 
 
@@ -346,7 +345,7 @@ def test_panels_of_the_second_edition_have_rows(rpc, serve, add: Add) -> None:
     serve([])
     client = announced(rpc("--ext", str(add("paint", STYLED, uses=["ui"]))), "commands", "panels")
     client.ask("run_command", name="go")
-    client.until("ext_panel", rows=["plain"])
+    wait_until(lambda: client.ask("ping") and any(event.get("rows") == ["plain"] for event in client.events))
     first = next(event for event in client.events if event["type"] == "ext_panel")
     assert first["rows"] == [[{"text": "styled", "style": "accent"}]] and first["lines"] == []
     assert (first["place"], first["cursor"], first["keys"]) == ({"mode": "overlay"}, {"row": 0, "col": 2}, "all")

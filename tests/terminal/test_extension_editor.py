@@ -422,3 +422,18 @@ def test_items_of_at_stand_below_the_files(serve: Any, open_zot: OpenZot, extens
     terminal.press("down", "enter")
     terminal.wait_for("▌ @alice")
     terminal.wait_gone("alpha.py")
+
+
+def test_what_an_ended_process_added_is_gone(serve: Any, open_zot: OpenZot, extension: Extension) -> None:
+    """ext2-027, ext2-086: a keymap, keys and triggers end with the process; the editor is zot's again."""
+    serve([])
+    modes = {"a": {"label": "TRAPPED", "printable": "ignore", "keys": {"q": {"command": "/send"}}}}
+    extension.start_with(put("keymap", {"start": "a", "modes": modes}), put("completion", {"triggers": ["#"]}))
+    main = extension.directory / "main.py"
+    main.write_text(main.read_text().replace("def run(f):", "def run(f):\n    os._exit(0)", 1))
+    terminal = open_zot()
+    terminal.wait_for("TRAPPED")
+    terminal.type("q")
+    terminal.wait_gone("TRAPPED")
+    terminal.type("abc #1")
+    terminal.wait_for("▌ abc #1")

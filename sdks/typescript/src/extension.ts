@@ -157,6 +157,11 @@ export class Extension extends Surfaces {
     return this.answers("panel_resize", id, (frame) => handler(frame["width"], frame["height"]));
   }
 
+  /** Called with true when the panel gets the keys, and with false when it loses them. */
+  onPanelFocus(id: string, handler: (focused: boolean) => unknown): this {
+    return this.answers("panel_focus", id, (frame) => handler(frame["focused"]));
+  }
+
   /** A value that follows the branch of the session; `type` names its entries. */
   branchState<T>(type: string, initial: T): BranchState<T> {
     return new BranchState(this, type, initial);

@@ -180,6 +180,10 @@ export class Server {
         const onResize = this.#registry.requests.get(`panel_resize ${frame.panel_id}`);
         return onResize && this.#inOrder("panel resize", () => onResize(frame as object, undefined as never));
       }
+      case "panel_focus": {
+        const onFocus = this.#registry.requests.get(`panel_focus ${frame.panel_id}`);
+        return onFocus && this.#inOrder("panel focus", () => onFocus(frame as object, undefined as never));
+      }
       case "panel_close": {
         const onClose = this.#registry.panels.get(frame.panel_id)?.onClose;
         return onClose && this.#inOrder("panel close", onClose);

@@ -38,9 +38,10 @@ class Response:
         return cls(action="display", display=text)
 
     @classmethod
-    def open_panel(cls, id: str, title: str = "", lines: Sequence[str] = (), footer: str = "") -> Response:
-        """Open a panel; its keys are sent to the handler of ``Extension.on_panel_key``."""
-        return cls(action="open_panel", open_panel=Panel(id=id, title=title, lines=lines, footer=footer))
+    def open_panel(cls, id: str, title: str = "", lines: Sequence[str] = (), footer: str = "", **more: Any) -> Response:
+        """Open a panel; its keys are sent to the handler of ``Extension.on_panel_key``. ``rows``, ``place``, ``cursor``
+        and ``keys`` are of the second edition."""
+        return cls(action="open_panel", open_panel=Panel(id=id, title=title, lines=lines, footer=footer, **more))
 
     @classmethod
     def tool_prompt(cls, prompt: str, tool: str, args: Mapping[str, Any]) -> Response:

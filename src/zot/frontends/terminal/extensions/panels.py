@@ -266,13 +266,14 @@ class Panels:
                 continue
             box, drawn = view.boxed(theme, columns, rows, waits=waits)
             for number, row in enumerate(drawn, box.row):
-                base[number] = _laid_over(base[number], row, box)
+                base[number] = laid_over(base[number], row, box)
             if dialog is not None and not waits and view.cursor is not None and view.cursor[0] < len(drawn):
                 cursor = (box.row + view.cursor[0], box.column + view.cursor[1])
         return base, cursor
 
 
-def _laid_over(below: str, row: str, box: Box) -> str:
+def laid_over(below: str, row: str, box: Box) -> str:
+    """The row of a box on a row of the screen."""
     start = cut(below, box.column, "")
     before = f"{start}{' ' * (box.column - cells(start))}\x1b[0m"
     return f"{before}{pad(row, box.width)}\x1b[0m{without_start(below, box.column + box.width)}"
