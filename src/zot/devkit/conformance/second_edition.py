@@ -15,6 +15,7 @@ from zot.devkit.conformance.checks import (
     compat,
     contributions,
     dialogs,
+    events,
     intercept2,
     lifecycle,
     progress,
@@ -184,15 +185,22 @@ class SecondEdition:
 
 
 def questions(host: PlayedHost) -> Iterator[Asking]:
-    """Each command, tool, classic interception, key and completion once."""
-    run = host.run
-    contributed = {kind: _contributed(host, kind) for kind in ("command", "tool", "key", "completion")}
-    for name in dict.fromkeys([*(command.name for command in run.commands), *contributed["command"]]):
-        yield CommandInvoked(id="", name=name)
+    """Each command, tool, classic interception, key and completion."""
+    run, commands = host.run, _contributed(host, "command")
+    for name in dict.fromkeys([*(command.name for command in run.commands), *commands]):
+        for args in ("", "one two"):
+            yield CommandInvoked(id="", name=name, args=args)
     tools = {tool.name: tool for tool in run.callable_tools}
-    tools |= {name: RegisterTool(name=name, schema=value.get("schema")) for name, value in contributed["tool"].items()}
-    for tool in tools.values():
-        yield tool_call(tool)
+    for name, value in _contributed(host, "tool").items():
+        tools[name] = RegisterTool(name=name, schema=value.get("schema"))
+    yield from map(tool_call, tools.values())
+    yield from _interceptions(run)
+    for name in _contributed(host, "key"):
+        yield Request(method="key", params={"name": name})
+    yield from _completions(host, commands)
+
+
+def _interceptions(run: ExtensionRun) -> Iterator[EventIntercept]:
     for event in run.intercepts:
         if event == "tool_call":
             name = _filtered(run) or "bash"
@@ -201,12 +209,13 @@ def questions(host: PlayedHost) -> Iterator[Asking]:
                 yield EventIntercept(id="", event=event, tool_id="toolu_1", tool_name=name, tool_args=args)
         elif event in extension_frames.INTERCEPTS:
             yield intercept(event)
-    for name in contributed["key"]:
-        yield Request(method="key", params={"name": name})
-    for name, value in contributed["command"].items():
+
+
+def _completions(host: PlayedHost, commands: dict[str, dict[str, Any]]) -> Iterator[Request]:
+    for name, value in commands.items():
         if value.get("complete") is True:
             yield Request(method="complete", params={"command": name, "text": "a", "cursor": 1})
-    for value in contributed["completion"].values():
+    for value in _contributed(host, "completion").values():
         for trigger in cast("list[str]", value.get("triggers") or [])[:1]:
             yield Request(method="complete", params={"trigger": trigger, "text": "a", "before": f"see {trigger}a"})
 
@@ -275,9 +284,10 @@ def _response_problem(method: str, answer: Response) -> str:
 
 
 async def _events(host: PlayedHost) -> None:
-    """The events of this edition that it observes, as they come and without data."""
+    """The events that it observes: those of a turn, and those of this edition with and without data."""
     run = host.run
-    sent = [
+    sent = [event for event in events.turn() if event.event in run.subscribed]
+    sent += [
         Event(event=name, session_id="s1", cwd="/", data=data)
         for name, full in event_samples.DATA.items()
         if name in run.subscribed

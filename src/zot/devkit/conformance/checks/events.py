@@ -56,7 +56,7 @@ _LONG = "long text " * 26_000  # 254 KiB: more than a command line takes
 _ODD = 'quotes " \\ / tab \t, line\nfeed, zero \x00, é ü ☃ 🦎 \u2028 \u202e end'
 
 
-def _turn() -> list[Event]:
+def turn() -> list[Event]:
     """The events of a prompt with one tool call."""
     numbers = count(1)
 
@@ -88,7 +88,7 @@ def _turn() -> list[Event]:
 
 
 async def check_events(run: ExtensionRun) -> None:
-    sent = [event for event in _turn() if event.event in run.subscribed]
+    sent = [event for event in turn() if event.event in run.subscribed]
     if not sent or not run.host.alive:
         return
     for event in sent:
