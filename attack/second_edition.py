@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 import json
+import socket
 import tarfile
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,8 @@ from attack.stage import zot_in
 from attack.table import attack
 from tests.fakes.extensions import write_extension
 from tests.fakes.model_server import FakeModelServer, Say
+from tests.fakes.remote_extension import store_token, write_remote
+from tests.fakes.web import FakeWeb
 from tests.fakes.zot_process import Zot
 
 AREA = "extensions"
@@ -183,3 +188,79 @@ def forged_index(scratch: Path) -> str:
         if "weather 1.0.0" not in zot("ext", "search").out:
             return "the copy is gone"
     return ""
+
+
+# --- extensions at a URL
+
+
+def _remote(scratch: Path, url: str, *, project: bool = False) -> Zot:
+    """An extension at ``url`` whose token is known; the one of a project is not trusted."""
+    zot = zot_in(scratch)
+    parent = zot.project / ".zot" / "extensions" if project else zot.home / "zot" / "extensions"
+    write_remote(parent, url)
+    store_token(zot.home / "zot")
+    return zot
+
+
+@attack(AREA, "the token of an extension at a URL follows a redirect, or goes to an untrusted certificate", expect="no")
+def redirected_token(scratch: Path) -> str:
+    with Listener() as elsewhere:
+        answer = f"HTTP/1.1 307 Moved\r\nLocation: http://127.0.0.1:{elsewhere.port}/x\r\nContent-Length: 0\r\n\r\n"
+        with Listener(answer.encode()) as first:
+            zot = _remote(scratch, f"ws://127.0.0.1:{first.port}/x")
+            ran = zot("-p", "hi", "--provider", "script")
+            if "redirects are not followed" not in ran.err or b"Bearer" not in first.received:
+                return f"another reason: {ran.err}"
+            if elsewhere.received:
+                return f"the other server got {elsewhere.received!r}"
+    with FakeWeb({}, tls=True) as web:
+        (scratch / "tls").mkdir()
+        zot = _remote(scratch / "tls", web.url.replace("https", "wss"))
+        ran = zot("-p", "hi", "--provider", "script")
+        if "certificate" not in ran.err or web.asked:
+            return f"sent to an untrusted certificate: {ran.err}"
+    return ""
+
+
+@attack(AREA, "a manifest with plain ws:// to another host, or a URL in an untrusted project", expect="refused")
+def unsafe_address(scratch: Path) -> str:
+    for number, url in enumerate(("ws://192.0.2.1/x", "ws://127.0.0.1.evil.example/x", "http://127.0.0.1/x")):
+        (scratch / str(number)).mkdir()
+        ran = _remote(scratch / str(number), url)("-p", "hi", "--provider", "script")
+        if "expected wss://" not in ran.err:
+            return f"{url} was not refused: {ran.err}"
+    with Listener() as server:
+        (scratch / "project").mkdir()
+        ran = _remote(scratch / "project", f"ws://127.0.0.1:{server.port}/x", project=True)(
+            "-p", "hi", "--provider", "script"
+        )
+        if server.received or "not trusted" not in ran.err:
+            return f"an untrusted project was connected: {ran.err}, {server.received!r}"
+    return ""
+
+
+class Listener:
+    """Takes one connection, keeps what it sends, and gives a fixed answer."""
+
+    def __init__(self, answer: bytes = b"") -> None:
+        self.received = b""
+        self._answer = answer
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    def _serve(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                link, _ = self._socket.accept()
+                with link:
+                    link.settimeout(5)
+                    self.received += link.recv(65536)
+                    link.sendall(self._answer)
+
+    def __enter__(self) -> Listener:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()

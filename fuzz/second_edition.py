@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from fuzz.cases import cut
 from fuzz.reader import holds, reader
 from zot.errors import ZotError
 from zot.features.extensions.install.archive import unpack
@@ -20,6 +21,7 @@ from zot.features.extensions.install.index import decode_index, fits, is_range, 
 from zot.features.extensions.providers.description import model_row, read_description
 from zot.features.extensions.providers.stream_decoder import StreamDecoder
 from zot.features.extensions.requests import RequestError
+from zot.provider.http.websocket import TEXT, Message, MessageParser, ProtocolFault, encode_frame
 from zot.provider.model import Model
 from zot.provider.model_call import Finished, Request
 
@@ -131,3 +133,39 @@ def _archives(data: bytes, rng: random.Random) -> None:
         holds(not outside, "nothing is written outside", outside)
         links = [path for path in place.rglob("*") if path.is_symlink()]
         holds(not links, "there are no links", links)
+
+
+FRAMES = (
+    b"\x81\x05hello\x89\x02hi\x01\x03abc\x80\x03def",
+    b"\x82\x7e\x00\x80" + bytes(128) + b"\x88\x04\x03\xe8ok",
+    b"\x81\x7f\x00\x00\x00\x00\x00\x01\x00\x00" + bytes(200),
+)
+
+
+PARTS = (b"\x81", b"\x80", b"\x01", b"\x88\x02\x03\xe8", b"\x8a\x00", b"\x7e\x01\x00", b"\x7f", b"abc")
+
+
+@reader("WebSocket frames", FRAMES, PARTS)
+def _websocket(data: bytes, rng: random.Random) -> None:
+    limit = rng.choice((1, 10, 1000, 1 << 20))
+    whole, once = _messages(MessageParser(limit), [data])
+    pieces, again = _messages(MessageParser(limit), cut(rng, data))
+    holds(whole == pieces and once == again, "pieces give the same messages", whole, pieces, once, again)
+    for message in whole:
+        holds(message.data is None or len(message.data) <= max(limit, 125), "no message is above the limit", message)
+    payload = data[:300]
+    frame = encode_frame(TEXT, payload, data[:4].ljust(4, b"m"))
+    size = len(frame) - len(payload) - 4
+    unmasked = bytes((frame[0], frame[1] & 0x7F)) + frame[2:size] + payload
+    with suppress(ProtocolFault):
+        holds(MessageParser(1000).feed(unmasked) == [Message(TEXT, payload)], "zot reads what it writes", payload)
+
+
+def _messages(parser: MessageParser, pieces: list[bytes]) -> tuple[list[Message], str]:
+    found: list[Message] = []
+    try:
+        for piece in pieces:
+            found += parser.feed(piece)
+    except ProtocolFault as fault:
+        return [], str(fault)
+    return found, ""

@@ -80,6 +80,8 @@ MANIFEST_KEYS = (
 MANIFEST_KEYS += (
     ("uses", "list of string", "second edition: what it may do to zot, in words the user reads"),
     ("settings", "object", "its settings by name, as a flat subset of JSON Schema; `secret` ones are typed into zot"),
+    ("url", "string", "instead of `exec`: the `wss://` address it is reached at; needs `token` and `permissions.net`"),
+    ("token", "string", "with `url`: name of the secret setting that is sent as bearer token"),
     ("provides", "object", "`providers`: ids of model providers it brings; needs `provider` in `uses`"),
     ("flags", "object", "flags of the command line by name, with `type` and `description`; needs `flags` in `uses`"),
 )

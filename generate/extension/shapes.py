@@ -299,6 +299,7 @@ MEANINGS: dict[str, str] = {
     "settings": "Values of its settings, without secrets.",
     "limits": "`line`, `open_requests`, `progress_hz`, `delta_ms`.",
     "state": "What the previous process of this extension saved before a reload.",
+    "hello_ack.resume": "At a URL: names this connection, to resume it when it is lost.",
     "event.data": "Everything that belongs to a new event.",
     "event_intercept.data": "Everything that belongs to a new event.",
     "panel_key.event": "`press`, `repeat` or `release`, with `keys` `release`.",

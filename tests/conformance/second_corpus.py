@@ -404,11 +404,17 @@ FAULTS: dict[str, Fault] = {
             super().intercepted(frame)
 """,
         uses=tuple(word for word in USES if word != "provider"),
-        manifest={"guard": True},
+        manifest={"guard": True, "provides": {}},
     ),
     # --- provider
     "model-without-window": Fault(
         "provider-models", "the model 'small' has no context_window", 'models = ({"id": "small"},)'
+    ),
+    "provider-without-a-name": Fault(
+        "provider-named",
+        "'corp' is not in provides.providers",
+        manifest={"provides": {}},
+        warns=True,
     ),
     "arguments-without-a-call": Fault(
         "provider-order",
@@ -491,6 +497,7 @@ def make(fault: Fault, to: Path) -> Path:
     imports = "import os\nimport sys\n\nfrom good import Good\nfrom good2 import Second\n"
     program = f"{imports}\n\nclass Broken(Second):{body}\n\nBroken().run()\n"
     (to / "main.py").write_text(program)
-    manifest = {"name": "sample", "exec": "python3", "args": ["main.py"], "uses": list(fault.uses), **fault.manifest}
+    started = {"name": "sample", "exec": "python3", "args": ["main.py"]}
+    manifest = {**started, "uses": list(fault.uses), "provides": {"providers": ["corp"]}, **fault.manifest}
     (to / "extension.json").write_text(json.dumps(manifest))
     return to

@@ -11,11 +11,12 @@ import pytest
 
 from tests.conformance.extension_kit import LATE, TIMEOUT, report_text, spotless
 from tests.conformance.second_corpus import FAULTS, USES, Fault, make
+from zot.devkit.conformance import event_samples
 from zot.devkit.conformance.checks import ALL
 from zot.devkit.conformance.results import SECOND_EDITION, ConformanceReport
 from zot.devkit.conformance.runner import check_extension
 from zot.devkit.conformance.second_edition import Less
-from zot.wire.extension_frames import FEATURES
+from zot.wire.extension_frames import EDITION2_EVENTS, FEATURES
 
 AT_ONCE = 6
 SOUND = Fault("", "", less=Less(features=FEATURES, denied=("dialogs", "ui"), modes=True))
@@ -78,3 +79,8 @@ def test_an_extension_of_the_first_edition_is_asked_nothing_new(tmp_path: Path) 
     assert spotless(report), report_text(report)
     assert {r.status for r in report.results if r.id.split("-")[0] in SECOND_EDITION} == {"skip"}
     assert {path.name for path in (tmp_path / "scratch").iterdir()} == {"first", "second", "third"}
+
+
+def test_every_event_of_the_edition_has_a_sample() -> None:
+    """ext2-007: a new event is not forgotten here."""
+    assert set(event_samples.DATA) == set(EDITION2_EVENTS)

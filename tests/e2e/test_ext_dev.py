@@ -133,3 +133,81 @@ def test_a_directory_without_an_extension_is_an_error(zot: Zot) -> None:
     ran = zot("ext", "dev", "nowhere")
     assert (ran.code, "has no extension.json" in ran.err) == (1, True)
     assert Path(zot.project).is_dir()
+
+
+# --- the second edition
+
+
+@pytest.fixture
+def second(zot: Zot) -> Iterator[Dev]:
+    """A guard that asks."""
+    assert zot("ext", "new", "ask", "--lang", "python", "--template", "question", model=False).code == 0
+    running = Dev(zot, "ask", "--no-check", "--filter", "event_intercept,ui.ask")
+    running.until("watching")
+    yield running
+    running.process.kill()
+    running.process.wait()
+
+
+ASKED = '{"type":"event_intercept","id":"%s","event":"tool_call","tool_name":"bash","tool_args":{"command":"rm -rf x"}}'
+
+
+def test_ext_dev_shows_methods_and_latencies_of_the_filtered_frames(second: Dev) -> None:
+    """ext2-171: a question, the request it leads to, its answer and the latencies of both."""
+    second.type(ASKED % "one")
+    shown = second.until("ask ← event_intercept_response #one after")
+    assert "ask → event_intercept #one" in shown
+    assert "ask ← request #r1 ui.ask" in shown
+    assert "ask → response #r1" in shown
+    assert "hello" not in second.said
+    [answer] = [line for line in shown.splitlines() if "→ response #r1" in line]
+    assert " after " in answer
+
+
+def test_ext_dev_repeats_a_frame_and_ends_dialogs_as_told(second: Dev) -> None:
+    """ext2-166: the author tries every end of a dialog by hand."""
+    second.type(ASKED % "one")
+    second.until("ask ← event_intercept_response #one after")
+    second.type("answer cancelled")
+    second.type("again one")
+    again = second.until("the user did not agree")
+    assert '{"cancelled":true' in again.replace('"result":', "")
+    second.type("answer maybe")
+    second.until("answer: expected one of value, cancelled, unavailable, timeout, busy")
+    second.type("again seven")
+    second.until("again: no frame with the id seven was sent; known: one")
+    second.type("filter hello,shutdown_ack")
+    second.until("showing hello, shutdown_ack")
+    second.type("r")
+    restarted = second.until("ask ← hello")
+    assert "shutdown_ack" in restarted and "hello_ack" not in restarted
+
+
+def test_ext_dev_keeps_the_state_over_a_restart(zot: Zot) -> None:
+    """ext2-137: what state.save returns comes with the next greeting."""
+    assert zot("ext", "new", "bar", "--lang", "python", "--template", "status", model=False).code == 0
+    dev = Dev(zot, "bar", "--no-check")
+    try:
+        dev.until("bar ← ready")
+        dev.type('{"type":"event","event":"tool_call","tool_name":"read"}')
+        dev.until("contribute widget last")
+        dev.type("r")
+        restarted = dev.until("bar ← ready")
+        assert "→ request #state-" in restarted and " state.save " in restarted
+        assert '{"text":"1","style":"accent"}' in restarted
+        dev.type("filter hello_ack")
+        main = zot.project / "bar" / "main.py"
+        main.write_text(main.read_text().replace("tools ", "calls "))
+        dev.until("restarting")
+        dev.until("hello_ack")
+    finally:
+        dev.process.kill()
+        dev.process.wait()
+
+
+def test_send_plays_a_frame_after_each_start(zot: Zot) -> None:
+    """ext2-171: one frame from the command line, also for scripts."""
+    assert zot("ext", "new", "ask", "--lang", "python", "--template", "question", model=False).code == 0
+    ran = zot("ext", "dev", "ask", "--once", "--no-check", "--send", ASKED % "one", model=False)
+    assert ran.code == 0, ran.out
+    assert "ask ← event_intercept_response #one" in ran.out

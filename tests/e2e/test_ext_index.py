@@ -496,3 +496,24 @@ def test_installed_extension_runs(zot: Zot, shop: Path, serve: Any) -> None:
     described = msgspec.json.decode(zot("ext", "list", "--json").out)["extensions"][0]
     assert described["source"]["kind"] == "index" and described["source"]["place"] == str(shop / "index.json")
     assert sys.executable
+
+
+def test_update_that_moves_to_another_host_is_asked(zot: Zot, tmp_path: Path) -> None:
+    """ext2-184, ext2-172: a version that runs elsewhere from now on needs an answer or --force."""
+    shop = tmp_path / "shop"
+    settings = {"key": {"type": "string", "secret": True}}
+    permissions = {"net": True, "intercept": True}
+    for number, host in (("1", "one.example"), ("2", "two.example")):
+        rewritten = {"url": f"wss://{host}/x", "version": number}
+        if number == "1":
+            fields = {"exec": None, "args": None, "settings": settings, "permissions": permissions, "token": "key"}
+            extension(shop / "far", **{**fields, **rewritten})
+        else:
+            rewrite(shop / "far", **rewritten)
+        built(zot, shop)
+        if number == "1":
+            add(zot, shop / "index.json")
+            assert "is sent to one.example" in zot("ext", "install", "far").err
+    ran = zot("ext", "update", "far")
+    assert ran.code == 1 and "all that it observes is sent to two.example" in ran.err
+    assert zot("ext", "update", "--force", "far").code == 0

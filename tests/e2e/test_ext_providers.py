@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests import toolchains
 from tests.e2e.conftest import Zot
 from tests.fakes.extensions import seen_of, write_extension
 from tests.fakes.rpc_client import FakeRpcClient
@@ -146,3 +147,38 @@ def test_project_extension_never_replaces_a_provider(zot: Zot) -> None:
     elsewhere = zot.home / "elsewhere"
     elsewhere.mkdir()
     assert "corp" not in Zot(zot.home, elsewhere)("--list-models").out
+
+
+TYPESCRIPT = """
+import { Extension } from "./zot-ext/index.ts";
+
+const ext = new Extension("ts-ext", "1");
+
+async function* stream(params) {
+  yield { thinking: "hm" };
+  for (const word of ["typed ", "answer of ", params.model]) yield { text: word };
+  yield { stop: "end_turn", usage: { input_tokens: 1, output_tokens: 3 } };
+}
+
+ext.provider("ts", { title: "TS", key: { login: true }, models: [{ id: "m" }] }, {
+  stream,
+  login: () => ({ access_token: "tok-of-typescript" }),
+});
+await ext.run();
+"""
+
+
+def test_typescript_sdk_provides_models(zot: Zot) -> None:
+    """ext2-121, ext2-123, ext2-159: an async generator and a login in TypeScript are a whole provider."""
+    zot.environment |= toolchains.environment()
+    assert zot("ext", "new", "ts-ext", "--lang", "typescript").code == 0
+    directory = zot.project / "ts-ext"
+    manifest = json.loads((directory / "extension.json").read_text())
+    manifest |= {"uses": ["provider"], "provides": {"providers": ["ts"]}}
+    (directory / "extension.json").write_text(json.dumps(manifest))
+    text = (directory / "main.ts").read_text()
+    place = next(line for line in text.splitlines() if "zot-ext" in line and "from" in line).split('"')[1]
+    (directory / "main.ts").write_text(TYPESCRIPT.replace("./zot-ext/index.ts", place))
+    ran = zot("-p", "hi", "--model", "ts/m", "-e", str(directory))
+    assert (ran.code, ran.out) == (0, "typed answer of m\n"), ran
+    assert "tok-of-typescript" in (zot.home / "zot" / "auth.json").read_text()

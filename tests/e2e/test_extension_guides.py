@@ -139,3 +139,37 @@ def test_edit_loop_page_names_existing_commands(reader: Zot) -> None:
     assert [flag for flag in sorted(set(re.findall(r"(?<![\w-])--[a-z-]+", words))) if flag not in known] == []
     source = Path(__file__).parents[2] / "src" / "zot" / "frontends" / "terminal"
     assert any("trust this directory while I edit" in file.read_text("utf-8") for file in source.rglob("*.py"))
+
+
+# --- the tables name what exists
+
+
+def calls_in(text: str) -> set[tuple[str, str]]:
+    return set(re.findall(r"\b(ext|ctx|event)\.([A-Za-z_]+)", text))
+
+
+def test_the_porting_table_of_pi_names_existing_calls() -> None:
+    """ext2-159: each call is a method of the TypeScript SDK."""
+    rows = [row for row in PORTING.read_text("utf-8").split("## From pi", 1)[1].splitlines() if row.startswith("|")]
+    section = "\n".join(row.rsplit(" | ", 1)[-1] for row in rows)  # the column of zot
+    sources = (Path(__file__).parents[2] / "sdks" / "typescript" / "src").glob("*.ts")
+    source = "\n".join(path.read_text("utf-8") for path in sources)
+    known = set(re.findall(r"^\s+(?:abstract |override |readonly |get |async )*(\w+)[(<;:]", source, re.MULTILINE))
+    assert sorted(name for _, name in calls_in(section) if name not in known) == []
+
+
+@pytest.mark.parametrize("page", ["porting-extensions", "deeper-extensions"])
+def test_the_python_calls_of_the_guides_exist(page: str) -> None:
+    """ext2-159: each call is a method of the Python SDK."""
+    from zot.ext import Context, Extension, Interception
+
+    text = (DOCS / "guides" / f"{page}.md").read_text("utf-8").split("## From pi", 1)[0]
+    text = re.sub(r"```typescript\n.*?```", "", text, flags=re.DOTALL)
+    owners = {"ext": Extension, "ctx": Context, "event": Interception}
+    attributes = {"ext": {"appended"}, "ctx": {"id", "params"}, "event": {"text", "args", "data", "ctx", "tool_name"}}
+    missing = [
+        f"{owner}.{name}"
+        for owner, name in calls_in(text)
+        if not hasattr(owners[owner], name) and name not in attributes[owner]
+    ]
+    assert sorted(missing) == []

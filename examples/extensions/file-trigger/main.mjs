@@ -28,13 +28,16 @@ send({ type: "hello", name: "file-trigger", version: "1.0.0", capabilities: ["ed
 for await (const line of createInterface({ input: process.stdin })) {
   const frame = JSON.parse(line);
   if (frame.type === "hello_ack") {
-    timer = watch(resolve(frame.cwd, process.env.TRIGGER_FILE ?? "zot-trigger.txt"));
+    if (frame.features) timer = watch(resolve(frame.cwd, process.env.TRIGGER_FILE ?? "zot-trigger.txt")); // not in an older zot
     send({ type: "ready" });
   } else if (frame.type === "response" && frame.error) {
     send({ type: "notify", level: "warn", message: frame.error.message });
+  } else if (frame.type === "request") {
+    const error = { code: "unknown_method", message: `unknown method ${frame.method}` };
+    send({ type: "response", id: frame.id, error });
   } else if (frame.type === "shutdown") {
-    clearInterval(timer);
     send({ type: "shutdown_ack" });
     break;
   }
 }
+clearInterval(timer); // also when zot is gone: stdin has ended

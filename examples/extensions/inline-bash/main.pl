@@ -15,6 +15,13 @@ sub next_frame {
     return $json->decode($line);
 }
 
+# zot may ask for things this extension does not know, such as state.save.
+sub refuse {
+    my ($frame) = @_;
+    send_frame(type => 'response', id => $frame->{id},
+        error => {code => 'unknown_method', message => "unknown method $frame->{method}"});
+}
+
 # Runs one command through zot while it waits for our verdict; other frames cannot matter meanwhile.
 sub output_of {
     my ($command, $parent) = @_;
@@ -24,6 +31,7 @@ sub output_of {
     while (1) {
         my $frame = next_frame();
         exit 0 if $frame->{type} eq 'shutdown';
+        refuse($frame) if $frame->{type} eq 'request';
         next unless $frame->{type} eq 'response' && $frame->{id} eq $id;
         return "[$command: $frame->{error}{message}]" if $frame->{error};
         my $result = $frame->{result};
@@ -37,13 +45,16 @@ send_frame(type => 'hello', name => 'inline-bash', version => '1.0.0', capabilit
 while (1) {
     my $frame = next_frame();
     if ($frame->{type} eq 'hello_ack') {
-        send_frame(type => 'subscribe', intercept => ['input']);
+        send_frame(type => 'subscribe', intercept => ['input']) if $frame->{features};    # not in an older zot
         send_frame(type => 'ready');
     }
     elsif ($frame->{type} eq 'event_intercept') {
         my $text = $frame->{data}{text};
         my $changed = $text =~ s/!\{([^{}]+)\}/output_of($1, $frame->{id})/ge;
         send_frame(type => 'event_intercept_response', id => $frame->{id}, $changed ? (value => {text => $text}) : ());
+    }
+    elsif ($frame->{type} eq 'request') {
+        refuse($frame);
     }
     elsif ($frame->{type} eq 'shutdown') {
         send_frame(type => 'shutdown_ack');

@@ -9,13 +9,14 @@ import { Interception, verdictOf } from "./interceptions.js";
 import { type Asked, type Intercepted, Registry, addTo, objectOr } from "./registry.js";
 import type { RequestOptions } from "./requests.js";
 import { decisionOf, systemPromptOf, toolCallDecision } from "./returns.js";
+import { schemaOf } from "./schema.js";
 import { Server } from "./server.js";
 import { type Completer, type RequestHandler, Surfaces, kindFeature } from "./surfaces.js";
 
 const CAPABILITIES = ["commands", "tools", "events", "panels", "tool_cancel", "call_tool", "edition2"];
 
 /** The less common properties of a tool. */
-export type ToolOptions = Partial<Omit<RegisterTool, "type" | "name" | "description" | "schema">>;
+export type ToolOptions = Partial<Omit<RegisterTool, "type" | "name" | "description" | "schema">> & { timeoutS?: number };
 
 /** Options of a command: `complete` makes items of the text typed so far, `headless` lets `zot -p "/name"` run it. */
 export interface CommandOptions {
@@ -49,16 +50,18 @@ export class Extension extends Surfaces {
     return this.#announce(this.#registry.commandFrame(name, (feature) => this.has(feature)));
   }
 
-  /** A tool for the model; the arguments get their type from a literal schema. */
+  /** A tool for the model; the arguments get their type from a literal schema, or from `{ env: "string" }`. */
   tool<const S extends object>(
     name: string,
     description: string,
     schema: S,
-    handler: handlers.ToolHandler<handlers.ArgsOf<S>>,
+    handler: handlers.ToolHandler<handlers.ToolArgs<S>>,
     options: ToolOptions = {},
   ): this {
     this.#registry.claim("tool", name, this.tool);
-    const frame: RegisterTool = { type: "register_tool", name, description, schema, ...options };
+    const { timeoutS, ...more } = options;
+    const limit = timeoutS === undefined ? {} : { timeout_s: timeoutS };
+    const frame: RegisterTool = { type: "register_tool", name, description, schema: schemaOf(schema), ...more, ...limit };
     this.#registry.tools.set(name, { frame, handler });
     return this.#announce(frame);
   }

@@ -405,6 +405,8 @@ export interface HelloAck {
   limits?: unknown;
   /** What the previous process of this extension saved before a reload. */
   state?: unknown;
+  /** At a URL: names this connection, to resume it when it is lost. */
+  resume?: string;
 }
 
 /** The user ran a slash command; `args` is the trimmed text after its name. */

@@ -4,6 +4,7 @@ import type { AssistantMessageDecision, Response, ToolCallDecision, ToolContent,
 import type { Context } from "./context.js";
 import type { Event, EventIntercept } from "./frames.js";
 import type { Interception, Verdict } from "./interceptions.js";
+import type { ShortArgs, ShortType } from "./schema.js";
 
 type Maybe<T> = T | Promise<T>;
 type Args = Record<string, any>;
@@ -26,7 +27,10 @@ export type BeforeAgentStartHandler = (asked: EventIntercept, ctx: Context) => M
 export type InterceptionHandler = (event: Interception, ctx: Context) => Maybe<Verdict | string | boolean | void | undefined>;
 export type PanelKeyHandler = (key: string, text: string) => Maybe<void>;
 
-/** The type of the arguments that a literal JSON Schema describes. */
+/** The type of the arguments of a tool, from a literal JSON Schema or its short form. */
+export type ToolArgs<S> = S extends Readonly<Record<string, ShortType>> ? ShortArgs<S> : ArgsOf<S>;
+
+/** The type that a literal JSON Schema describes. */
 export type ArgsOf<S> = S extends { readonly enum: readonly (infer E)[] }
   ? E
   : S extends { readonly type: "string" }

@@ -5,6 +5,7 @@ import { test } from "node:test";
 
 import {
   type ArgsOf,
+  type ToolArgs,
   type AssistantMessageDecision,
   type AssistantMessageHandler,
   type EventHandler,
@@ -24,6 +25,7 @@ import {
   textErrorResult,
   textResult,
 } from "../src/index.js";
+import { schemaOf } from "../src/schema.js";
 import { decisionOf, responseOf, resultOf, systemPromptOf, toolCallDecision } from "../src/returns.js";
 
 test("decisions default to allow, and every handler type accepts its decision", () => {
@@ -80,4 +82,21 @@ test("a decision with a misspelt key is a crash, not a yes", () => {
 
 test("speaking before the run is the author's mistake and says so", () => {
   assert.throws(() => new Extension("x").notify("info", "y"), /not running yet/);
+});
+
+test("the short form of a schema names the type of each argument", () => {
+  assert.deepEqual(schemaOf({ env: "string", times: "integer?" }), {
+    type: "object",
+    properties: { env: { type: "string" }, times: { type: "integer" } },
+    required: ["env"],
+  });
+  for (const whole of [{}, { type: "object" }, { type: "object", properties: { type: { type: "string" } } }]) {
+    assert.equal(schemaOf(whole), whole);
+  }
+  const args: ToolArgs<{ readonly env: "string"; readonly times: "integer?" }> = { env: "x" };
+  const times: number | undefined = args.times;
+  assert.equal(times, undefined);
+  // @ts-expect-error an env is a string
+  const wrong: ToolArgs<{ readonly env: "string" }> = { env: 3 };
+  assert.ok(wrong);
 });

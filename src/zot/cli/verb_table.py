@@ -908,13 +908,18 @@ VERBS: tuple[Verb, ...] = (
         (
             Switch("--no-check", "do not check the rules after each start"),
             Switch("--once", "start once and exit; exit status 1 if something is wrong"),
+            Switch("--filter", "show only frames with these types, methods or ids", "WORDS"),
+            Switch("--send", "send this frame, /command or tool {…} after each start", "FRAME"),
         ),
         (DIR, TEXT),
-        "Type /command args or tool {…} to try it, r to restart. With PROMPT, zot runs `zot -p PROMPT` with the "
-        "extension after each change; flags after -- go to that run. The extension's own data files are not watched.",
+        "Type /command args, tool {…} or a whole frame to try it; again repeats the last frame, again ID that one; "
+        "filter WORDS shows fewer frames; answer OUTCOME sets how dialogs end; r restarts. With PROMPT, zot runs "
+        "`zot -p PROMPT` with the extension after each change; flags after -- go to that run. The extension's own data "
+        "files are not watched, and its state is kept over a restart.",
         for_authors=True,
         examples=(
             ("zot ext dev ./notes", "try it by hand"),
+            ("zot ext dev ./notes --filter ui.ask,tool_call", "show tool calls and questions"),
             ('zot ext dev ./notes "count the words of a.txt" -- --model ID', "run a prompt at every change"),
         ),
         intro="Run an extension while you write it: show its frames and stderr, restart it at every change.",

@@ -11,12 +11,11 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from zot.devkit.conformance.extension_run import new_id
-from zot.devkit.conformance.frame_transcript import Asking, kind_of
 from zot.devkit.scripted_host import RunPaths, ScriptedHost, started
 from zot.errors import BadFrame, ConfigError, ExtensionError
 from zot.features.extensions.loader.manifest import Manifest
@@ -24,13 +23,17 @@ from zot.features.recording.frame_trace import FrameLog, TracedFrame
 from zot.frontends.console import print_notice
 from zot.system.safe_open import open_buffered, read_prefix
 from zot.wire import limits
-from zot.wire.extension_codec import decode_host, encode
+from zot.wire.extension_codec import decode_host
 from zot.wire.extension_frames import CommandInvoked, Frame, ToolCall
 from zot.wire.line_splitter import LineSplitter
+
+if TYPE_CHECKING:
+    from zot.devkit.dev_host import DevHost
 
 _LOOK_AGAIN = 0.1
 _AT_ONCE = 16 << 20
 _SUMMARY = 96
+_NAMED = {"request": ("method",), "contribute": ("kind", "name"), "withdraw": ("kind", "name")}
 
 
 def read_frames(path: Path) -> Iterator[tuple[int, TracedFrame]]:
@@ -106,10 +109,12 @@ def _type_and_fields(traced: TracedFrame) -> list[str]:
     if not isinstance(value, dict):
         return ["NOT A FRAME", _cut(bytes(traced.frame).decode())]
     fields = cast("dict[str, Any]", value)
-    rest = {key: item for key, item in fields.items() if key not in ("type", "id")}
+    named = _NAMED.get(str(fields.get("type")), ())
+    rest = {key: item for key, item in fields.items() if key not in ("type", "id", *named)}
     words = [str(fields.get("type", "?"))]
     if "id" in fields:
         words.append(f"#{fields['id']}")
+    words += [str(fields[key]) for key in named if key in fields]
     return [*words, _cut(msgspec.json.encode(rest).decode())] if rest else words
 
 
@@ -137,34 +142,27 @@ class LiveTrace:
             host.listeners.append(
                 lambda line: self._show(frame(line.t - host.started, name, line.direction, line.data))
             )
-            greeted = await host.handshake(limits.HELLO_DEADLINE)
-            if greeted is not None:
-                await self._serve(host)
+            from zot.devkit.dev_host import DevHost  # reading a file needs no host
+
+            dev = DevHost(host)
+            greeted = await dev.greet(None)
+            if greeted:
+                await self._serve(host, dev)
             took = await host.end()
         if self._place.log.exists():
             os.write(2, read_prefix(self._place.log))
-        if greeted is None:
+        if not greeted:
             raise ExtensionError(f"{self._manifest.name} did not say hello")
         return 0 if took is not None else 1
 
-    async def _serve(self, host: ScriptedHost) -> None:
+    async def _serve(self, host: ScriptedHost, dev: DevHost) -> None:
         typed = StdinLines(host)
         while line := await typed.line():
-            if line.strip():
-                self._send(host, line.strip())
+            if line.strip() and (problem := dev.type(line.strip())):
+                print_notice(problem)
             await host.settle()
         await host.until(lambda: not any(q.is_open for q in host.transcript.questions.values()), limits.TOOL_REPLY)
         await host.settle()
-
-    def _send(self, host: ScriptedHost, typed: str) -> None:
-        try:
-            frame = read_typed(typed)
-        except BadFrame as error:
-            print_notice(str(error))
-            return
-        if isinstance(frame, Asking) and kind_of(frame) is not None:
-            host.note_question(frame)
-        host.send_bytes(typed.encode() + b"\n" if typed.startswith("{") else encode(frame))
 
 
 class StdinLines:

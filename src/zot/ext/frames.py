@@ -283,6 +283,7 @@ class HelloAck(Record, type="hello_ack"):
     settings: Any = None
     limits: Any = None
     state: Any = None
+    resume: str = ""
 
 
 class CommandInvoked(Record, type="command_invoked"):

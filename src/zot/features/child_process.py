@@ -87,6 +87,15 @@ class JsonLineProcess:
         self.disconnect("")
         await self.tree.stop(grace)  # even if it exited: a launcher may have left a process
 
+    is_final = False  # another start may work
+
+    async def wait(self) -> object:
+        return await self.tree.wait()
+
+    async def terminate(self, grace: float) -> object:
+        """SIGTERM, and SIGKILL after ``grace``."""
+        return await self.tree.stop(grace)
+
     async def reap(self) -> None:
         """Kill the process and its descendants."""
         self.disconnect("")

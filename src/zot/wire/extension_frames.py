@@ -337,6 +337,7 @@ class HelloAck(Frame, frozen=True, kw_only=True, tag="hello_ack"):
     settings: Any = None
     limits: Any = None
     state: Any = None
+    resume: str = ""
 
 
 class CommandInvoked(Frame, frozen=True, kw_only=True, tag="command_invoked"):

@@ -348,6 +348,7 @@ type HelloAck struct {
 	Settings        json.RawMessage `json:"settings,omitempty"`     // Values of its settings, without secrets.
 	Limits          json.RawMessage `json:"limits,omitempty"`       // `line`, `open_requests`, `progress_hz`, `delta_ms`.
 	State           json.RawMessage `json:"state,omitempty"`        // What the previous process of this extension saved before a reload.
+	Resume          string          `json:"resume,omitempty"`       // At a URL: names this connection, to resume it when it is lost.
 }
 
 // FrameType is "hello_ack".

@@ -1,6 +1,7 @@
 """``zot ext dev PATH``: restarts an extension at every change, shows its frames and stderr, checks the rules.
 
-Typed ``/command args`` or ``tool {…}`` go to it. With a prompt, ``zot -p`` runs after each change instead.
+Typed ``/command args``, ``tool {…}`` or frames go to it, ``again`` repeats one; its state is kept over a restart.
+With a prompt, ``zot -p`` runs after each change instead.
 """
 
 from __future__ import annotations
@@ -14,18 +15,22 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from zot.cli.arguments import parse
 from zot.cli.verb_table import options
 from zot.devkit.cli.ext_check import lines
-from zot.devkit.conformance.frame_transcript import Asking, TranscriptLine, kind_of
+from zot.devkit.conformance.frame_transcript import TranscriptLine
+from zot.devkit.conformance.played_host import Outcome
 from zot.devkit.conformance.results import ConformanceReport
 from zot.devkit.conformance.runner import check_extension
+from zot.devkit.dev_host import DevHost
+from zot.devkit.inspector import FrameFilter
 from zot.devkit.scripted_host import RunPaths, ScriptedHost, started
-from zot.devkit.trace_reader import read_frames, read_typed, summary_of
-from zot.errors import BadFrame, ExtensionError, UsageError
+from zot.devkit.trace_reader import read_frames, summary_of
+from zot.errors import ExtensionError, UsageError
 from zot.features.extensions.loader.data_dir import looks_like_data
 from zot.features.extensions.loader.manifest import FILE, Manifest, read_manifest
 from zot.features.recording.frame_trace import FrameLog
@@ -33,10 +38,8 @@ from zot.frontends.console import run_loop
 from zot.system.safe_open import open_buffered
 from zot.system.temp_files import scratch_directory
 from zot.tui.sanitize import exact_line
-from zot.wire import limits
-from zot.wire.extension_codec import encode
 
-_HOW = "type /command args or tool {…} to try it, r to restart, Ctrl+C to stop"
+_HOW = "type /command args or tool {…} to try it, again, filter WORDS, answer OUTCOME, r to restart, Ctrl+C to stop"
 
 
 def run(argv: list[str]) -> int:
@@ -48,13 +51,16 @@ def run(argv: list[str]) -> int:
     prompt = " ".join(typed.words[1:])
     if flags and not prompt:
         raise UsageError("arguments after -- need a PROMPT")
-    dev_options = DevOptions(check=not typed.has("--no-check"), once=typed.has("--once"))
+    dev_options = DevOptions(
+        check=not typed.has("--no-check"),
+        once=typed.has("--once"),
+        send=typed.values.get("--send", ""),
+        filter=typed.values.get("--filter", ""),
+    )
     try:
         with scratch_directory("dev") as scratch:
             if prompt:
-                return run_loop(
-                    PromptLoop(directory, scratch, [*flags, "-p", prompt], _print_line, once=dev_options.once).run()
-                )
+                return run_loop(PromptLoop(directory, scratch, [*flags, "-p", prompt], _print_line, dev_options).run())
             if not dev_options.once:
                 _print_line(f"watching {directory}; {_HOW}")
             return run_loop(DevLoop(directory, scratch, dev_options, _print_line, _print_verdict).run())
@@ -129,8 +135,12 @@ class Watch:
 
 
 class DevOptions(msgspec.Struct, frozen=True):
+    """``send`` is a line typed after each start, ``filter`` the frames to show."""
+
     check: bool = True
     once: bool = False
+    send: str = ""
+    filter: str = ""
 
 
 class DevLoop:
@@ -153,6 +163,9 @@ class DevLoop:
         self._typed: deque[str] = deque()
         self._starts = 0
         self._failed = False
+        self.frames = FrameFilter(dev_options.filter)
+        self.state: Any = None  # of the process that ended for a restart
+        self.outcome: Outcome = "value"
 
     async def run(self) -> int:
         """Runs until interrupted; with ``once`` one start and check, 1 on a failure."""
@@ -219,6 +232,10 @@ class DevLoop:
     def once(self) -> bool:
         return self._options.once
 
+    @property
+    def send(self) -> str:
+        return self._options.send
+
     async def check(self) -> None:
         await self._check()
 
@@ -241,14 +258,18 @@ class _Life:
         self._host = host
         self._name = manifest.name
         self._frames = FrameLog()
+        self._dev = DevHost(host, loop.outcome)
         self._stderr_place = 0
         self._stderr_rest = b""
         host.listeners.append(self._passed)
 
     async def run(self) -> list[str]:
-        greeted = await self._host.handshake(limits.HELLO_DEADLINE)
+        state, self._loop.state = self._loop.state, None
+        greeted = await self._dev.greet(state)
         self._print_stderr()
-        if greeted is None:
+        if greeted and self._loop.send:
+            self._type(self._loop.send)
+        if not greeted:
             self._loop.failed()
             self._loop.print_line(f"✗ {self._name} did not say hello")
         changed: list[str] = []
@@ -257,6 +278,8 @@ class _Life:
                 checking = tasks.create_task(self._loop.check())
                 changed = await self._serve(checking)
                 checking.cancel()
+            if changed:
+                self._loop.state = await self._dev.save_state()
         finally:
             if self._host.alive and await self._host.end() is None:
                 self._loop.print_line(f"✗ {self._name} did not exit on shutdown")
@@ -272,31 +295,33 @@ class _Life:
             if changed := self._loop.look_for_change():
                 return changed
             while typed := self._loop.next_typed().strip():
-                self._send(typed)
+                self._type(typed)
             if not self._host.alive and not end_printed:
                 end_printed = True
                 await self._host.fate()
                 self._loop.failed()
                 self._loop.print_line(f"✗ {self._name} ended with status {self._host.exit_code}")
-            if checking.done() and (self._loop.once or not self._host.alive):
+            if checking.done() and not self._dev.waits and (self._loop.once or not self._host.alive):
                 return []
             if not self._host.alive:
                 await asyncio.sleep(LOOK_S)
 
-    def _send(self, typed: str) -> None:
-        try:
-            frame = read_typed(typed)
-        except BadFrame as error:
-            self._loop.print_line(str(error))
+    def _type(self, typed: str) -> None:
+        word, _, rest = typed.partition(" ")
+        if word == "filter" and not rest.startswith("{"):
+            self._loop.frames.set(rest)
+            self._loop.print_line(f"showing {self._loop.frames.words or 'all frames'}")
             return
-        if isinstance(frame, Asking) and kind_of(frame) is not None:
-            self._host.note_question(frame)
-        self._host.send_bytes(typed.encode() + b"\n" if typed.startswith("{") else encode(frame))
+        if problem := self._dev.type(typed):
+            self._loop.print_line(problem)
+        self._loop.outcome = self._dev.outcome
 
     def _passed(self, line: TranscriptLine) -> None:
         self._print_stderr()
         at = line.t - self._host.started
-        self._loop.print_line(summary_of(self._frames.frame(at, self._name, line.direction, line.data)))
+        traced = self._frames.frame(at, self._name, line.direction, line.data)
+        if self._loop.frames.shows(traced):
+            self._loop.print_line(summary_of(traced))
 
     def _print_stderr(self) -> None:
         """New complete lines."""
@@ -317,13 +342,19 @@ class PromptLoop:
     """Runs ``zot -p`` with the extension at every change and shows its frames."""
 
     def __init__(
-        self, directory: Path, scratch: Path, words: list[str], print_line: Callable[[str], None], *, once: bool = False
+        self,
+        directory: Path,
+        scratch: Path,
+        words: list[str],
+        print_line: Callable[[str], None],
+        dev_options: DevOptions,
     ) -> None:
         self._directory = directory
         self._scratch = scratch
         self._words = words
         self._print_line = print_line
-        self._once = once
+        self._once = dev_options.once
+        self._frames = FrameFilter(dev_options.filter)
         self._watch = Watch(directory)
         self._runs = 0
 
@@ -358,5 +389,6 @@ class PromptLoop:
                 await child.wait()
         if trace.exists():
             for _, traced in read_frames(trace):
-                self._print_line(summary_of(traced))
+                if self._frames.shows(traced):
+                    self._print_line(summary_of(traced))
         return child.returncode or 0, changed

@@ -53,12 +53,16 @@ def _shown(text: str) -> str:
     return (line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…") or "nothing"
 
 
-# Sends the host's recorded frames again, in order and only after everything the child had sent by then. Answers are
-# compared by id, the rest in order. Its own ids, directories, dates and durations may differ, unless `exact`.
+# Sends the host's recorded frames again, in order and only after everything the child had sent by then: so its requests
+# are answered from the recording. Answers are compared by id, requests by method and parent, contributions by name, the
+# rest in order. Its own ids, directories, dates and durations may differ, unless `exact`.
 
 Recorded = tuple[int, TracedFrame]
 
-_ANSWERS = ("command_response", "tool_result", "event_intercept_response")
+_ANSWERS = ("command_response", "tool_result", "event_intercept_response", "response", "progress")
+_OWN_IDS = ("call_tool", "request", "contribute", "withdraw")  # the child chose the id
+_TO_OWN_IDS = ("tool_result", "response", "progress")  # of the host, about an id of the child
+_MATCHED = {"request": ("method", "parent_id"), "contribute": ("kind", "name"), "withdraw": ("kind", "name")}
 _TIMES = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
     r"|\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? (?:\d+ )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
@@ -149,7 +153,7 @@ class _Player:
                 here["data_dir"] = self._host.place.data
                 self._paths = {str(frame[key]): str(now) for key, now in here.items() if frame.get(key)}
                 self._send_fields({**frame, **{key: str(now) for key, now in here.items() if key in frame}})
-            case "tool_result":
+            case kind if kind in _TO_OWN_IDS:
                 self._send_fields({**frame, "id": self._ids.get(str(frame.get("id")), frame.get("id"))})
             case "shutdown":
                 self._host.send_bytes(line + b"\n")
@@ -192,9 +196,11 @@ class _Player:
         then, now = _fields(line), _fields(got)
         if then is None or now is None:
             return None if line == got else FrameDifference(number, _name(line), "", _text(line), _text(got))
-        if then.get("type") == "call_tool":
+        if then.get("type") in _OWN_IDS:
             self._ids[str(then.get("id"))] = str(now.get("id"))
             then, now = {**then, "id": ""}, {**now, "id": ""}
+        elif then.get("type") == "cancel":  # of one of its own requests
+            then = {**then, "id": self._ids.get(str(then.get("id")), then.get("id"))}
         parted = self._parting(then, now, "")
         return None if parted is None else FrameDifference(number, _name(line), *parted)
 
@@ -236,9 +242,11 @@ def _fields(line: bytes) -> dict[str, Any] | None:
 
 
 def _key(line: bytes) -> tuple[str, str]:
-    """Answers are matched by id, everything else by order."""
+    """Answers are matched by id, requests and contributions by what they name, everything else by order."""
     frame = _fields(line) or {}
     kind = str(frame.get("type"))
+    if named := _MATCHED.get(kind):
+        return kind, " ".join(str(frame.get(key, "")) for key in named)
     return (kind, str(frame.get("id"))) if kind in _ANSWERS else ("", "")
 
 

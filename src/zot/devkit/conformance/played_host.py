@@ -112,7 +112,8 @@ class PlayedHost:
         self.run.usable = self.run.host.alive
         return self.run.usable
 
-    def acknowledgement(self) -> dict[str, Any]:
+    def acknowledgement(self, state: Any = None) -> dict[str, Any]:
+        """``state`` is what the process before a reload saved."""
         drawn = self.mode == "terminal"
         ui = {**dict.fromkeys(("dialogs", "surfaces", "panels", "editor"), drawn), "images": False}
         ui |= {"width": 80 if drawn else 0, "height": 24 if drawn else 0, "colors": 256 if drawn else 0}
@@ -123,10 +124,11 @@ class PlayedHost:
             "granted": self.granted,
             "mode": self.mode,
             "ui": ui,
-            "session": {"id": "s1", "reason": "start", "entries": 0},
+            "session": {"id": "s1", "reason": "start" if state is None else "reload", "entries": 0},
             "flags": {flag.name: flag.default for flag in manifest.flags},
             "settings": {each.name: each.default for each in manifest.settings if not each.secret},
             "limits": {"line": 8 << 20, "open_requests": 64, "progress_hz": 20, "delta_ms": 100},
+            **({} if state is None else {"state": state}),
         }
 
     def release(self, *requests: ChildRequest) -> None:

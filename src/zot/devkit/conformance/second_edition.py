@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
+from zot.devkit.conformance import event_samples
 from zot.devkit.conformance.checks import (
     calls,
     compat,
@@ -38,7 +39,6 @@ from zot.wire.extension_frames import (
 )
 
 AT_ONCE = 4
-_EVENT_DATA: dict[str, Any] = {"prompt_id": "p1", "text": "a text", "values": {}, "topic": "t", "payload": None}
 _DANGEROUS = "sudo rm -rf build && git push --force origin main"
 _CHECKS = {"command": "commands-answered", "tool": "tools-answered", "intercept": "interception-answered"}
 
@@ -275,14 +275,13 @@ def _response_problem(method: str, answer: Response) -> str:
 
 
 async def _events(host: PlayedHost) -> None:
-    """The events of this edition that it observes."""
+    """The events of this edition that it observes, as they come and without data."""
     run = host.run
-    shapes: tuple[dict[str, Any], ...] = ({}, _EVENT_DATA)
     sent = [
         Event(event=name, session_id="s1", cwd="/", data=data)
-        for name in extension_frames.EDITION2_EVENTS
+        for name, full in event_samples.DATA.items()
         if name in run.subscribed
-        for data in shapes
+        for data in (full, {})
     ]
     for event in sent:
         run.host.send(event)

@@ -64,7 +64,7 @@ def forget_bytecode(directory: Path, home: Path) -> None:
 def interpreter(manifest: Manifest) -> str:
     """The Python that runs it; empty for other programs and for an interpreter shipped with it."""
     try:
-        program = Path(manifest.argv(os.environ.get("PATH", ""))[0]) if manifest.has_process else Path()
+        program = Path(manifest.argv(os.environ.get("PATH", ""))[0]) if manifest.exec else Path()
     except ExtensionError:
         return ""
     if _lies_in(program, manifest.directory):

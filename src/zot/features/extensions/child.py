@@ -23,6 +23,7 @@ from zot.wire.extension_codec import UnknownFrame, decode_child, encode
 
 if TYPE_CHECKING:
     from zot.features.child_process import JsonLineProcess
+    from zot.features.extensions.frame_link import FrameLink
     from zot.features.extensions.jail_policy import JailedCommand
     from zot.features.extensions.loader.declared_permissions import Permissions
     from zot.features.extensions.loader.manifest import Manifest
@@ -51,6 +52,10 @@ class ChildOwner(Protocol):
     home: Path
     diagnostics: Diagnostics
     start_process: Callable[..., JsonLineProcess]
+
+    def open_link(self, child: ExtensionChild, receive: Callable[[bytes | None], None]) -> FrameLink:
+        """Connect to an extension at a URL; ExtensionError if that is not possible."""
+        ...
 
     def place(self, entry: DiscoveredExtension) -> Path:
         """The directory to run it in; ExtensionError if it may not start now."""
@@ -139,6 +144,7 @@ class ExtensionChild:
         self.tool_filters: dict[str, frozenset[str] | None] = {}  # tools an event is limited to; None: all
         self._restarts = RestartBackoff()
         self._stop_asked = asyncio.Event()
+        self._load_problem = ""
         self.manifest = entry.manifest
         self.place = entry.manifest.directory
         self.permissions = owner.permissions(entry, entry.manifest)
@@ -147,7 +153,7 @@ class ExtensionChild:
         self._begin()
 
     def _begin(self) -> None:
-        self._process: JsonLineProcess | None = None
+        self._process: FrameLink | None = None
         self._refused = ""
         self._once_more = False
         self._greeted = False
@@ -229,6 +235,11 @@ class ExtensionChild:
             self.send(extension_frames.ToolCancel(id=question.id))
 
     @property
+    def resume_token(self) -> str:
+        """What an extension at a URL names to go on after a lost connection; empty for a process."""
+        return getattr(self._process, "resume", "")
+
+    @property
     def is_backlogged(self) -> bool:
         """True while a frame waits for the process to read."""
         return self._process is not None and self._process.is_backlogged
@@ -273,13 +284,15 @@ class ExtensionChild:
             await process.reap()
             self._leave_jail()
 
-    def _start(self) -> JsonLineProcess:
+    def _start(self) -> FrameLink:
         self.place = self._owner.place(self.entry)
         if self.place != self.entry.manifest.directory:
             self.manifest = read_manifest(self.place)  # its remarks belong to this start
             self.guard |= self.manifest.guard
         manifest = self.manifest
         self.permissions = self._owner.permissions(self.entry, manifest)
+        if manifest.url:
+            return self._connect(manifest)
         environment, remarks = self._owner.environment(self.entry, self.place)
         argv = manifest.argv(environment.get("PATH", ""))
         if self.permissions is not None:
@@ -308,12 +321,19 @@ class ExtensionChild:
         self._after(limits.HELLO_DEADLINE, self._hello_overdue)
         return process
 
+    def _connect(self, manifest: Manifest) -> FrameLink:
+        """Reach an extension at a URL."""
+        os.close(self.log.open(self._owner.home, manifest.version))
+        self._private = True  # nothing on this machine can write into the connection
+        self._after(limits.HELLO_DEADLINE, self._hello_overdue)
+        return self._owner.open_link(self, self._received)
+
     def _leave_jail(self) -> None:
         if self._jail is not None:
             jail, self._jail = self._jail, None
             jail.close()
 
-    async def _serve(self, process: JsonLineProcess) -> bool:
+    async def _serve(self, process: FrameLink) -> bool:
         """Wait for the process to end; true if it crashed and should restart."""
         exit_watch = asyncio.ensure_future(process.watch_exit())
         try:
@@ -325,11 +345,11 @@ class ExtensionChild:
             greeted, stopping = self.state != "starting", self.state == "stopping"
             self._leave()
             if stopping:  # wait for its exit, not for the end of stdout; the host bounds this
-                await process.tree.wait()
+                await process.wait()
                 return False
             if reason and not greeted:
                 self._load_error(self._refused or reason)
-                return False
+                return bool(self.manifest.url) and not (self._refused or process.is_final)
             code = await process.exit_code(limits.EXIT_AFTER_EOF)
             self._owner.exited(self, code)
             if not greeted:
@@ -340,7 +360,7 @@ class ExtensionChild:
         finally:
             exit_watch.cancel()
 
-    async def _ended(self, process: JsonLineProcess, reason: str, code: int | None) -> bool:
+    async def _ended(self, process: FrameLink, reason: str, code: int | None) -> bool:
         """Report how it ended; true for a crash."""
         self.settled.set()
         if reason:
@@ -348,7 +368,7 @@ class ExtensionChild:
             return True
         if code is None:
             self.log.ended("closed its stdout and is disconnected, although its process still runs")
-            await process.tree.wait()
+            await process.wait()
             return False
         if code == 0:
             self.log.ended("exited; /reload-ext or the next launch starts it again")
@@ -371,7 +391,10 @@ class ExtensionChild:
         manifest = self.entry.manifest
         self.state = "gone"
         language = [f"language {manifest.language}"] if manifest.language else []
-        self.log.load_error(manifest.directory, reason, [f"exec {manifest.exec}", *language])
+        how = f"url {manifest.url}" if manifest.url else f"exec {manifest.exec}"
+        if reason != self._load_problem:  # an address is tried again
+            self.log.load_error(manifest.directory, reason, [how, *language])
+        self._load_problem = reason
         self.settled.set()
 
     # --- stopping
@@ -391,7 +414,7 @@ class ExtensionChild:
     async def force_to_stop(self) -> None:
         """SIGTERM, and SIGKILL a second later."""
         if self._process is not None:
-            await self._process.tree.stop(limits.TERMINATE_GRACE)
+            await self._process.terminate(limits.TERMINATE_GRACE)
 
     # --- hello and readiness
 
@@ -412,6 +435,9 @@ class ExtensionChild:
         if hello.name != self.name:
             self.log.write(f"hello says {hello.name!r}; the manifest's name {self.name!r} is used")
         self.capabilities = frozenset(hello.capabilities)
+        if self.manifest.url and not self.edition2:
+            self._refuse(f'its hello lacks "{extension_frames.EDITION2}", which an extension at a URL needs')
+            return
         declared = "guard" in self.capabilities and self._may_guard()
         if declared and self.manifest.uses and not self.manifest.guard:
             from zot.features.extensions.loader.declared_uses import check_guard

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from zot.features.extensions.approvals import RequiredApprovals
     from zot.features.extensions.contributions import Contributions
     from zot.features.extensions.conversation_input import ConversationInput
+    from zot.features.extensions.frame_link import FrameLink
     from zot.features.extensions.jail_policy import JailedCommand
     from zot.features.extensions.late_events import LateEvents
     from zot.features.extensions.loader.declared_flags import ExtensionFlag
@@ -488,6 +489,11 @@ class ExtensionHost:
         setting = JailContext(child.place, entry.data_dir, self.cwd, self.home, kept)
         return build_jail(permissions, setting, argv, environment, otherwise)
 
+    def open_link(self, child: ExtensionChild, receive: Callable[[bytes | None], None]) -> FrameLink:
+        from zot.features.extensions.remote import connect_remote  # few extensions are elsewhere
+
+        return connect_remote(self, child, receive)
+
     def confine_program(self, child: ExtensionChild, argv: list[str], environment: dict[str, str]) -> JailedCommand:
         """The jail of a program that a confined extension has zot run; ExtensionError if none can be built."""
         from zot.features.extensions.jail_policy import JailContext, build_program_jail
@@ -512,7 +518,14 @@ class ExtensionHost:
             data_dir=str(entry.data_dir if os.path.isdir(entry.data_dir) else place),  # the home is not writable
         )
         self._starts[child.name] += 1
-        return second_edition_ack(self, child, ack) if child.edition2 else ack
+        if not child.edition2:
+            return ack
+        ack = second_edition_ack(self, child, ack)
+        if not child.manifest.url:
+            return ack
+        from zot.features.extensions.remote import remote_ack
+
+        return remote_ack(child, ack, self._project)
 
     def start_reason(self, child: ExtensionChild) -> str:
         """Why this process starts: ``start``, ``reload`` or ``restart``."""

@@ -21,14 +21,16 @@ class ExitListener(Protocol):
     def exited(self, extension: str, code: int | None) -> None: ...
 
 
-# (direction, type) of a request -> of its answer
-_ANSWERS: dict[tuple[Direction, str], tuple[Direction, str]] = {
-    ("out", "command_invoked"): ("in", "command_response"),
-    ("out", "tool_call"): ("in", "tool_result"),
-    ("out", "event_intercept"): ("in", "event_intercept_response"),
-    ("in", "call_tool"): ("out", "tool_result"),
+# (direction, type) of an answer -> of the requests it may belong to
+_OPENERS: dict[tuple[Direction, str], tuple[tuple[Direction, str], ...]] = {
+    ("in", "command_response"): (("out", "command_invoked"),),
+    ("in", "tool_result"): (("out", "tool_call"),),
+    ("in", "event_intercept_response"): (("out", "event_intercept"),),
+    ("out", "tool_result"): (("in", "call_tool"),),
+    ("in", "response"): (("out", "request"),),
+    ("out", "response"): (("in", "request"), ("in", "contribute"), ("in", "withdraw")),
 }
-_OPENERS = {answer: question for question, answer in _ANSWERS.items()}
+_ANSWERED = frozenset(question for questions in _OPENERS.values() for question in questions)
 _LISTED = 32
 
 
@@ -75,11 +77,12 @@ class FrameLog:
         return TracedFrame(t, extension, direction, raw, text, latency, pending)
 
     def _settle(self, t: float, extension: str, direction: Direction, type: str, id: str) -> float | None:
-        if (direction, type) in _ANSWERS:
-            self._open[extension, direction, type, id] = t
-        elif question := _OPENERS.get((direction, type)):
-            asked = self._open.pop((extension, *question, id), None)
-            return None if asked is None else round(t - asked, 6)
+        if (direction, type) in _ANSWERED:
+            if id:  # a contribution without id gets no answer
+                self._open[extension, direction, type, id] = t
+        elif questions := _OPENERS.get((direction, type)):
+            found = [at for each in questions if (at := self._open.pop((extension, *each, id), None)) is not None]
+            return round(t - found[0], 6) if found else None
         elif type == "hello":  # a new process: requests to the old one are lost
             self._open = {key: at for key, at in self._open.items() if key[0] != extension}
         return None

@@ -42,6 +42,11 @@ class HttpConnection(asyncio.Protocol):
         """True if open and without unrequested data."""
         return not self._ended and not self._pieces
 
+    @property
+    def unsent(self) -> int:
+        """Bytes that wait for the other side to read."""
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
     def send(self, *parts: bytes) -> None:
         assert self._transport is not None
         for part in parts:

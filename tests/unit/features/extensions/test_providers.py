@@ -11,10 +11,11 @@ import pytest
 
 from tests.fakes.extension_host import until
 from tests.fakes.extension_puppet import Puppet, Stage, Talk
-from tests.fakes.model_server import FakeModelServer, Say
+from tests.fakes.model_server import FakeModelServer, Refuse, Say
 from zot.core.events import RetryWait, TextDelta, ToolUseStart, UsageCounted
 from zot.errors import TransportFailed
 from zot.features.extensions.feature import reload_extensions
+from zot.features.extensions.providers import stream_decoder
 from zot.features.recording.frame_trace import Direction
 from zot.provider.auth.auth_store import AuthStore
 from zot.provider.messages import user_message
@@ -287,6 +288,23 @@ async def test_malformed_result_is_an_error(stage: Stage, result: Any, reason: s
         assert reason in error and "extension corp-ext" in error
 
 
+async def test_answer_without_end_is_ended(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ext2-122: an extension that never stops to send is ended by the limit of one answer, and told so."""
+    monkeypatch.setattr(stream_decoder, "MOST_CHARS", 100_000)
+    puppet = _add(stage)
+
+    def streamed(frame: dict[str, Any]) -> None:
+        for _ in range(200):
+            puppet.send(type="progress", id=frame["id"], data={"events": [{"text": "x" * 1000}]})
+
+    async with stage.talk() as talk:
+        _serve(puppet, provider_stream=streamed)
+        await _contribute(puppet)
+        await _chosen(talk)
+        assert "the answer is longer than" in await _error_of(talk)
+        assert await puppet.frame("cancel")
+
+
 async def test_partial_tool_call_never_runs(stage: Stage) -> None:
     """ext2-122: a tool call without `tool_end` ends the answer with an error."""
     puppet = _add(stage)
@@ -341,6 +359,22 @@ async def test_described_provider_is_spoken_to_by_zot(stage: Stage) -> None:
             (request,) = [seen for seen in server.requests if seen.method == "POST"]
             assert request.headers["authorization"] == "Bearer sk-corp-1234" and request.headers["x-team"] == "a"
             assert not puppet.of("request") and "secret prompt" not in json.dumps(puppet.frames)
+
+
+async def test_described_login_is_renewed_after_a_refusal(stage: Stage) -> None:
+    """ext2-121, ext2-123: a 401 of the server makes zot ask `provider.renew`; the new token is sent as bearer."""
+    puppet = _add(stage)
+    with FakeModelServer([Refuse(401, "expired"), Say("welcome back")]) as server:
+        async with stage.talk() as talk:
+            renewed = _result(puppet, {"access_token": "tok-secret-2"})
+            _serve(puppet, provider_login=_result(puppet, CREDENTIAL), provider_renew=renewed)
+            await _contribute(puppet, stream=False, api="openai", base_url=f"{server.url}/v1", **LOGIN)
+            await _chosen(talk)
+            assert (await talk.conversation.prompt("go")).stop == "end"
+            assert talk.conversation.messages[-1].text() == "welcome back"
+            sent = [seen.headers["authorization"] for seen in server.requests if seen.method == "POST"]
+            assert sent == ["Bearer tok-secret-1", "Bearer tok-secret-2"]
+            assert not puppet.of("request", method="provider.stream")
 
 
 WRONG_VALUES: list[tuple[dict[str, Any], str]] = [

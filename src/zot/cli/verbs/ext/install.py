@@ -53,11 +53,14 @@ def _source(typed: ParsedArguments) -> ExtensionSource:
 
 
 def print_permissions(manifest: Manifest) -> None:
-    for line in (*describe_permissions(manifest.permissions), *describe_uses(manifest.uses)):
+    for line in (*describe_permissions(manifest.permissions), *describe_uses(manifest.uses, manifest.host)):
         print_notice(f"  {line}")
 
 
 def report_exec(manifest: Manifest) -> None:
+    if manifest.url:
+        print_notice(f"it is reached at {manifest.url}; set its token: `zot ext set {manifest.name} {manifest.token}`")
+        return
     try:
         program = manifest.argv(os.environ.get("PATH", ""))[0]
     except ExtensionError as error:

@@ -23,7 +23,7 @@ from zot.features.extensions.loader.declared_uses import describe_uses
 from zot.features.extensions.loader.discovery import candidates, project_dir
 from zot.features.extensions.loader.extension_trust import ExtensionTrust, extension_key
 from zot.features.extensions.loader.lock_file import LockFile, pins_of
-from zot.features.extensions.loader.manifest import FILE, read_manifest
+from zot.features.extensions.loader.manifest import FILE, host_of_address, read_manifest
 from zot.system.files import zot_home
 
 
@@ -40,7 +40,7 @@ def trust(argv: list[str]) -> int:
         compile_ahead(manifest, zot_home())
         what = f"{len(pins)} file{'s' * (len(pins) != 1)} in {own}" if pins is not None else str(own)
         print_notice(f"accepted {manifest.name} in its current state ({what})")
-        for line in (*describe_permissions(manifest.permissions), *describe_uses(manifest.uses)):
+        for line in (*describe_permissions(manifest.permissions), *describe_uses(manifest.uses, manifest.host)):
             print_notice(f"  {line}")
         return 0
     directory, store = _directory(typed.words), ExtensionTrust(zot_home())
@@ -105,6 +105,6 @@ def _trust_one(directory: Path, store: ExtensionTrust, free: bool) -> bool:
         f"in {directory})"
     )
     granted = describe_permissions(None if free else record.permissions or OF_PROJECTS)
-    for line in (*granted, *describe_uses(record.uses)):
+    for line in (*granted, *describe_uses(record.uses, host_of_address(record.exec))):
         print_notice(f"  {line}")
     return True

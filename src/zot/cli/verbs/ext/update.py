@@ -22,7 +22,7 @@ from zot.features.extensions.install.place import install_in_place, staging
 from zot.features.extensions.install.source import ExtensionSource, InstallRecord, fetch, modified_files, read_record
 from zot.features.extensions.loader.data_dir import RECORD, files_below, looks_like_data
 from zot.features.extensions.loader.declared_permissions import added_permissions
-from zot.features.extensions.loader.declared_uses import added_uses
+from zot.features.extensions.loader.declared_uses import added_uses, describe_uses
 from zot.features.extensions.loader.lock_file import LockFile, pins_of
 from zot.features.extensions.loader.manifest import FILE, Manifest
 from zot.system.files import zot_home
@@ -137,7 +137,9 @@ def _added_permissions(item: Installed, new: Manifest) -> list[str]:
         granted, words = known.granted if known.confined else None, known.uses
     else:
         granted, words = (old.permissions, old.uses) if old else (None, None)
-    return [*added_permissions(granted, new.permissions), *added_uses(words, new.uses)]
+    moved = new.host and new.host != (old.host if old else "")
+    remote = describe_uses((), new.host)[:1] if moved else []
+    return [*remote, *added_permissions(granted, new.permissions), *added_uses(words, new.uses)]
 
 
 def _refuse_losses(item: Installed, new: Manifest, record: InstallRecord) -> None:

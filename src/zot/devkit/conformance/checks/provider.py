@@ -20,6 +20,13 @@ CHECKS = (
         'describe models as {"id":"…","context_window":128000}; without stream zot makes the calls itself',
     ),
     Check(
+        "provider-named",
+        "15",
+        (124, 169),
+        "the manifest names the provider",
+        'write "provides": {"providers": ["NAME"]} in extension.json, so that `--model NAME/…` starts the extension',
+    ),
+    Check(
         "provider-order",
         "15",
         (121, 122, 169),
@@ -69,6 +76,10 @@ async def check(host: PlayedHost) -> None:
         value = cast("dict[str, Any]", frame.value) if isinstance(frame.value, dict) else {}
         verdicts = host.run.verdicts
         verdicts.judged("provider-models", _models_problem(value), data, t)
+        if frame.name in host.run.host.manifest.providers:
+            verdicts.passed("provider-named")
+        else:
+            verdicts.warned("provider-named", f"{frame.name!r} is not in provides.providers", data, t)
         models = [model for model in _objects(value.get("models")) if model.get("id")]
         if value.get("stream") is True and models:
             await _streams(host, frame.name, str(models[0]["id"]))

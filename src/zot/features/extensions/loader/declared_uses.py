@@ -44,6 +44,7 @@ _SECRET = re.compile(r"secrets\.([A-Za-z0-9_-]{1,64})")
 NOT_FOR_GUARDS = frozenset(
     ("tools.override", "provider", "chat", "session.control", "model.set", "tools", "exec", "terminal", "agents")
 )
+_READING = frozenset(("context", "deltas", "session.read", "input", "results", "payload", "provider"))
 _MOST = 64
 _ALL = "*"
 
@@ -74,9 +75,10 @@ def is_word(word: str) -> bool:
     return word in WORDS or _SECRET.fullmatch(word) is not None
 
 
-def describe_uses(words: Iterable[str]) -> list[str]:
-    """One line for each word, for the user."""
-    return [_described(word) for word in words]
+def describe_uses(words: Iterable[str], host: str = "") -> list[str]:
+    """One line for each word, for the user. ``host``: where an extension at a URL sends what it reads."""
+    lines = [_described(word) + (f" (sent to {host})" if host and word in _READING else "") for word in words]
+    return [f"runs at {host}: all that it observes is sent to {host}", *lines] if host else lines
 
 
 def _described(word: str) -> str:

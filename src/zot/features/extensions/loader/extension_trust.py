@@ -152,12 +152,12 @@ class ExtensionTrust:
         return UntrustedExtension(
             manifest.directory,
             manifest.name,
-            manifest.exec,
+            manifest.command,
             manifest.args,
             manifest.guard,
             changes,
             files,
-            [*describe_permissions(asked), *describe_uses(manifest.uses)],
+            [*describe_permissions(asked), *describe_uses(manifest.uses, manifest.host)],
             [*added_permissions(granted, asked), *added_uses(record.uses, manifest.uses)] if record and granted else [],
         )
 
@@ -181,7 +181,7 @@ class ExtensionTrust:
             was_guard = old is not None and old.guard and not manifest.denies_guard
             guard = manifest.enabled and (manifest.guard or was_guard)
             free = (old is not None and old.unconfined) if unconfined is None else unconfined
-            name, exec, args = manifest.name, manifest.exec, manifest.args
+            name, exec, args = manifest.name, manifest.command, manifest.args
             record = ExtensionRecord(name, exec, args, guard, files, manifest.permissions, free, manifest.uses)
             records[key] = record
         remove_copies(self._home, key, but=copy)

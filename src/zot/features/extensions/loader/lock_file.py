@@ -14,7 +14,7 @@ import msgspec
 from zot.errors import ConfigError, ExtensionError
 from zot.features.extensions.loader.data_dir import LOCK
 from zot.features.extensions.loader.declared_permissions import Permissions, added_permissions, describe_permissions
-from zot.features.extensions.loader.manifest import FILE, Manifest, read_manifest
+from zot.features.extensions.loader.manifest import FILE, Manifest, host_of_address, read_manifest
 from zot.system.digest import sha256_of
 from zot.system.json_store import JsonStore
 from zot.system.safe_open import open_buffered
@@ -205,7 +205,7 @@ class PermissionChange(msgspec.Struct, frozen=True):
     def permissions(self) -> list[str]:
         from zot.features.extensions.loader.declared_uses import describe_uses
 
-        return [*describe_permissions(self.asked), *describe_uses(self.uses)]
+        return [*describe_permissions(self.asked), *describe_uses(self.uses, host_of_address(self.exec))]
 
 
 def find_permission_changes(home: Path) -> list[PermissionChange]:
@@ -240,7 +240,7 @@ def _looked_at(directory: Path, lock: LockFile) -> PermissionChange | None:
     more += _added_uses(known, manifest)
     if not more or not (not known.pins or lock.is_intact(manifest.directory)):
         return None
-    name, exec, args = manifest.name, manifest.exec, manifest.args
+    name, exec, args = manifest.name, manifest.command, manifest.args
     return PermissionChange(
         directory, name, exec, args, manifest.guard, manifest.permissions, tuple(more), manifest.uses
     )

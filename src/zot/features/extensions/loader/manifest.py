@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from zot.errors import ConfigError, ExtensionError, closest_match
+from zot.provider.providers import host_of, is_loopback
 from zot.system import strict_json
 from zot.system.files import decode_object
 from zot.system.safe_open import TooLarge, read_whole
@@ -43,6 +44,8 @@ class _ManifestFields(msgspec.Struct, frozen=True):
     settings: Any = None
     flags: Any = None
     provides: Any = None
+    url: str | None = None
+    token: str | None = None
 
 
 KEYS = _ManifestFields.__struct_fields__
@@ -66,6 +69,10 @@ class Manifest(msgspec.Struct, frozen=True):
     uses: tuple[str, ...] = ()
     settings: tuple[Declared, ...] = ()
     flags: tuple[Declared, ...] = ()
+    url: str = ""
+    """Where it is reached, if it is no program on this machine."""
+    token: str = ""
+    """The secret setting that is sent to ``url``."""
     providers: tuple[str, ...] = ()
     """Model providers it brings: ``provides.providers``."""
     themes: tuple[Path, ...] = ()
@@ -75,16 +82,28 @@ class Manifest(msgspec.Struct, frozen=True):
     @property
     def has_process(self) -> bool:
         """False for a bundle of themes or skills: nothing runs, nothing needs trust."""
-        return bool(self.exec)
+        return bool(self.exec or self.url)
+
+    @property
+    def host(self) -> str:
+        """The host of ``url``; empty for a program on this machine."""
+        return host_of_address(self.url) if self.url else ""
+
+    @property
+    def command(self) -> str:
+        """What users see before it runs: the program, or the address."""
+        return self.exec or self.url
 
     @property
     def kind(self) -> str:
         """What it provides: ``process``, ``theme``, ``process+theme`` or ``skills``."""
-        parts = ["process"] * bool(self.exec) + ["theme"] * bool(self.themes)
+        parts = ["process"] * self.has_process + ["theme"] * bool(self.themes)
         return "+".join(parts) or "skills"
 
     def argv(self, path_variable: str) -> list[str]:
         """The command to run with ``exec`` resolved; ``path_variable`` is the value of ``PATH``."""
+        if self.url:
+            raise ExtensionError(f"is reached at {self.url}: it runs no program here")
         if not self.exec:
             raise ExtensionError("has no exec: it is a bundle without a process")
         from zot.features.child_process import resolve_exec  # only needed at the start
@@ -136,13 +155,38 @@ def read_manifest(directory: Path, data: bytes | None = None) -> Manifest:
         settings=settings,
         flags=flags,
         providers=providers,
+        url=fields.url or "",
+        token=fields.token or "",
         slips=slips,
     )
-    if not (manifest.exec or manifest.themes or manifest.skills):
+    if manifest.url:
+        _check_address(manifest)
+    if not (manifest.has_process or manifest.themes or manifest.skills):
         raise ExtensionError(f'{FILE}: expected "exec", a theme file or "skills"')
     if "\0" in "".join((manifest.exec, *manifest.args)):
         raise ExtensionError(f'{FILE}: "exec" and "args" must not contain NUL characters')
     return manifest
+
+
+def _check_address(manifest: Manifest) -> None:
+    """ExtensionError if the extension cannot be reached at its URL."""
+    if manifest.exec:
+        raise ExtensionError(f'{FILE}: expected "exec" or "url", not both')
+    host = host_of_address(manifest.url)
+    secure = manifest.url.lower().startswith("wss://")
+    local = manifest.url.lower().startswith("ws://") and is_loopback(f"http://{host}")
+    if not host or "@" in manifest.url or not manifest.url.isprintable() or not (secure or local):
+        raise ExtensionError(f'{FILE}: "url": expected wss://HOST/…, or ws:// to this machine')
+    if manifest.permissions is None or not manifest.permissions.net:
+        raise ExtensionError(f'{FILE}: "permissions.net" must be true for an extension at a URL')
+    if not any(each.secret and each.name == manifest.token for each in manifest.settings):
+        raise ExtensionError(f'{FILE}: "token": expected the name of a secret setting')
+
+
+def host_of_address(url: str) -> str:
+    """The host of a ``ws`` or ``wss`` address; empty for anything else."""
+    scheme, _, rest = url.partition("://")
+    return host_of(f"https://{rest}") if scheme.lower() in ("ws", "wss") else ""
 
 
 def looks_like_guard(directory: Path) -> bool:

@@ -29,6 +29,7 @@ from zot.wire.extension_codec import encode
 
 if TYPE_CHECKING:
     from zot.features.extensions.providers.registry import ExtensionProviders, JoinedProvider
+    from zot.provider.dialects.dialect import Endpoint
     from zot.provider.model import Model
 
 _END = object()  # after the last progress of a call
@@ -86,9 +87,11 @@ class ExtensionClient:
     async def _described(self, joined: JoinedProvider, request: Request) -> AsyncGenerator[StreamEvent]:
         from zot.provider.http_client import HttpClient, connect
 
-        endpoint = await self._providers.endpoint(joined, self._retries)
-        services = self._providers.services
-        client: HttpClient = connect(endpoint, joined.description.api, services.pool, home=services.home)
+        credential = await self._providers.credential(joined)
+        endpoint = self._providers.endpoint(joined, credential, self._retries)
+        services, renewal = self._providers.services, _Renewal(self._providers, joined, credential)
+        api = joined.description.api
+        client: HttpClient = connect(endpoint, api, services.pool, renewal=renewal, home=services.home)
         return client.stream(request)
 
     # --- the extension carries the call
@@ -177,6 +180,30 @@ class ExtensionClient:
                 return ContextTooLong(text, provider=self.name)
             case _:
                 return BadRequest(text, provider=self.name, code=error.code)
+
+
+class _Renewal:
+    """Asks the extension for another credential after a refusal (``http_client.CredentialRefresher``)."""
+
+    def __init__(
+        self, providers: ExtensionProviders, joined: JoinedProvider, credential: dict[str, Any] | None
+    ) -> None:
+        self._providers = providers
+        self._joined = joined
+        self._credential = credential
+
+    async def before_request(self, endpoint: Endpoint) -> Endpoint:
+        return endpoint
+
+    async def after_refusal(self, endpoint: Endpoint, refusal: AuthFailed) -> Endpoint | None:
+        if self._credential is None:
+            return None
+        try:
+            renewed = await self._providers.renew(self._joined, self._credential)
+        except AuthFailed as error:
+            refusal.args = (f"{refusal}; {error}",)
+            return None
+        return None if renewed is None else self._providers.endpoint(self._joined, renewed, endpoint.retries)
 
 
 def call_params(provider: str, request: Request, credential: dict[str, Any] | None) -> dict[str, Any]:

@@ -276,11 +276,10 @@ class ExtensionProviders:
             text = f'{joined.id}: unknown model "{model}"; the extension {joined.child.name} has: {listed}'
             raise BadRequest(text, provider=joined.id)
 
-    async def endpoint(self, joined: JoinedProvider, retries: int) -> Endpoint:
+    def endpoint(self, joined: JoinedProvider, credential: dict[str, Any] | None, retries: int) -> Endpoint:
         """Address and key of a provider that zot speaks to."""
         known, values = joined.description, self.services.settings.values
-        credential = await self.credential(joined) or {}
-        key, bearer = credentials.header_key(credential)
+        key, bearer = credentials.header_key(credential or {})
         return Endpoint(
             provider=joined.id,
             base_url=known.base_url.rstrip("/"),
