@@ -206,16 +206,18 @@ def hiding_failures(scratch: Path) -> str:
 
 @attack("extensions", "text in the editor that a keymap submits", expect="sent only with enter")
 def submitting(scratch: Path) -> str:
-    modes = {"a": {"label": "MODE", "keys": {"x": {"then": [{"command": "/act"}, "submit"]}, "z": "submit"}}}
+    bared = {"then": ["text_start", "delete", "submit"]}  # without the space that makes a command a text
+    keys: dict[str, Any] = {"x": {"then": [{"command": "/act"}, "submit"]}, "z": "submit", "y": bared}
+    modes = {"a": {"label": "MODE", "keys": keys}}
     write = {"type": "request", "id": "s", "method": "editor.set", "params": {"text": "/exit\n!touch pwned"}}
     acting(scratch, [put("keymap", start="a", modes=modes)], [write])
     with on_screen(scratch) as terminal:
         terminal.wait_for("MODE")
         terminal.type("x")
         terminal.wait_for("touch pwned")
-        terminal.type("zzxz")
+        terminal.type("zzxzyz")
         let_pass(terminal, 1.0)
-        if terminal.exit_code is not None or (scratch / "project" / "pwned").exists():
+        if not terminal.pump(0.1) or terminal.exit_code is not None or (scratch / "project" / "pwned").exists():
             return "it was run"
         terminal.press("enter")
         let_pass(terminal, 1.0)

@@ -437,3 +437,16 @@ def test_what_an_ended_process_added_is_gone(serve: Any, open_zot: OpenZot, exte
     terminal.wait_gone("TRAPPED")
     terminal.type("abc #1")
     terminal.wait_for("▌ abc #1")
+
+
+def test_a_key_runs_commands_only(serve: Any, open_zot: OpenZot, extension: Extension) -> None:
+    """ext2-090: what is no slash command is `bad_params`, so that a key sends no prompt."""
+    serve([])
+    terminal = open_zot()
+    texts = ["/usr/bin/env x", "hello", "/ x", "!rm"]
+    value = {"keys": ["alt+q"], "description": "d"}
+    extension.send(
+        terminal, *(put("key", {**value, "command": text}, f"n{n}", id=f"n{n}") for n, text in enumerate(texts))
+    )
+    terminal.wait_until(lambda: len(extension.responses()) == len(texts), "the answers")
+    assert {frame["error"]["code"] for frame in extension.responses().values()} == {"bad_params"}

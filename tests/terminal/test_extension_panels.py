@@ -270,3 +270,13 @@ def test_a_full_panel_fills_the_screen_and_leaves_the_mode(serve: Any, open_zot:
     assert "the answer" not in terminal.screen and "runs everything" in terminal.screen
     terminal.press("esc")
     terminal.wait_for("the answer")
+
+
+def test_an_overlay_on_a_low_screen_is_inline(serve: Any, open_zot: OpenZot, panels: Panels) -> None:
+    """ext2-083: below ten rows there is no room over the conversation; the panel with the focus stays visible."""
+    serve([])
+    terminal = open_zot(rows=9)
+    panels.show(terminal, panel("o", "low row", place={"mode": "overlay"}))
+    terminal.wait_for("low row")
+    terminal.press("esc")
+    terminal.wait_gone("low row")

@@ -3,6 +3,7 @@ out with a diagnostic; RequestError if nothing is left."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
@@ -24,6 +25,7 @@ ACTIONS = frozenset(
 NEVER_MAPPED = frozenset({"ctrl+c", "ctrl+d"})
 _FUNCTION_KEYS = frozenset(f"f{number}" for number in range(1, 13))
 _MODIFIERS = ("ctrl", "alt", "shift", "super")  # in the order of key names
+_COMMAND = re.compile(r"/[A-Za-z0-9_:.-]+(?: .*)?")
 _MOST_MODES, _MOST_KEYS, _DEEPEST = 20, 200, 3
 _LONGEST = 200
 _MOST_STYLES, _MOST_FRAMES = 100, 100
@@ -50,7 +52,7 @@ def _key(child: ExtensionChild, value: Value) -> Value:
         if name in NEVER_MAPPED:
             raise RequestError("conflict", f"{name} belongs to zot")
     command = value.get("command", "")
-    if command and not command.startswith("/"):
+    if command and not _COMMAND.fullmatch(command):
         raise RequestError("bad_params", "value.command: expected a slash command")
     return {**value, "keys": names}
 
@@ -98,7 +100,7 @@ def _action_problem(action: Any, modes: Value, depth: int) -> str:
         case "mode":
             return "" if value in modes else f"unknown mode {str(value)[:40]!r}"
         case "command":
-            usable = isinstance(value, str) and value.startswith("/") and len(value) <= _LONGEST
+            usable = isinstance(value, str) and _COMMAND.fullmatch(value) is not None and len(value) <= _LONGEST
             return "" if usable else "command: expected a slash command"
         case "ask":
             return "" if isinstance(value, str) and 0 < len(value) <= _LONGEST else "ask: expected a name"

@@ -130,6 +130,10 @@ class Layout:
         base = [""] * (size.rows - len(above) - len(live)) + above + live[-size.rows :]
         return self.panels.over(base, size.columns, self._typing_rows, max(self._bar_rows, 1))
 
+    def _is_over(self, dialog: Dialog[object]) -> bool:
+        """True for an overlay, which on a low screen is drawn as any panel."""
+        return dialog.overlaid and self._ui.height >= _RULED
+
     def settle(self, columns: int) -> None:
         self._transcript.advance(columns)
 
@@ -244,13 +248,13 @@ class Layout:
         theme = self._ui.theme
         sections: list[list[str]] = []
         room -= _fit(self.turns.queue_lines(theme, columns), room, sections)
-        if dialog is None or dialog.overlaid:
+        if dialog is None or self._is_over(dialog):
             shown = self._editor.popup(theme, columns, max(room - 1, 1))
         else:
             shown = dialog.lines(theme, columns, max(room - 1, 3))
         taken = _fit(shown, room, sections)
         self._typing_rows = taken
-        self._asked = sections[-1] if taken and dialog is not None and not dialog.overlaid else None
+        self._asked = sections[-1] if taken and dialog is not None and not self._is_over(dialog) else None
         room -= taken
         for block in self.panels.beside(theme, columns, self._ui.height) if self.panels is not None else ():
             room -= _fit(block, room, sections)

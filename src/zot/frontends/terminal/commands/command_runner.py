@@ -117,6 +117,7 @@ class CommandRunner:
             case slash_commands.Insert(_, text):
                 cursor = context.editor.buffer.cursor
                 context.editor.insert(text if cursor.line or cursor.column else as_plain_text(text))
+                context.editor.foreign = True
                 context.ui.redraw()
             case slash_commands.Display(extension, text):
                 context.surface.display(extension, text)

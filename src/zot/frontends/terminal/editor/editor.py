@@ -107,6 +107,7 @@ class Editor:
         self.keymap: ModalKeys | None = None  # of an extension; the next two as well
         self.decorations: Decorations | None = None
         self._written: tuple[str, int] | None = None  # an extension, and the revision of its text
+        self.foreign = False  # an extension put text into this draft
 
     # --- the text
 
@@ -135,7 +136,7 @@ class Editor:
         self.set_text(text)
         if cursor is not None:
             self.buffer.move(_position(self.buffer.lines, cursor))
-        self._written = (extension, self.buffer.revision)
+        self._written, self.foreign = (extension, self.buffer.revision), True
 
     def write_at_cursor(self, extension: str, text: str) -> None:
         """Text of an extension as a paste."""
@@ -143,6 +144,7 @@ class Editor:
         self._changing()
         self.buffer.insert(pasted(text, self.chips, lambda path: None))
         self._popups.refresh()
+        self.foreign = True
         if only:
             self._written = (extension, self.buffer.revision)
 
@@ -284,6 +286,7 @@ class Editor:
         submitted = self._submission(units)
         if submitted is not None:
             self._add_to_history(units)
+            self.foreign = False
             self.buffer.reset()
             self.chips.restart()
             self._changing()

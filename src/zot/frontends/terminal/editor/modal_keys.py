@@ -88,7 +88,7 @@ class ModalKeys:
     def _do(self, action: str, key: str) -> None:
         editor = self._editor
         if action == "submit":
-            if key == "enter" or not editor.written_by:  # text of an extension is sent with enter alone
+            if key == "enter" or not editor.foreign:  # a draft with text of an extension is sent with enter alone
                 editor.enter()
         elif action in ("up", "down"):
             editor.vertical(up=action == "up")
