@@ -119,6 +119,8 @@ def _check(where: str, declared: Declared) -> None:
         re.compile(declared.pattern)
     except re.error as error:
         raise ExtensionError(f"{where}: pattern: {error}") from None
+    if declared.type not in ("integer", "number") and (declared.minimum, declared.maximum) != (None, None):
+        raise ExtensionError(f"{where}: minimum and maximum are for integer and number")
     if declared.secret and declared.default is not None:
         raise ExtensionError(f"{where}: a secret has no default")
     if declared.default is not None and (problem := declared.problem_of(declared.default)):
