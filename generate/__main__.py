@@ -25,6 +25,7 @@ FILES: dict[str, Callable[[], str]] = {
     "docs/schema/extension-host.json": extension.shapes.host_schema,
     "docs/schema/golden-frames.jsonl": extension.golden_frames.lines,
     "docs/reference/extension-protocol.md": extension.reference.page,
+    "docs/reference/extension-requests.md": extension.second_edition.page,
     "src/zot/ext/frames.py": extension.python.module,
     "sdks/typescript/src/frames.ts": extension.typescript.module,
     "sdks/go/internal/wire/frames.go": extension.go.module,

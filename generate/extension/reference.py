@@ -22,7 +22,8 @@ zot ext check PATH                 # check them
 zot starts the program in the directory of its `extension.json`. Both send JSON, one object per line: zot on the
 program's stdin, the program on its stdout; its stderr goes to its log file. This page is generated from zot's structs,
 and so are the JSON Schemas `docs/schema/extension-child.json` and `docs/schema/extension-host.json` and the samples in
-`docs/schema/golden-frames.jsonl`.
+`docs/schema/golden-frames.jsonl`. Methods, contributions and events of the
+[second edition](extension-requests.md) have a page of their own.
 
 ## Rules for every frame
 
