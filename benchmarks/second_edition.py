@@ -160,6 +160,7 @@ async def context(root: Path) -> tuple[float, float]:
         sizes: list[int] = []
         for number in range(200):
             agent.append(_message(number))
+            await asyncio.sleep(0.005)  # it is stored
             request = agent.request()
             began = time.perf_counter()
             asked = asyncio.ensure_future(agent.reviewed_request(request, "step"))

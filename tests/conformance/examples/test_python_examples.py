@@ -27,7 +27,7 @@ def git(project: Path, *words: str) -> str:
 
 
 async def entries(run: Run) -> list[str]:
-    return EntryIds().of_all(run.conversation.messages, run.conversation.session)
+    return [EntryIds().of(message, run.conversation.session) for message in run.conversation.messages]
 
 
 async def test_git_checkpoint_restores_the_files_of_a_prompt(tmp_path: Path) -> None:

@@ -41,9 +41,7 @@ class EntryIds:
         self._known[id(message)] = (message, found)
         return found
 
-    def of_all(self, messages: Iterable[Message], session: Session | None) -> list[str]:
-        """The ids of a whole transcript; messages that left it are forgotten."""
-        present = list(messages)
-        ids = [self.of(message, session) for message in present]
-        self._known = {id(message): (message, found) for message, found in zip(present, ids, strict=True)}
-        return ids
+    def keep(self, messages: Iterable[Message]) -> None:
+        """Forget all but these."""
+        known = self._known
+        self._known = {id(message): known[id(message)] for message in messages if id(message) in known}

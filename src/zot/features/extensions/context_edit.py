@@ -27,43 +27,70 @@ if TYPE_CHECKING:
 MOST_BYTES = 4 * 1024 * 1024
 
 
-class ContextEntry(msgspec.Struct, frozen=True):
-    """A message of the request with its id; an inserted one has none."""
+class ContextEntry(msgspec.Struct, frozen=True, eq=False):
+    """A message of the request with its id; an inserted one has none. ``brief``: it without its content."""
 
     id: str
     message: Message
+    brief: Data
+
+
+def entry_of(id: str, message: Message) -> ContextEntry:
+    kind = message.meta.get(KIND)
+    brief = {"entry_id": id, "role": message.role, "chars": _length(message), **({"kind": kind} if kind else {})}
+    return ContextEntry(id, message, brief)
+
+
+class ContextEntries:
+    """The entries of the last request: most messages of a request were also in the one before."""
+
+    def __init__(self, host: ExtensionHost) -> None:
+        self._host = host
+        self._known: dict[int, ContextEntry] = {}
+
+    def of(self, messages: Sequence[Message]) -> tuple[ContextEntry, ...]:
+        known, conversation = self._known, self._host.conversation
+        session = conversation.session if conversation is not None else None
+        found: list[ContextEntry] = []
+        changed = False
+        for message in messages:
+            entry = known.get(id(message))
+            if entry is None or entry.message is not message:
+                changed = True
+                entry = entry_of(self._host.entry_ids.of(message, session), message)
+            found.append(entry)
+        if changed or len(found) != len(known):
+            self._known = {id(entry.message): entry for entry in found}
+            self._host.entry_ids.keep(messages)
+        return tuple(found)
 
 
 def entries(host: ExtensionHost, messages: Sequence[Message]) -> tuple[ContextEntry, ...]:
-    session = host.conversation.session if host.conversation is not None else None
-    ids = host.entry_ids.of_all(messages, session)
-    return tuple(ContextEntry(id, message) for id, message in zip(ids, messages, strict=True))
+    return host.context_entries.of(messages)
 
 
 def listed(host: ExtensionHost, messages: Sequence[Message], *, images: bool) -> list[Data]:
     """All messages with their content."""
-    return [_described(entry, with_content=True, images=images) for entry in entries(host, messages)]
+    return [_described(entry, images=images) for entry in entries(host, messages)]
 
 
-def description(shown: Iterable[ContextEntry], content: str, given: Collection[str]) -> list[Data]:
+def description(shown: Sequence[ContextEntry], content: str, given: Collection[str]) -> list[Data]:
     """By the option ``content``: ``none``, ``new`` (those not in ``given``) or ``full``. Above 4 MiB: ``none``."""
-    shown = list(shown)
     whole = content == "full"
-    made = [
-        _described(one, with_content=whole or (content == "new" and one.id not in given), images=whole) for one in shown
-    ]
-    if content != "none" and len(msgspec.json.encode(made)) > MOST_BYTES:
-        return [_described(one, with_content=False) for one in shown]
-    return made
+    chosen = [one for one in shown if whole or (content == "new" and one.id not in given)]
+    full = {id(one): _described(one, images=whole) for one in chosen}
+    if _may_be_too_large(chosen, images=whole) and len(msgspec.json.encode([*full.values()])) > MOST_BYTES:
+        full = {}
+    return [full.get(id(one), one.brief) for one in shown]
 
 
-def _described(entry: ContextEntry, *, with_content: bool, images: bool = False) -> Data:
-    if with_content:
-        shown = wire_message(entry.message, entry.id, images=images)
-        return {**shown, "chars": _length(entry.message)}
-    kind = entry.message.meta.get(KIND)
-    shown = {"entry_id": entry.id, "role": entry.message.role, "chars": _length(entry.message)}
-    return {**shown, "kind": kind} if kind else shown
+def _may_be_too_large(entries: Iterable[ContextEntry], *, images: bool) -> bool:
+    most = (6 * one.brief["chars"] + 1000 for one in entries)  # a control character has six bytes
+    return images or sum(most) > MOST_BYTES
+
+
+def _described(entry: ContextEntry, *, images: bool) -> Data:
+    return {**wire_message(entry.message, entry.id, images=images), "chars": entry.brief["chars"]}
 
 
 def _length(message: Message) -> int:
@@ -101,11 +128,11 @@ def edited(entries: tuple[ContextEntry, ...], value: Data, extension: str) -> tu
     if last in dropped:
         dropped.discard(last)
         remark = "the last user message cannot be dropped"
-    made = [ContextEntry("", message) for after, message in inserts if not after]
+    made = [entry_of("", message) for after, message in inserts if not after]
     for entry in entries:
         if entry.id not in dropped:
             made.append(_changed(entry, changes[entry.id]) if entry.id in changes else entry)
-        made += [ContextEntry("", message) for after, message in inserts if after == entry.id]
+        made += [entry_of("", message) for after, message in inserts if after == entry.id]
     return _repaired(made), remark
 
 
@@ -149,7 +176,7 @@ def _changed(entry: ContextEntry, content: list[Any] | str) -> ContextEntry:
         made = _answer(message, blocks)
     else:
         made = _parsed(blocks, "edit")
-    return ContextEntry(entry.id, msgspec.structs.replace(message, content=tuple(made)))
+    return entry_of(entry.id, msgspec.structs.replace(message, content=tuple(made)))
 
 
 def _results(message: Message, blocks: list[Data]) -> Iterable[Block]:
@@ -198,4 +225,4 @@ def _only(entry: ContextEntry, calls: set[str]) -> ContextEntry:
     )
     if len(content) == len(entry.message.content):
         return entry
-    return ContextEntry(entry.id, msgspec.structs.replace(entry.message, content=content))
+    return entry_of(entry.id, msgspec.structs.replace(entry.message, content=content))

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from zot.core.session.entry_ids import EntryIds
     from zot.core.session.records import ExtensionRow, LabelRow
     from zot.features.extensions.approvals import RequiredApprovals
+    from zot.features.extensions.context_edit import ContextEntries
     from zot.features.extensions.contributions import Contributions
     from zot.features.extensions.conversation_input import ConversationInput
     from zot.features.extensions.frame_link import FrameLink
@@ -581,6 +582,12 @@ class ExtensionHost:
         from zot.core.session.entry_ids import EntryIds
 
         return EntryIds()
+
+    @cached_property
+    def context_entries(self) -> ContextEntries:
+        from zot.features.extensions.context_edit import ContextEntries
+
+        return ContextEntries(self)
 
     @property
     def surface(self) -> ExtensionUI:

@@ -63,7 +63,7 @@ class RequestReview:
             content = str(child.options.get("context", {}).get("content", "new"))
             given = child.seen_entries
             messages = description(shown, content if content in ("none", "full") else "new", given)
-            given.update(one["entry_id"] for one in messages if "content" in one)
+            given.update(one.get("entry_id", "") for one in messages if "content" in one)
             return {"revision": revision, "messages": messages}
 
         def rewritten(child: ExtensionChild, shown: tuple[ContextEntry, ...], value: Data) -> tuple[ContextEntry, ...]:

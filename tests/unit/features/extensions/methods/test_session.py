@@ -48,7 +48,7 @@ async def test_entry_id_survives_resume_fork_and_import(stage: Stage, tmp_path: 
         await conversation.prompt("second")
         before = [entry["entry_id"] for entry in await _entries(x)]
         assert len(set(before)) == 4
-        assert EntryIds().of_all(conversation.messages, conversation.session) == before
+        assert [EntryIds().of(message, conversation.session) for message in conversation.messages] == before
         assert conversation.session is not None
         first = conversation.session.path
         await conversation.fork(2)
@@ -60,7 +60,7 @@ async def test_entry_id_survives_resume_fork_and_import(stage: Stage, tmp_path: 
         copy = export_session(first, tmp_path / "copy.zotsession")
         await conversation.open_session(import_session(conversation.sessions, copy))
         assert [entry["entry_id"] for entry in await _entries(x)] == before
-        assert EntryIds().of_all(conversation.messages, conversation.session) == before
+        assert [EntryIds().of(message, conversation.session) for message in conversation.messages] == before
 
 
 async def test_entry_ids_survive_compaction(stage: Stage) -> None:
@@ -73,7 +73,7 @@ async def test_entry_ids_survive_compaction(stage: Stage) -> None:
         after = await _entries(x)
         assert [e["entry_id"] for e in after[:2]] == [e["entry_id"] for e in before]
         assert after[2]["kind"] == "compaction" and "short" in after[2]["message"]["content"][0]["text"]
-        ids = EntryIds().of_all(talk.conversation.messages, talk.conversation.session)
+        ids = [EntryIds().of(message, talk.conversation.session) for message in talk.conversation.messages]
         assert ids == [after[2]["entry_id"]]
 
 
