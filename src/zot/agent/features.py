@@ -188,6 +188,22 @@ def _wants_swarm(services: Services) -> bool:
     return enabled if named is None else "swarm" in named
 
 
+def _wants_todo(services: Services) -> bool:
+    return _is_named(services, "todo")
+
+
+def _wants_questions(services: Services) -> bool:
+    return _is_named(services, "ask_user")
+
+
+def _wants_plans(services: Services) -> bool:
+    return _is_named(services, "present_plan") and _wants_permissions(services)
+
+
+def _is_named(services: Services, tool: str) -> bool:
+    return services.config.tools is None or tool in services.config.tools
+
+
 def _wants_web_search(services: Services) -> bool:
     named = services.config.tools
     return "web_search" in (services.settings.values.tools if named is None else named)
@@ -224,6 +240,9 @@ FEATURES = (
     ),
     FeatureRow("front_end", "zot.features.front_end:FrontEndFeature", _wants_front_end),
     FeatureRow("permissions", "zot.features.permissions.feature:PermissionsFeature", _wants_permissions),
+    FeatureRow("plan", "zot.features.plan.feature:PlanFeature", _wants_plans),
+    FeatureRow("ask_user", "zot.features.ask_user.feature:AskUserFeature", _wants_questions),
+    FeatureRow("todo", "zot.features.todo.feature:TodoFeature", _wants_todo),
     FeatureRow("extensions", "zot.features.extensions.feature:ExtensionsFeature", _wants_extensions, early=True),
     FeatureRow("plugins", "zot.features.plugins.feature:PluginsFeature", _wants_plugins),
     FeatureRow("skills", "zot.features.skills.feature:SkillsFeature", _wants_skills),
