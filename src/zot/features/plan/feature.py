@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from zot.agent.feature import Feature
 from zot.core.permission_modes import MODES, CallClass, Mode, is_wider
-from zot.core.tool import END_TURN, Tool, ToolContext, ToolResult, text_result
+from zot.core.tool import ATTACHED, END_TURN, Tool, ToolContext, ToolResult, text_result
 from zot.features.questions import question_queue
 
 if TYPE_CHECKING:
@@ -26,7 +26,13 @@ _DESCRIPTION = (
 _SCHEMA: dict[str, Any] = {"type": "object", "properties": {"plan": {"type": "string"}}, "required": ["plan"]}
 _OVER = "plan mode is off: nothing needs approval as a plan. Carry it out"
 _NO_USER = "no user can approve a plan here, and plan mode stays on. Answer with the plan itself"
+_MOST_SHOWN = 20_000  # characters of an approved plan in the transcript
 _PRINTED = ("print", "json", "stream")  # front ends that show a plan as the answer
+
+
+def _view_of(plan: str) -> dict[str, Any]:
+    """The plan below its call, for screens (``zot.wire.lines.View``)."""
+    return {"markdown": True, "lines": plan[:_MOST_SHOWN].split("\n")}
 
 
 class PresentPlanTool:
@@ -138,7 +144,10 @@ class PlanFeature(Feature):
         path, self._path = self._path, None
         if answer.fresh:
             self._follow_up = (answer.plan or question.plan, path)
-        return text_result(approval_text(question, answer), details={END_TURN: answer.fresh})
+        text = approval_text(question, answer)
+        if answer.fresh:
+            return text_result(text, details={END_TURN: True})
+        return text_result(text, details={ATTACHED: {"view": _view_of(answer.plan or question.plan)}})
 
     async def _save(self, plan: str) -> None:
         """A revised plan replaces the file of the one before, until one is approved."""
