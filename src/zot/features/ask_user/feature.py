@@ -14,7 +14,6 @@ from zot.features.questions import question_queue
 if TYPE_CHECKING:
     from zot.features.ask_user.questions import QuestionAnswers, UserQuestions
 
-_SUMMARY = "ask the user questions with choices"
 _DESCRIPTION = (
     "Ask the user one to four questions and wait for the answers. Use it for decisions that only the user can make "
     "and that you cannot find out. Each question has two to six options, the best first; leave them out for an answer "
@@ -51,20 +50,13 @@ _SCHEMA: dict[str, Any] = {
 
 
 class AskUserTool:
-    """``is_planning``: plan mode is on, in which the tool is offered directly."""
-
     name = "ask_user"
     description = _DESCRIPTION
     schema = _SCHEMA
     read_only = False
 
-    def __init__(self, ask: Callable[[UserQuestions], Any], is_planning: Callable[[], bool]) -> None:
+    def __init__(self, ask: Callable[[UserQuestions], Any]) -> None:
         self._ask = ask
-        self._is_planning = is_planning
-
-    @property
-    def on_demand(self) -> str:
-        return "" if self._is_planning() else _SUMMARY
 
     def classify(self, args: dict[str, Any]) -> CallClass:
         return CallClass("look")
@@ -83,14 +75,10 @@ class AskUserFeature(Feature):
     name: ClassVar[str] = "ask_user"
 
     def tools(self, taken: Collection[str]) -> list[Tool]:
-        return [AskUserTool(self._ask, self._is_planning)]
+        return [AskUserTool(self._ask)]
 
     def tool_names(self) -> Iterable[str]:
         return (AskUserTool.name,)
-
-    def _is_planning(self) -> bool:
-        gate = self.conversation.agent.gate
-        return gate is not None and gate.mode == "plan"
 
     async def _ask(self, question: UserQuestions) -> QuestionAnswers:
         """The answer; none if the user does not answer in the time of the setting."""

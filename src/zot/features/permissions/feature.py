@@ -159,7 +159,7 @@ class CallClassifier:
                 return classify_command(command, cwd, self._is_real_inside) if isinstance(command, str) else CallClass()
             case _:
                 classify = getattr(self._tool_of(name), "classify", None)
-                return classify(args) if classify is not None else CallClass()
+                return CallClass() if classify is None else classify(args)
 
     def _is_inside(self, path: object) -> bool:
         real = self._real(path)

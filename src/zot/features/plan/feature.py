@@ -26,6 +26,7 @@ _DESCRIPTION = (
 _SCHEMA: dict[str, Any] = {"type": "object", "properties": {"plan": {"type": "string"}}, "required": ["plan"]}
 _OVER = "plan mode is off: nothing needs approval as a plan. Carry it out"
 _NO_USER = "no user can approve a plan here, and plan mode stays on. Answer with the plan itself"
+_ASK_USER = "ask_user"  # offered in plan mode from the start
 _MOST_SHOWN = 20_000  # characters of an approved plan in the transcript
 _PRINTED = ("print", "json", "stream")  # front ends that show a plan as the answer
 
@@ -37,7 +38,6 @@ def _view_of(plan: str) -> dict[str, Any]:
 
 class PresentPlanTool:
     name = "present_plan"
-    on_demand = ""
     description = _DESCRIPTION
     schema = _SCHEMA
     read_only = False
@@ -68,6 +68,10 @@ class PlanFeature(Feature):
         self._path: Path | None = None
         self._follow_up: tuple[str, Path | None] | None = None  # a plan to carry out in a new session
 
+    def join(self) -> None:
+        if self._mode == "plan":
+            self.conversation.toolset.name([_ASK_USER])
+
     @property
     def _present_mode(self) -> Mode:
         gate = self.conversation.agent.gate
@@ -83,6 +87,8 @@ class PlanFeature(Feature):
         before, self._mode = self._mode, self._present_mode
         if before != self._mode and "plan" in (before, self._mode):
             self._before = self._before if before == "plan" else before
+            if self._mode == "plan":
+                self.conversation.toolset.activate([_ASK_USER])
             self.conversation.refresh_tools(own=True)
 
     # --- a plan

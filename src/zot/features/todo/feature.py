@@ -44,7 +44,6 @@ class TodoTool:
     """``show`` receives each new list."""
 
     name = "todo"
-    on_demand = "keep a list of steps that the user sees"
     description = _DESCRIPTION
     schema = _SCHEMA
     read_only = False
@@ -95,6 +94,8 @@ class TodoFeature(Feature):
         todos = todos_in(self.conversation.messages)
         if todos != self._shown:
             self._show(todos)
+        if todos:
+            self.conversation.toolset.activate([TodoTool.name])
 
     def slash_commands(self) -> Iterable[SlashCommand]:
         from zot.agent.slash_commands import SlashCommand  # most headless runs have no command
