@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +40,7 @@ class PlanDialog(Dialog[PlanAnswer]):
     rank = CONFIRM
     unasked = True
     takes_text = False
+    listens_after = DEAF_S
     answers = frozenset("123456789ef")
 
     def __init__(
@@ -55,7 +55,6 @@ class PlanDialog(Dialog[PlanAnswer]):
         self._edit = edit
         self._plan = question.plan
         self._fresh = False
-        self._shown_at = 0.0
         self._comment: TextArea | None = None
         self._pane = self._rendered()
         self._list = self._options()
@@ -101,7 +100,6 @@ class PlanDialog(Dialog[PlanAnswer]):
     # --- rows
 
     def lines(self, theme: Theme, width: int, height: int) -> list[str]:
-        self._shown_at = self._shown_at or time.monotonic()
         changed = " · edited" if self._plan != self._question.plan else ""
         self.title = f"carry out this plan?{changed}"
         fresh = "[x]" if self._fresh else "[ ]"
@@ -129,7 +127,7 @@ class PlanDialog(Dialog[PlanAnswer]):
     def key(self, key: Key) -> bool:
         if key.name in READING and self._comment is None:  # approves nothing, so it works from the start
             return self._pane.key(key)
-        if time.monotonic() - self._shown_at < DEAF_S or not self._shown_at:
+        if self.is_new:
             return True
         if self._comment is not None:
             if key.name not in ("esc", "ctrl+c"):

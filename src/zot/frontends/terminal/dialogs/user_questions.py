@@ -3,7 +3,6 @@ It takes no answer in its first quarter of a second, so that typing chooses noth
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 from zot.features.ask_user.questions import (
@@ -55,6 +54,7 @@ class QuestionsDialog(Dialog[QuestionAnswers]):
     rank = CONFIRM
     unasked = True
     takes_text = False
+    listens_after = DEAF_S
     answers = frozenset((*_DIGITS, "space"))
 
     def __init__(self, asked: UserQuestions, painter: Callable[[], Painter]) -> None:
@@ -63,7 +63,6 @@ class QuestionsDialog(Dialog[QuestionAnswers]):
         self._painter = painter
         self._pages = Pager()
         self._at = 0
-        self._shown_at = 0.0
         self._declining = False
         self._typed: TextArea | None = None
         self._list = self._options()
@@ -141,7 +140,6 @@ class QuestionsDialog(Dialog[QuestionAnswers]):
     # --- rows
 
     def lines(self, theme: Theme, width: int, height: int) -> list[str]:
-        self._shown_at = self._shown_at or time.monotonic()
         self.title = "zot asks" + (f" · {self._at + 1} of {len(self._asked)}" if len(self._asked) > 1 else "")
         self.hint = self._hint()
         return super().lines(theme, width, height)
@@ -185,7 +183,7 @@ class QuestionsDialog(Dialog[QuestionAnswers]):
     # --- keys
 
     def key(self, key: Key) -> bool:
-        if time.monotonic() - self._shown_at < DEAF_S or not self._shown_at:
+        if self.is_new:
             return True
         if self._typed is not None:
             return self._typing_key(self._typed, key)
