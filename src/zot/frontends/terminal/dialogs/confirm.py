@@ -60,7 +60,6 @@ class DigitDialog(Dialog[T]):
     rank = CONFIRM
     unasked = True
     takes_text = False
-    listens_after = DEAF_S
     answers = frozenset("1234")
 
     def __init__(self, confirmations: ApprovalPrompts, who: str, evidence: DetailPane, selected: str) -> None:
@@ -69,15 +68,25 @@ class DigitDialog(Dialog[T]):
         self._who = escape_invisible(who)
         self._evidence = evidence
         self._selected = selected
+        self._shown_at = 0.0
 
     @property
     def _choices(self) -> Sequence[DigitOption]:
         raise NotImplementedError
 
     @property
+    def _is_deaf(self) -> bool:
+        """True shortly after opening, so that typing does not approve."""
+        return time.monotonic() - self._shown_at < DEAF_S or not self._shown_at
+
+    @property
     def _existing(self) -> Existing:
         """The files a call would replace; a worker has its own."""
         return nothing_there if self._who else self._confirmations.existing
+
+    def lines(self, theme: Theme, width: int, height: int) -> list[str]:
+        self._shown_at = self._shown_at or time.monotonic()
+        return super().lines(theme, width, height)
 
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
         answers = self._answers(theme, width, height)
@@ -98,7 +107,7 @@ class DigitDialog(Dialog[T]):
 
     def key(self, key: Key) -> bool:
         digits = [choice.digit for choice in self._choices]
-        if self.is_new:
+        if self._is_deaf:
             pass
         elif key.name in ("esc", "ctrl+c"):
             if not self._who:
@@ -195,7 +204,7 @@ class ConfirmDialog(DigitDialog[ApprovalChoice]):
     def key(self, key: Key) -> bool:
         if key.name in READING and self._reason is None:  # approves nothing, so it works from the start
             return self._evidence.key(key)
-        if self.is_new:
+        if self._is_deaf:
             return True
         if self._reason is not None:
             assert self._reason is not None
