@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from zot.agent.feature import Feature, PromptDraft
 from zot.agent.slash_commands import CommandAnswer, Display, SlashCommand
+from zot.core.session.store import AGENTS
 from zot.features.agents.builtin import BUILTIN
 from zot.features.agents.definitions import AgentDefinition, dirs_in, dirs_of, listed, read_agents
 from zot.provider.messages import Message, TextBlock, utc_now
@@ -76,7 +77,7 @@ class AgentsFeature(Feature):
         session = self.conversation.session
         if session is None:
             return None
-        folder = session.path.with_suffix(".agents")
+        folder = session.path.with_suffix(AGENTS)
         name = re.sub(r"[^\w.-]+", "-", definition.name)
         number = self._runs
         while (path := folder / f"{number}-{name}.jsonl").exists():
