@@ -55,6 +55,7 @@ async def test_feature_contributes_commands_through_one_interface(conversation: 
     """issue 26: a package and a row of the table are enough; no front end names the feature."""
     assert [(command.name, command.summary) for command in list_commands(conversation)] == [
         ("todos", "show the list of steps that the model keeps"),
+        ("agents", "list the agents that the model can delegate to"),
         ("Time", "the time"),
         ("fix", "about fix"),
         ("git:tidy", "about git/tidy"),
