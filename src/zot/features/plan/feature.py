@@ -83,6 +83,13 @@ class PlanFeature(Feature):
     def tool_names(self) -> Iterable[str]:
         return (PresentPlanTool.name,)
 
+    def for_child(self, child: Conversation) -> Feature | None:
+        """Only the conversation itself presents plans."""
+        agent = child.agent
+        if PresentPlanTool.name in agent.toolbox:
+            agent.set_tools([tool for tool in agent.tools if tool.name != PresentPlanTool.name])
+        return None
+
     def limits_changed(self) -> None:
         before, self._mode = self._mode, self._present_mode
         if before != self._mode and "plan" in (before, self._mode):

@@ -81,6 +81,14 @@ class TodoFeature(Feature):
     def tool_names(self) -> Iterable[str]:
         return (TodoTool.name,)
 
+    def for_child(self, child: Conversation) -> Feature | None:
+        """A side conversation keeps its own list, which is not shown."""
+        agent = child.agent
+        if TodoTool.name in agent.toolbox:
+            others = [tool for tool in agent.tools if tool.name != TodoTool.name]
+            agent.set_tools([*others, TodoTool(lambda todos: None)])
+        return None
+
     def _show(self, todos: tuple[Todo, ...]) -> None:
         self._shown = todos
         self.conversation.emit(Todos(todos))
