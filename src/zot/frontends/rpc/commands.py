@@ -307,7 +307,10 @@ class RpcCommands:
             raise AgentBusy("agent is busy")
 
     def _must_be_announced(
-        self, capability: Literal["approvals", "commands", "dialogs", "elicitation", "panels", "permits", "surfaces"]
+        self,
+        capability: Literal[
+            "approvals", "commands", "dialogs", "elicitation", "panels", "permits", "plans", "questions", "surfaces"
+        ],
     ) -> None:
         if capability not in self._announced:
             raise UsageError(f'announce the capability "{capability}" in hello first')

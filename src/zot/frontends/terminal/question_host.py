@@ -67,12 +67,12 @@ class QuestionHost:
         return await QuestionPrompts(self._notify, self._dialogs, self._conversation.workspace).show(question)
 
     async def _questions(self, question: UserQuestions) -> QuestionAnswers | None:
-        from zot.frontends.terminal.dialogs.user_questions import QuestionsDialog
+        from zot.frontends.terminal.questions.user_questions import QuestionsDialog
 
         return await self._dialogs.ask(QuestionsDialog(question, lambda: self._ui.painter))
 
     async def _plan(self, question: PlanQuestion) -> PlanAnswer | None:
-        from zot.frontends.terminal.dialogs.plan_dialog import PlanDialog, edit_plan
+        from zot.frontends.terminal.questions.plan_dialog import PlanDialog, edit_plan
 
         async def edited(plan: str, changed: Callable[[str], None]) -> None:
             text = await edit_plan(plan, question.path, self._lend_terminal, self._notify)

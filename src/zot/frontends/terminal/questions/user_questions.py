@@ -176,7 +176,8 @@ class QuestionsDialog(Dialog[QuestionAnswers]):
         rows = self._list.rows(art, theme, width, room)
         chosen, left = self._list.selected, room - len(rows)
         detail = "" if chosen is None else chosen.description
-        if chosen is None or not detail or left < 1 or cells(f"› [ ] {chosen.label}  {detail}") < width:
+        mark = "[ ] " * self._now.question.multiple
+        if chosen is None or not detail or left < 1 or cells(f"› {mark}{chosen.label}  {detail}") <= width:
             return rows
         return [*rows, *(theme.paint("muted", row) for row in wrap(f"    {detail}", width, "    ")[:left])]
 
