@@ -939,12 +939,12 @@ type answerDialogCommand struct {
 
 // answerQuestionsCommand: Answer a `question_request`. Requires the capability `questions`. `answers` has one list of texts for each question: labels of its options or the user's own words, empty for none. `declined`: the user answers none of them; `comment` may say why.
 type answerQuestionsCommand struct {
-	Type      string  `json:"type"`
-	ID        string  `json:"id,omitempty"`
-	RequestID string  `json:"request_id"`
-	Answers   []tuple `json:"answers,omitempty"`
-	Declined  bool    `json:"declined,omitempty"`
-	Comment   string  `json:"comment,omitempty"`
+	Type      string     `json:"type"`
+	ID        string     `json:"id,omitempty"`
+	RequestID string     `json:"request_id"`
+	Answers   [][]string `json:"answers,omitempty"`
+	Declined  bool       `json:"declined,omitempty"`
+	Comment   string     `json:"comment,omitempty"`
 }
 
 // answerPlanCommand: Answer a `plan_request`. Requires the capability `plans`. `approve` switches to `mode`, one of the offered `modes`, by default the offered `mode`; `fresh` starts a new session with the plan; `plan` is the text as the user edited it, empty if unchanged. `refuse` sends `comment` to the model; without one the prompt ends.

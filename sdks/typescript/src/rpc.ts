@@ -504,7 +504,7 @@ export interface AnswerQuestionsCommand {
   type: "answer_questions";
   id?: string;
   request_id: string;
-  answers?: readonly readonly string[][];
+  answers?: readonly (readonly string[])[];
   declined?: boolean;
   comment?: string;
 }
