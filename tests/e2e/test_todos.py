@@ -98,3 +98,12 @@ def test_tool_can_be_switched_off(zot: Zot, serve: Any) -> None:
     assert zot("-p", "go").code == 0
     more = next(tool for tool in server.requests[0].json["tools"] if tool["name"] == "more_tools")
     assert "todo" not in more["description"] and "ask_user" in more["description"]
+
+
+def test_recorded_run_with_a_list_replays(zot: Zot, serve: Any) -> None:
+    """A replay runs no feature: the event and the kept list come from the recording."""
+    serve([todo(FIRST), Say("ok")])
+    recording = zot.home / "run.zotrec"
+    assert zot("-p", *TOOLS, "--record", str(recording), "go").code == 0
+    ran = zot("replay", "--verify", str(recording), model=False)
+    assert ran.code == 0 and "no difference" in ran.out
