@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from zot.agent.feature import Feature
 from zot.core.permission_modes import CallClass
-from zot.core.tool import Tool, ToolContext, ToolResult, text_result
+from zot.core.tool import ATTACHED, Tool, ToolContext, ToolResult, text_result
 from zot.features.questions import question_queue
 
 if TYPE_CHECKING:
@@ -62,13 +62,14 @@ class AskUserTool:
         return CallClass("look")
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
-        from zot.features.ask_user.questions import UserQuestions, answer_text, parse_questions
+        from zot.features.ask_user.questions import UserQuestions, answer_lines, answer_text, parse_questions
 
         if context.origin:
             return text_result("ask_user: only the model can call it; extensions have `ui.ask`", is_error=True)
         questions = parse_questions(args)
         given = await self._ask(UserQuestions(call_id=context.call_id, questions=questions))
-        return text_result(answer_text(questions, given))
+        shown = {ATTACHED: {"view": {"lines": answer_lines(questions, given)}}} if given.answers else None
+        return text_result(answer_text(questions, given), details=shown)
 
 
 class AskUserFeature(Feature):

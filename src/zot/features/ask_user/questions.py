@@ -135,10 +135,15 @@ def answer_text(questions: Sequence[UserQuestion], given: QuestionAnswers) -> st
     if given.declined:
         why = f": {given.comment.strip()}" if given.comment.strip() else ""
         return f"the user declined to answer{why}. Go on without the answers, or ask differently"
-    return "the user answered:\n" + "\n".join(map(_line, questions, given.answers))
+    return "\n".join(["the user answered:", *(f"- {line}" for line in answer_lines(questions, given))])
+
+
+def answer_lines(questions: Sequence[UserQuestion], given: QuestionAnswers) -> list[str]:
+    """One line per question."""
+    return list(map(_line, questions, given.answers))
 
 
 def _line(question: UserQuestion, answers: Sequence[str]) -> str:
     labels = {option.label for option in question.options}
     words = [text if text in labels or not labels else f"{text} (the user's own words)" for text in answers]
-    return f"- {question.question} → {'; '.join(words) or '(no answer)'}"
+    return f"{question.question} → {'; '.join(words) or '(no answer)'}"

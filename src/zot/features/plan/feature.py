@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from zot.agent.feature import Feature
 from zot.core.permission_modes import MODES, CallClass, Mode, is_wider
 from zot.core.tool import ATTACHED, END_TURN, Tool, ToolContext, ToolResult, text_result
+from zot.errors import describe_error
 from zot.features.questions import question_queue
 
 if TYPE_CHECKING:
@@ -170,7 +171,8 @@ class PlanFeature(Feature):
             self._path = await asyncio.to_thread(save_plan, self.conversation.home, plan, self._path)
         except OSError as error:
             self._path = None
-            self.notify(f"cannot save the plan: {error.strerror or error}")
+            place = self.conversation.home / "plans"
+            self.notify(f"cannot save the plan in {place}: {describe_error(error)}")
 
     # --- a fresh context
 

@@ -199,15 +199,9 @@ def _of_success(name: str, text: str, details: dict[str, Any]) -> list[Words]:
         return [_counted(files if isinstance(files, int) else _lines(text, "no file matches "), "file", "files")]
     if name == "write":
         return [("unchanged", "muted")] if details.get("changes") == "" else []
-    if name in ("ask_user", "present_plan"):
-        return [(_answer_of_user(text), "tool_out")]
+    if name == "present_plan" or (name == "ask_user" and "\n" not in text):
+        return [(one_line(re.split(r"[.:] ", text[:_GIST], maxsplit=1)[0]), "tool_out")]
     return [] if name in _VERBS else _summary_of(text)
-
-
-def _answer_of_user(text: str) -> str:
-    """The answers on one line, or the first sentence about a plan."""
-    answers = [line.rpartition(" → ")[2] for line in text.split("\n")[1:] if " → " in line]
-    return one_line(" · ".join(answers)[:_GIST] if answers else re.split(r"[.:] ", text[:_GIST], maxsplit=1)[0])
 
 
 def _summary_of(text: str) -> list[Words]:
