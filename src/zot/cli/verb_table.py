@@ -475,6 +475,22 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb("mcp untrust", "NAME…", "revoke trust", kinds=(TEXT,)),
     Verb(
+        "mcp serve",
+        "[FLAGS]",
+        "be an MCP server, so that other agents can give zot tasks",
+        (
+            Switch("--http", "serve HTTP at this port instead of stdin and stdout; 0 chooses one", "[HOST:]PORT"),
+            Switch("--token", "with --http: require a bearer token, of ZOT_MCP_TOKEN or a new one that is printed"),
+        ),
+        more="Clients only read unless --permission-mode says otherwise. FLAGS are those of a run, such as --model, "
+        "--jail, --max-cost, --tools; they are fixed for all clients. See `zot docs mcp-server`.",
+        examples=(
+            ("claude mcp add zot -- zot mcp serve", "give zot to Claude Code; it can read, not change files"),
+            ("zot mcp serve --permission-mode everything --jail", "it may change the files of this directory"),
+            ("zot mcp serve --http 8123 --token", "serve programs that connect over HTTP"),
+        ),
+    ),
+    Verb(
         "swarm",
         "[COMMAND]",
         "run agents in the background, each in its own worktree",

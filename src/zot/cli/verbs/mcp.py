@@ -1,4 +1,4 @@
-"""``zot mcp …``: list, add, remove, trust and test MCP servers. Only ``test`` starts one."""
+"""``zot mcp …``: list, add, remove, trust and test MCP servers. Only ``test`` starts one; ``serve`` is one."""
 
 from __future__ import annotations
 
@@ -67,9 +67,13 @@ class McpContext:
 
 def run(argv: list[str]) -> int:
     """Run ``zot mcp ARGV`` and return its exit status."""
-    verb, rest = verb_of("mcp", argv, _VERBS)
-    command, least, most = _VERBS[verb]
+    verb, rest = verb_of("mcp", argv, (*_VERBS, "serve"))
     try:
+        if verb == "serve":
+            from zot.cli.verbs import mcp_serve
+
+            return mcp_serve.run(rest)
+        command, least, most = _VERBS[verb]
         arguments = parse(rest, options(f"mcp {verb}"), least=least, most=most, what="NAME")
         context = McpContext()
         for problem in context.problems:
