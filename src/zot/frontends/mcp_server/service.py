@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from zot.errors import ZotError
+from zot.errors import NotLoggedIn, ZotError
 from zot.frontends.json_rpc import INVALID_PARAMS, Params, RpcError
 from zot.frontends.mcp_server.engine import Engine, Handler
 from zot.frontends.mcp_server.exchange import Exchange
@@ -66,6 +66,9 @@ class Service:
             raise RpcError(INVALID_PARAMS, f"unknown tool {str(name)[:80]!r}: expected one of {', '.join(self._runs)}")
         try:
             return await run(exchange, Arguments(params.get("arguments"), self._fields[str(name)]))
+        except NotLoggedIn as error:
+            where = f"{error}".replace("log in with /login", "log in with `zot auth login`")
+            return text_answer(f"zot cannot use a model: {where} (where the server runs)", is_error=True)
         except ZotError as error:
             return text_answer(str(error), is_error=True)
 

@@ -69,7 +69,7 @@ class SwarmTask:
             "status": info.status,
             "answer": found.answer,
             "cost_usd": round(info.usage.cost_usd, 6),
-            "changed_files": found.files,
+            "changed_file_count": found.files,
         }
         reason = f"{info.status}: {info.reason}" if failed else ""
         lines = [reason or f"worker: {info.name}"]
