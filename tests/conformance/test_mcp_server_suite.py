@@ -65,7 +65,14 @@ def test_every_scenario_that_a_revision_requires_passes(revision: str, scenarios
 
 
 NEEDS_NO_TOOLS = {
-    "2025-11-25": ("server-initialize", "ping", "tools-list", "server-session-lifecycle", "dns-rebinding-protection"),
+    "2025-11-25": (
+        "server-initialize",
+        "ping",
+        "tools-list",
+        "resources-list",
+        "server-session-lifecycle",
+        "dns-rebinding-protection",
+    ),
     "2026-07-28": ("tools-list", "sep-2164-resource-not-found", "http-header-validation", "dns-rebinding-protection"),
 }
 

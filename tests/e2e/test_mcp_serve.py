@@ -14,6 +14,7 @@ import pytest
 
 from tests.e2e.conftest import Zot
 from tests.fakes.mcp_client import META, FakeMcpClient
+from tests.fakes.model_server import Say
 
 TOUCH = {"turns": [{"tool_calls": [{"name": "bash", "args": {"command": "touch made"}}]}, {"text": "done"}]}
 FORMS = {"elicitation": {"form": {}}}
@@ -183,7 +184,8 @@ def test_an_id_in_use_is_refused_and_the_first_request_goes_on(zot: Zot) -> None
         assert other.finish(id)["result"]["structuredContent"]["answer"] == "slow answer"
 
 
-SLEEP = {"turns": [{"tool_calls": [{"name": "bash", "args": {"command": "sleep 7531"}}]}, {"text": "woke"}]}
+LONG = f"sleep 7531.{os.getpid()}"  # tests also run side by side
+SLEEP = {"turns": [{"tool_calls": [{"name": "bash", "args": {"command": LONG}}]}, {"text": "woke"}]}
 
 
 @pytest.mark.parametrize("how", ["close", "term", "ask"])
@@ -195,14 +197,14 @@ def test_a_client_that_vanishes_leaves_a_whole_session_and_no_process(zot: Zot, 
         if how == "ask":
             assert (other.read() or {})["method"] == "elicitation/create"
         else:
-            wait_for(lambda: running("sleep 7531"))
+            wait_for(lambda: running(LONG))
         began = time.monotonic()
         if how == "term":
             other.process.send_signal(signal.SIGTERM)
         assert other.process.stdin is not None
         other.process.stdin.close()
         assert other.process.wait(5) == (143 if how == "term" else 0)
-        assert time.monotonic() - began < 2 and not running("sleep 7531")
+        assert time.monotonic() - began < 2 and not running(LONG)
     assert "sleep" in zot("sessions").out
     file = zot.home / "again.json"
     file.write_text(json.dumps({"turns": [{"text": "whole"}]}))
@@ -212,13 +214,13 @@ def test_a_client_that_vanishes_leaves_a_whole_session_and_no_process(zot: Zot, 
 def test_a_cancelled_call_gets_no_answer_and_frees_its_session(zot: Zot) -> None:
     with client(zot, {**SLEEP, "repeat": True}, "--permission-mode", "everything") as other:
         id = other.begin("tools/call", name="prompt", arguments={"text": "sleep"})
-        wait_for(lambda: running("sleep 7531"))
+        wait_for(lambda: running(LONG))
         for _ in range(2):  # twice does no harm
             other.notify("notifications/cancelled", requestId=id, reason="enough")
-        wait_for(lambda: not running("sleep 7531"), 2)
+        wait_for(lambda: not running(LONG), 2)
         (session,) = other.call("sessions_list")["structuredContent"]["sessions"]
         id = other.begin("tools/call", name="continue", arguments={"session": session["session_id"], "text": "more"})
-        wait_for(lambda: running("sleep 7531"))
+        wait_for(lambda: running(LONG))
         other.notify("notifications/cancelled", requestId=id)
         assert other.request("ping") == {}
 
@@ -350,3 +352,20 @@ def test_facts_of_a_stateless_client_are_required(zot: Zot) -> None:
             assert other.finish(other.begin("tools/list", meta))["error"]["code"] == code
         assert other.finish(other.begin("initialize"))["error"]["code"] == -32601
         assert os.path.exists(zot.project)
+
+
+def test_a_cost_limit_holds_for_all_calls_together(zot: Zot, serve: Any) -> None:
+    """issue 33.3: no number of calls at once, new or continued, spends more than one conversation could."""
+    dear = (100_000, 10_000)  # $0.45 with claude-sonnet-4-5
+    zot.model_id = "claude-sonnet-4-5"
+    server = serve([Say("answer", usage=dear)], repeat=True)
+    argv = zot.argv(["mcp", "serve", "--max-cost", "1", *zot.endpoint(True)])
+    with FakeMcpClient(argv, zot.env(), zot.project) as other:
+        ids = [other.begin("tools/call", name="prompt", arguments={"text": f"{n}"}) for n in range(6)]
+        answers = [other.finish(id)["result"] for id in ids]
+        assert sum(request.method == "POST" for request in server.requests) == 3
+        assert [bool(answer.get("isError")) for answer in answers] == [False] * 3 + [True] * 3
+        assert "cost limit of $1 reached ($1.3500 spent)" in answers[-1]["content"][0]["text"]
+        session = answers[0]["structuredContent"]["session_id"]
+        assert "cost limit" in other.refused("continue", session=session, text="more")
+        assert "cost limit" in other.refused("swarm_run", task="more")
