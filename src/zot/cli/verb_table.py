@@ -480,14 +480,14 @@ VERBS: tuple[Verb, ...] = (
         "be an MCP server, so that other agents can give zot tasks",
         (
             Switch("--http", "serve HTTP at this port instead of stdin and stdout; 0 chooses one", "[HOST:]PORT"),
-            Switch("--token", "with --http: require a bearer token, of ZOT_MCP_TOKEN or a new one that is printed"),
+            Switch("--token", "require a bearer token: ZOT_MCP_TOKEN, or a new one, printed"),
         ),
-        more="Clients only read unless --permission-mode says otherwise. FLAGS are those of a run, such as --model, "
+        more="Clients only read unless --permission-mode allows more. FLAGS are those of a run, such as --model, "
         "--jail, --max-cost, --tools; they are fixed for all clients. See `zot docs mcp-server`.",
         examples=(
-            ("claude mcp add zot -- zot mcp serve", "give zot to Claude Code; it can read, not change files"),
-            ("zot mcp serve --permission-mode everything --jail", "it may change the files of this directory"),
-            ("zot mcp serve --http 8123 --token", "serve programs that connect over HTTP"),
+            ("claude mcp add zot -- zot mcp serve", "Claude Code can ask zot, which only reads"),
+            ("zot mcp serve --permission-mode everything --jail", "it may change this directory"),
+            ("zot mcp serve --http 8123 --token", "programs connect over HTTP"),
         ),
     ),
     Verb(

@@ -23,12 +23,15 @@ class _Switch:
         return text
 
 
-def run(argv: list[str]) -> int:
-    """Serve until the client has gone, or a signal; returns the exit status."""
+def own_switches() -> dict[str, _Switch]:
     verb = verb_of(_OWN)
     assert verb is not None
-    own = {name: _Switch(name, switch.value) for switch in verb.switches for name in switch.names}
-    given = flags.parse(argv, own)
+    return {name: _Switch(name, switch.value) for switch in verb.switches for name in switch.names}
+
+
+def run(argv: list[str]) -> int:
+    """Serve until the client has gone, or a signal; returns the exit status."""
+    given = flags.parse(argv, own_switches())
     if given.mode or given.prompt:
         raise UsageError(f"unexpected {(given.prompt or given.mode).split()[0]!r}: clients send the prompts")
     if given.session or given.session_file or given.continue_ or given.resume:
