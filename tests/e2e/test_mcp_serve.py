@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -369,3 +370,24 @@ def test_a_cost_limit_holds_for_all_calls_together(zot: Zot, serve: Any) -> None
         session = answers[0]["structuredContent"]["session_id"]
         assert "cost limit" in other.refused("continue", session=session, text="more")
         assert "cost limit" in other.refused("swarm_run", task="more")
+
+
+def test_piped_requests_are_answered_before_it_ends(zot: Zot) -> None:
+    requests = [{"id": 1, "method": "initialize", "params": {}}, {"id": 2, "method": "tools/list"}]
+    ran = zot("mcp", "serve", stdin="".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in requests))
+    assert ran.code == 0 and [json.loads(line)["id"] for line in ran.out.splitlines()] == [1, 2]
+
+
+def test_a_worker_ends_with_the_client_that_started_it(zot: Zot) -> None:
+    who = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
+    for words in (["init", "-q"], [*who, "commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run(["git", *words], cwd=zot.project, env=zot.env(), check=True)
+    with client(zot, SLEEP, "--permission-mode", "everything", "--tools", "bash") as other:
+        other.begin("tools/call", {"progressToken": 1}, name="swarm_run", arguments={"task": "sleep"})
+        wait_for(lambda: running(LONG) or other.process.poll() is not None)
+        began = time.monotonic()
+        assert other.process.stdin is not None
+        other.process.stdin.close()
+        assert other.process.wait(5) == 0 and time.monotonic() - began < 3
+        wait_for(lambda: not running(LONG), 2)
+    zot("swarm", "stop", "--all")

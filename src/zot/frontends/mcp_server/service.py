@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from zot.errors import NotLoggedIn, ZotError
 from zot.frontends.json_rpc import INVALID_PARAMS, Params, RpcError
 from zot.frontends.mcp_server.engine import Engine, Handler
 from zot.frontends.mcp_server.exchange import Exchange
+from zot.frontends.mcp_server.limits import Limits, Place
 from zot.frontends.mcp_server.stored_sessions import StoredSessions
 from zot.frontends.mcp_server.tools import Arguments, text_answer, tool_list
 
 if TYPE_CHECKING:
     from zot.agent.config import RunConfig
+    from zot.frontends.mcp_server.conversations import Conversations
 
 _Run = Callable[[Exchange, Arguments], Awaitable[Params]]
 CAPABILITIES: Params = {"tools": {}, "resources": {}}
@@ -27,13 +30,10 @@ class Service:
     """``config`` is fixed: no client can widen its mode, tools, jail, directory, model or cost limit."""
 
     def __init__(self, config: RunConfig) -> None:
-        from zot.frontends.mcp_server.conversations import Conversations, Limits, Place
-
         mode = config.permission_mode
         self._config = config
         self._place = Place(config)
         self._limits = Limits(config.max_cost)
-        self._conversations = Conversations(config, self._place, self._limits)
         self._sessions = StoredSessions(config, self._place)
         self._tools = tool_list(read_only=mode == "plan", mode=mode)
         self._fields = {tool["name"]: list(tool["inputSchema"]["properties"]) for tool in self._tools}
@@ -77,6 +77,12 @@ class Service:
         found = await self._sessions.find(session) if session else None
         cwd, model = given.text("cwd"), given.text("model")
         return await self._conversations.run(exchange, text, cwd=cwd, model=model, session=found)
+
+    @cached_property
+    def _conversations(self) -> Conversations:
+        from zot.frontends.mcp_server.conversations import Conversations  # the first call imports the agent
+
+        return Conversations(self._config, self._place, self._limits)
 
     async def _continue(self, exchange: Exchange, given: Arguments) -> Params:
         text = given.text("text", required=True)

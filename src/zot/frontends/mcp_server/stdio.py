@@ -10,6 +10,7 @@ from zot.frontends.json_rpc import CANCELLED, INTERNAL, INVALID_REQUEST, Id, Par
 from zot.frontends.mcp_server.engine import Engine
 from zot.frontends.mcp_server.exchange import ClientFacts
 
+LAST_ANSWERS_S, _LOOK_S = 0.3, 0.01
 _BEFORE = ClientFacts(version=CLASSIC[-1], is_modern=False)  # a client that sends no `initialize`
 
 
@@ -21,6 +22,24 @@ class StdioServer(Peer):
         self._engine = engine
         self._client: ClientFacts | None = None
         self._open: dict[Id, asyncio.Task[Any]] = {}
+        self._end_by = 0.0
+
+    def end(self, reason: str = "") -> None:
+        """At the end of input, answers that take no time are still written: ``printf … | zot mcp serve``."""
+        if reason or not len(self._tasks):
+            super().end(reason)
+        elif not self._end_by:
+            if self._polled:
+                self._loop.remove_reader(0)
+                self._polled = False
+            self._end_by = self._loop.time() + LAST_ANSWERS_S
+            self._end_soon()
+
+    def _end_soon(self) -> None:
+        if len(self._tasks) and self._loop.time() < self._end_by:
+            self._loop.call_later(_LOOK_S, self._end_soon)
+        else:
+            super().end()
 
     async def request(self, method: str, params: Any) -> Any:
         self._count += 1

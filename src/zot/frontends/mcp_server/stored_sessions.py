@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from zot.agent.config import RunConfig
     from zot.core.session.summary import Summary
     from zot.features.export.document import Document
-    from zot.frontends.mcp_server.conversations import Place
+    from zot.frontends.mcp_server.limits import Place
 
 SCHEME = "zot://session/"
 _PAGE = 50

@@ -16,8 +16,8 @@ from zot.wire.swarm_frames import SwarmApprove, SwarmEvent, SwarmStart, SwarmUpd
 
 if TYPE_CHECKING:
     from zot.agent.config import RunConfig
-    from zot.frontends.mcp_server.conversations import Limits, Place
     from zot.frontends.mcp_server.exchange import Exchange
+    from zot.frontends.mcp_server.limits import Limits, Place
 
 _NOT_ASKED = "denied: a worker of `swarm_run` cannot ask; its rights are those the MCP server was started with"
 _SHOWN = ("turn_start", "tool_call")
