@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 VERBS = {
+    "acp": "zot.cli.verbs.acp",
     "auth": "zot.cli.verbs.auth",
     "completions": "zot.cli.verbs.completions",
     "cost": "zot.cli.verbs.cost",

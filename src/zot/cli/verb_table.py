@@ -18,6 +18,7 @@ WORKER = "worker"  # of a swarm
 TEMPLATES = ("progress", "question", "status", "provider")
 LANGUAGES = ("python", "typescript", "go", "bash", "node")
 SHELLS = ("bash", "zsh", "fish")
+EDITORS = ("zed", "jetbrains", "neovim", "emacs", "vscode")
 FORMATS = ("zotsession", "md", "html")
 _USAGE_MAX = 72
 
@@ -139,6 +140,22 @@ VERBS: tuple[Verb, ...] = (
             ("zot rpc", "wait for commands; nothing is saved"),
             ("zot rpc --continue --cwd ~/project", "continue the latest session there"),
             ("zot rpc --jail --permission-mode everything", "run unattended, confined to this directory"),
+        ),
+    ),
+    Verb(
+        "acp",
+        "[FLAGS]",
+        "use zot inside an editor: Zed, JetBrains, Neovim, Emacs, VS Code",
+        (
+            Switch("--setup", "print what to put into this editor's configuration", "EDITOR", EDITORS),
+            Switch("--login", "log in to a provider; editors run this in a terminal"),
+        ),
+        more="The editor starts `zot acp` and speaks the Agent Client Protocol with it. FLAGS are those of a run, such "
+        "as --model, --jail, --permission-mode; they apply to all sessions. See `zot docs editors`.",
+        intro="Use zot inside an editor that speaks the Agent Client Protocol.",
+        examples=(
+            ("zot acp --setup zed", "print the configuration for Zed"),
+            ("zot acp --jail --permission-mode everything", "confine every session to its directory"),
         ),
     ),
     Verb(

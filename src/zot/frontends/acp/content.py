@@ -9,7 +9,7 @@ from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
 from zot.features.file_blocks import file_block
-from zot.frontends.acp.peer import INVALID_PARAMS, RpcError
+from zot.frontends.acp.peer import INVALID_PARAMS, RpcError, as_object
 from zot.provider.images import sniff
 from zot.provider.messages import ImageBlock, TextBlock
 
@@ -38,7 +38,7 @@ def read_prompt(blocks: object) -> tuple[str, tuple[ImageBlock, ...]]:
     files: list[str] = []
     images: list[ImageBlock] = []
     for number, block in enumerate(cast("list[Any]", blocks)):
-        given: Json = block if isinstance(block, dict) else {}
+        given = as_object(block)
         match given.get("type"):
             case "text":
                 texts.append(str(given.get("text", "")))
@@ -49,7 +49,9 @@ def read_prompt(blocks: object) -> tuple[str, tuple[ImageBlock, ...]]:
             case "resource":
                 _embed(given.get("resource"), texts, files, images, f"prompt[{number}]")
             case other:
-                raise RpcError(INVALID_PARAMS, f"prompt[{number}]: content of type {str(other)[:40]!r} is not supported")
+                raise RpcError(
+                    INVALID_PARAMS, f"prompt[{number}]: content of type {str(other)[:40]!r} is not supported"
+                )
     return "\n\n".join(["".join(texts), *files]).strip("\n"), tuple(images)
 
 
@@ -67,7 +69,7 @@ def path_of(uri: str) -> str:
 
 
 def _embed(resource: object, texts: list[str], files: list[str], images: list[ImageBlock], where: str) -> None:
-    given: Json = cast("Json", resource) if isinstance(resource, dict) else {}
+    given = as_object(resource)
     uri = str(given.get("uri", ""))
     name = path_of(uri) or uri
     if isinstance(text := given.get("text"), str):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -24,6 +24,15 @@ _READ = 64 * 1024
 
 Id = int | str | None
 Params = dict[str, Any]
+
+
+def as_object(value: object) -> dict[str, Any]:
+    """The object of a message, else an empty one."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 class RpcError(ZotError):
@@ -193,7 +202,7 @@ class Peer:
             code = INVALID_REQUEST if isinstance(error, msgspec.ValidationError) else PARSE_ERROR
             self._fail(None, code, f"not a JSON-RPC message: {error}")
             return
-        params: Params = message.params if isinstance(message.params, dict) else {}
+        params = as_object(message.params)
         if message.method is msgspec.UNSET:
             self._answered(message)
         elif message.id is msgspec.UNSET:
@@ -209,10 +218,9 @@ class Peer:
         if message.error is None:
             future.set_result(message.result)
             return
-        error: Any = message.error
-        fields: dict[str, Any] = error if isinstance(error, dict) else {}
-        code = fields.get("code")
-        future.set_exception(RpcError(code if isinstance(code, int) else INTERNAL, str(fields.get("message", error))))
+        fields = as_object(message.error)
+        code, text = fields.get("code"), str(fields.get("message", message.error))
+        future.set_exception(RpcError(code if isinstance(code, int) else INTERNAL, text))
 
     def _notified(self, method: str, params: Params) -> None:
         if method == "$/cancel_request":

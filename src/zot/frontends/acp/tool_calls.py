@@ -7,6 +7,7 @@ from typing import Any
 from zot.core.events import ToolResultEvent
 from zot.core.permission_gate import preview
 from zot.frontends.acp.content import Json, to_blocks
+from zot.frontends.acp.peer import as_list, as_object
 from zot.provider.messages import TextBlock, ToolCallBlock
 from zot.system.visible_text import spelled_start
 
@@ -76,8 +77,8 @@ def planned_diff(call: ToolCallBlock, before: str | None, resolve: Any) -> list[
         changed = content
     elif call.name == "edit" and before is not None:
         changed = before
-        for edit in args.get("edits") or ():
-            if isinstance(edit, dict) and isinstance(old := edit.get("oldText"), str):
+        for edit in map(as_object, as_list(args.get("edits"))):
+            if isinstance(old := edit.get("oldText"), str):
                 changed = changed.replace(old, str(edit.get("newText", "")), 1)
     if changed is None or not isinstance(path, str) or len(changed) > _LONGEST_DIFF:
         return []
