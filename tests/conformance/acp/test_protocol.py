@@ -16,7 +16,7 @@ from tests.fakes.acp_client import EVERYTHING, AcpError, Json, chosen
 from tests.fakes.extensions import write_extension
 from tests.fakes.mcp_server import command as mcp_command
 from tests.fakes.model_server import CallTools, Say, Slow
-from tests.unit.provider.images import PNG
+from tests.protocol.test_rpc_process import PNG
 
 
 def bash(text: str) -> CallTools:

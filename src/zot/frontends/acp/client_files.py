@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from zot.errors import ToolError
-from zot.frontends.acp.peer import NOT_FOUND, Peer, RpcError, as_object
+from zot.frontends.json_rpc import NOT_FOUND, Peer, RpcError, as_object
 
 
 class ClientFiles:

@@ -9,7 +9,7 @@ from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
 from zot.features.file_blocks import file_block
-from zot.frontends.acp.peer import INVALID_PARAMS, RpcError, as_object
+from zot.frontends.json_rpc import INVALID_PARAMS, RpcError, as_object
 from zot.provider.images import sniff
 from zot.provider.messages import ImageBlock, TextBlock
 

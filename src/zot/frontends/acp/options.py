@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from zot.core.permission_modes import MODES, WORDS, Mode, is_wider
 from zot.frontends.acp.content import Json
-from zot.frontends.acp.peer import INVALID_PARAMS, RpcError
+from zot.frontends.json_rpc import INVALID_PARAMS, RpcError
 from zot.provider.model import REASONING_LEVELS
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from zot.core.permission_gate import Answer
 from zot.frontends.acp.content import Json, text_block
-from zot.frontends.acp.peer import Peer, RpcError, as_list, as_object
 from zot.frontends.acp.tool_calls import kind_of, title_of
 from zot.frontends.acp.updates import Updates
+from zot.frontends.json_rpc import Peer, RpcError, as_list, as_object
 
 if TYPE_CHECKING:
     from zot.features.ask_user.questions import QuestionAnswers, UserQuestions

@@ -11,7 +11,7 @@ import msgspec
 
 from zot import __version__
 from zot.errors import NotThere, SessionLocked, UsageError
-from zot.frontends.acp.peer import (
+from zot.frontends.json_rpc import (
     AUTH_REQUIRED,
     INVALID_PARAMS,
     NO_METHOD,

@@ -25,9 +25,9 @@ from zot.frontends.acp.client_files import ClientFiles
 from zot.frontends.acp.content import Json, text_block
 from zot.frontends.acp.facts import ClientFacts
 from zot.frontends.acp.options import config_options, mode_state, set_option
-from zot.frontends.acp.peer import AUTH_REQUIRED, INVALID_PARAMS, INVALID_REQUEST, Peer, RpcError, as_list, as_object
 from zot.frontends.acp.questions import KINDS, EditorQuestions
 from zot.frontends.acp.updates import Updates
+from zot.frontends.json_rpc import AUTH_REQUIRED, INVALID_PARAMS, INVALID_REQUEST, Peer, RpcError, as_list, as_object
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation

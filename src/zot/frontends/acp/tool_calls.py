@@ -7,7 +7,7 @@ from typing import Any
 from zot.core.events import ToolResultEvent
 from zot.core.permission_gate import preview
 from zot.frontends.acp.content import Json, to_blocks
-from zot.frontends.acp.peer import as_list, as_object
+from zot.frontends.json_rpc import as_list, as_object
 from zot.provider.messages import TextBlock, ToolCallBlock
 from zot.system.visible_text import spelled_start
 

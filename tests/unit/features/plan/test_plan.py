@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from zot.agent.build import build
+from zot.agent.config import RunConfig
+from zot.core.events import Todo, Todos
 from zot.errors import ToolError
 from zot.features.plan.fresh_start import files_read, follow_up_prompt
 from zot.features.plan.plan_files import save_plan, slug_of
@@ -72,3 +76,18 @@ def test_prompt_of_the_new_session_has_plan_and_files() -> None:
     assert files == ["- a", "- b"]
     text = follow_up_prompt("# Plan", Path("/p.md"), files)
     assert "# Plan" in text and "- a\n- b" in text and text.endswith("The plan is saved in /p.md.")
+
+
+async def test_side_conversations_present_no_plan_and_keep_their_own_steps(tmp_path: Path) -> None:
+    """issue 32.2: a sub-agent neither asks about a plan nor replaces the list that the user sees."""
+    config = RunConfig(provider="script", home=tmp_path, cwd=str(tmp_path), permission_mode="plan", keep_session=False)
+    seen: list[Todos] = []
+    async with build(config) as conversation:
+        conversation.toolset.activate(["todo"])
+        conversation.subscribe(lambda event: seen.append(cast("Todos", event)), Todos)
+        assert {"present_plan", "ask_user", "todo"} <= conversation.agent.toolbox.keys()
+        child = conversation.child()
+        assert "present_plan" not in child.agent.toolbox and "todo" in child.agent.toolbox
+        for agent in (child.agent, conversation.agent):
+            await agent.run_tool("todo", {"items": ["a step"]}, "test")
+    assert seen == [Todos((Todo("a step"),))]
