@@ -472,19 +472,17 @@ send(type="notify", level="warn", message="watch out")
 for line in sys.stdin:
     frame = json.loads(line)
     if frame["type"] == "command_invoked":
-        params = {"kind": "confirm", "title": "Sure?"}
+        asked, params = frame, {"kind": "confirm", "title": "Sure?"}
         send(type="request", id="r1", method="ui.ask", params=params)
     if frame["type"] == "response":
         text = json.dumps(frame["result"])
-        send(type="command_response", id="c", action="display", text=text)
-        send(type="display", text=text)
+        send(type="command_response", id=asked["id"], action="display", display=text)
 """
 
 
 def test_extensions_speak_in_the_editor(zot: Zot, serve: Any, connect: Connect) -> None:
     """Notes, commands and dialogs arrive as notices, commands and forms."""
-    body = EXTENSION.replace('id="c"', 'id=asked["id"]').replace('params = {"kind"', 'asked = frame; params = {"kind"')
-    directory = write_extension(zot.home / "more", "x", body, uses=["dialogs"])
+    directory = write_extension(zot.home / "more", "x", EXTENSION, uses=["dialogs"])
     serve([Say("ok")])
     client = connect("-e", str(directory), capabilities=EVERYTHING)
     client.handlers["elicitation/create"] = lambda params: {"action": "accept", "content": {"value": True}}

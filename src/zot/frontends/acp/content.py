@@ -45,7 +45,7 @@ def read_prompt(blocks: object) -> tuple[str, tuple[ImageBlock, ...]]:
             case "image":
                 images.append(_image(given.get("data"), f"prompt[{number}]"))
             case "resource_link":
-                texts.append(_mention(given))
+                texts.append(f" {_mention(given)} ")
             case "resource":
                 _embed(given.get("resource"), texts, files, images, f"prompt[{number}]")
             case other:
@@ -73,7 +73,7 @@ def _embed(resource: object, texts: list[str], files: list[str], images: list[Im
     uri = str(given.get("uri", ""))
     name = path_of(uri) or uri
     if isinstance(text := given.get("text"), str):
-        texts.append(f"@{name}")
+        texts.append(f" {name} ")
         files.append(file_block(name, text))
     elif isinstance(given.get("blob"), str):
         images.append(_image(given["blob"], where))

@@ -150,7 +150,7 @@ class AcpSession:
             raise RpcError(INVALID_PARAMS, "prompt: it is empty")
         self._running, self._cancelled = True, False
         try:
-            outcome = await submit_typed(self.conversation, text, images)
+            outcome = await submit_typed(self.conversation, *self._with_files(text, images))
             self._updates.flush()
             await self._peer.wait_for_room()
             return self._answer(outcome)
@@ -159,6 +159,16 @@ class AcpSession:
             raise
         finally:
             self._running = False
+
+    def _with_files(self, text: str, images: tuple[ImageBlock, ...]) -> tuple[str, tuple[ImageBlock, ...]]:
+        """With the content of files that ``@path`` names, as in the terminal."""
+        if "@" not in text or text.startswith("/"):
+            return text, images
+        from zot.features.mentions import read_mentions
+
+        workspace = self.conversation.workspace
+        files, shown = read_mentions(text, workspace.cwd, workspace.jailed_files)
+        return "\n\n".join([text, *files]), (*images, *shown)
 
     def _answer(self, outcome: Outcome) -> Json:
         if isinstance(outcome.error, NotLoggedIn):
