@@ -36,6 +36,10 @@ PARAMS = {
     "fs/read_text_file": "ReadTextFileRequest",
     "fs/write_text_file": "WriteTextFileRequest",
     "terminal/create": "CreateTerminalRequest",
+    "terminal/wait_for_exit": "WaitForTerminalExitRequest",
+    "terminal/output": "TerminalOutputRequest",
+    "terminal/kill": "KillTerminalRequest",
+    "terminal/release": "ReleaseTerminalRequest",
     "elicitation/create": "CreateElicitationRequest",
     "$/cancel_request": "CancelRequestNotification",
 }

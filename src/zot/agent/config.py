@@ -85,6 +85,9 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"RunConfig(provider={self.provider!r}, model={self.model!r}, cwd={self.cwd!r})"
 
 
+RunCommand = Callable[[str, str], Awaitable[tuple[str, int]]]  # call id and command; output and exit code
+
+
 class FrontEnd(msgspec.Struct, frozen=True):
     """``reader`` receives events of these ``kinds``, from the first diagnostic on.
     ``tools`` are offered whatever tools are chosen; ``interceptors`` run before those of extensions; ``on_question``
@@ -101,6 +104,7 @@ class FrontEnd(msgspec.Struct, frozen=True):
     on_question: Callable[[Any], Awaitable[Any]] | None = None  # features.questions.Presenter
     question_kinds: tuple[str, ...] = ()
     surface: ExtensionUI | None = None
+    run_command: RunCommand | None = None  # in a terminal that the user sees
     mode: str = "sdk"
     may_log_in: bool = False
     offers_to_go_on: bool = False

@@ -71,6 +71,10 @@ def _wants_more_tools(services: Services) -> bool:
     return services.config.tools is None and any(row.on_demand for row in FEATURES)
 
 
+def _wants_editor_terminal(services: Services) -> bool:
+    return services.front_end.run_command is not None and services.settings.values.editor_terminal
+
+
 def _wants_telemetry(services: Services) -> bool:
     environ, settings = services.environ, services.settings.values.telemetry
     named = settings.endpoint or any(name.startswith("OTEL_EXPORTER_OTLP_") and "ENDPOINT" in name for name in environ)
@@ -256,6 +260,7 @@ FEATURES = (
     FeatureRow("plugins", "zot.features.plugins.feature:PluginsFeature", _wants_plugins),
     FeatureRow("skills", "zot.features.skills.feature:SkillsFeature", _wants_skills),
     FeatureRow("swarm", "zot.swarm.feature:SwarmFeature", _wants_swarm),
+    FeatureRow("editor_terminal", "zot.features.editor_terminal:EditorTerminalFeature", _wants_editor_terminal),
     FeatureRow("telemetry", "zot.features.telemetry.feature:TelemetryFeature", _wants_telemetry),
     FeatureRow("model_refresh", "zot.features.model_refresh:ModelRefreshFeature", _wants_model_refresh),
     FeatureRow("web_search", "zot.features.web_search:WebSearchFeature", _wants_web_search),

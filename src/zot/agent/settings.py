@@ -325,6 +325,13 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[float, Meta(ge=0)],
         Meta(description="Also run `status_command` after this many seconds; 0: only after events."),
     ] = 0
+    editor_terminal: Annotated[
+        bool,
+        Meta(
+            description="With `zot acp`, run commands in terminals of the editor, if it has them. They run with the "
+            "editor's rights and its environment; jailed commands never do."
+        ),
+    ] = False
     telemetry: Annotated[
         TelemetrySettings,
         Meta(

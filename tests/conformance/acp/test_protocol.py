@@ -429,6 +429,30 @@ def test_files_go_through_the_editor(zot: Zot, serve: Any, connect: Connect) -> 
     assert (zot.project / "a.txt").read_text() == "saved" and not (zot.project / "b.txt").exists()
 
 
+def test_commands_run_in_terminals_of_the_editor_if_the_user_wants(zot: Zot, serve: Any, connect: Connect) -> None:
+    """The setting `editor_terminal`; in the jail commands stay in the jail."""
+    server = serve([bash("echo hi"), Say("ok"), bash("echo jailed"), Say("ok")])
+    (zot.home / "zot").mkdir(exist_ok=True)
+    (zot.home / "zot" / "config.json").write_text('{"editor_terminal": true}')
+    client = connect(capabilities=EVERYTHING)
+    client.handlers |= {
+        "terminal/create": lambda params: {"terminalId": "t1"},
+        "terminal/wait_for_exit": lambda params: {"exitCode": 3},
+        "terminal/output": lambda params: {"output": "seen in the editor", "truncated": False},
+        "terminal/release": lambda params: {},
+    }
+    client.prompt(client.new(zot.project), "go")
+    told = json.dumps(server.requests[1].json)
+    assert "seen in the editor" in told and "exit 3" in told
+    assert {"type": "terminal", "terminalId": "t1"} in [
+        content for update in client.of("tool_call_update") for content in update.get("content") or ()
+    ]
+    client.wait_until(lambda: "terminal/release" in [method for method, _ in client.asked])
+    jailed = connect("--jail", capabilities=EVERYTHING)
+    jailed.prompt(jailed.new(zot.project), "go")
+    assert [method for method, _ in jailed.asked] == [] and "jailed" in json.dumps(server.requests[3].json)
+
+
 def test_editor_that_refuses_a_file_is_an_error_of_the_tool(zot: Zot, serve: Any, connect: Connect) -> None:
     server = serve([CallTools([("write", {"path": "b.txt", "content": "new"})]), Say("ok")])
     client = connect(capabilities=EVERYTHING)

@@ -5,9 +5,6 @@ from __future__ import annotations
 import sys
 
 from zot.cli import flags
-from zot.cli.arguments import parse
-from zot.cli.output import print_result
-from zot.cli.verb_table import options
 from zot.errors import UsageError
 
 _OWN = ("--login", "--setup")
@@ -24,12 +21,19 @@ def run(argv: list[str]) -> int:
         from zot.frontends.console import print_notice
 
         print_notice("waiting for an editor on stdin; `zot acp --setup EDITOR` prints its configuration (ctrl+c ends)")
+    from zot.frontends.acp.hello import answer_first_line  # the rest is loaded after the first answer
+
+    early, capabilities = answer_first_line()
     from zot.frontends.acp.runner import run_acp
 
-    return run_acp(given.config(keep_session=not given.no_session))
+    return run_acp(given.config(keep_session=not given.no_session), early, capabilities)
 
 
 def _own(argv: list[str]) -> int:
+    from zot.cli.arguments import parse
+    from zot.cli.output import print_result
+    from zot.cli.verb_table import options
+
     typed = parse(argv, options("acp"), most=0)
     if typed.has("--login"):
         from zot.cli.verbs import auth

@@ -20,10 +20,9 @@ _MOST_MODELS = 200
 
 def mode_state(conversation: Conversation) -> Json:
     gate = conversation.gate
-    current = conversation.snapshot.permission_mode
-    permitted = [mode for mode in MODES if gate is None or not is_wider(mode, gate.limit)]
+    permitted: list[Mode] = [mode for mode in MODES if gate is None or not is_wider(mode, gate.limit)]
     listed = [{"id": mode, "name": _NAMES[mode], "description": WORDS[mode]} for mode in permitted]
-    return {"currentModeId": current, "availableModes": listed}
+    return {"currentModeId": conversation.snapshot.permission_mode, "availableModes": listed}
 
 
 def config_options(conversation: Conversation) -> list[Json]:

@@ -12,14 +12,14 @@ from zot.frontends.console import EXIT_CODES, print_notice, run_loop
 from zot.system.process_setup import resume_gc
 
 
-def run_acp(config: RunConfig) -> int:
+def run_acp(config: RunConfig, early: bytes, capabilities: object) -> int:
     """Returns the exit code. Nothing but messages may reach stdout: what a library prints goes to stderr."""
     sys.stdout = sys.stderr
-    return run_loop(_serve(config))
+    return run_loop(_serve(config, early, capabilities))
 
 
-async def _serve(config: RunConfig) -> int:
-    server, code = AcpServer(config), 0
+async def _serve(config: RunConfig, early: bytes, capabilities: object) -> int:
+    server, code = AcpServer(config, early, capabilities), 0
 
     def stop(number: signal.Signals) -> None:
         nonlocal code

@@ -11,6 +11,7 @@ import msgspec
 
 from zot import __version__
 from zot.errors import NotThere, SessionLocked, UsageError
+from zot.frontends.acp.hello import KEY, LOGIN, initialize_result, is_announced
 from zot.frontends.json_rpc import (
     AUTH_REQUIRED,
     INVALID_PARAMS,
@@ -31,18 +32,17 @@ if TYPE_CHECKING:
     from zot.frontends.acp.facts import ClientFacts
     from zot.frontends.acp.session import AcpSession
 
-PROTOCOL_VERSION = 1
-LOGIN, KEY = "zot-login", "zot-key"
 _PAGE = 50
 
 
 class AcpServer:
-    """``config`` is the configuration of every session, but for its directory."""
+    """``config`` is the configuration of every session, but for its directory. ``early`` are bytes that were read
+    before, ``capabilities`` the client's if ``initialize`` was answered then."""
 
-    def __init__(self, config: RunConfig) -> None:
+    def __init__(self, config: RunConfig, early: bytes = b"", capabilities: object = None) -> None:
         self._config = config
-        self._peer = Peer(self._request, self._notified)
-        self._client: ClientFacts | None = None
+        self._peer = Peer(self._request, self._notified, early)
+        self._client: ClientFacts | None = None if capabilities is None else _client_facts(capabilities)
         self._sessions: dict[str, AcpSession] = {}
         self._methods: dict[str, Callable[[Params], Awaitable[Any]]] = {
             "initialize": self._initialize,
@@ -93,23 +93,7 @@ class AcpServer:
 
     async def _initialize(self, params: Params) -> Any:
         self._client = _client_facts(params.get("clientCapabilities"))
-        key = {"id": KEY, "name": "Use zot's logins", "description": "API keys and logins that zot already has"}
-        described = "Runs `zot acp --login` in a terminal"
-        login = {"type": "terminal", "id": LOGIN, "name": "Log in", "description": described, "args": ["--login"]}
-        methods = [key, *([login] if _fact(params.get("clientCapabilities"), "auth", "terminal") else [])]
-        sessions: Params = {name: {} for name in ("list", "resume", "delete", "close", "additionalDirectories")}
-        return {
-            "protocolVersion": PROTOCOL_VERSION,
-            "agentCapabilities": {
-                "loadSession": True,
-                "promptCapabilities": {"image": True, "embeddedContext": True},
-                "mcpCapabilities": {"http": True, "sse": False},
-                "sessionCapabilities": sessions,
-                "auth": {"logout": {}},
-            },
-            "authMethods": methods,
-            "agentInfo": {"name": "zot", "title": "zot", "version": __version__},
-        }
+        return initialize_result(params.get("clientCapabilities"))
 
     async def _authenticate(self, params: Params) -> Any:
         """At once if there is a credential; some clients always call it."""
@@ -274,22 +258,15 @@ def _directory(params: Params) -> str:
     return cwd
 
 
-def _fact(given: object, *path: str) -> bool:
-    """A capability: true, or an object that is there."""
-    for key in path:
-        given = as_object(given).get(key)
-    return given is True or isinstance(given, dict)
-
-
 def _client_facts(given: object) -> ClientFacts:
     from zot.frontends.acp.facts import ClientFacts
 
-    names = ("notice", "compaction")
+    names = ("notices", "compaction")
     return ClientFacts(
-        read_files=_fact(given, "fs", "readTextFile"),
-        write_files=_fact(given, "fs", "writeTextFile"),
-        terminals=_fact(given, "terminal"),
-        forms=_fact(given, "elicitation", "form"),
-        urls=_fact(given, "elicitation", "url"),
-        wants=frozenset(name for name in names if _fact(given, "session", f"{name}s") or _fact(given, "session", name)),
+        read_files=is_announced(given, "fs", "readTextFile"),
+        write_files=is_announced(given, "fs", "writeTextFile"),
+        terminals=is_announced(given, "terminal"),
+        forms=is_announced(given, "elicitation", "form"),
+        urls=is_announced(given, "elicitation", "url"),
+        wants=frozenset(name for name in names if is_announced(given, "session", name)),
     )

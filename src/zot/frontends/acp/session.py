@@ -60,6 +60,7 @@ class AcpSession:
             reader=self._updates.observe,
             interceptors=(WaitForClient(self._peer),),
             surface=surface,
+            run_command=self._run_command if self._client.terminals else None,
             mode="rpc",
             switches=True,
             may_log_in=True,
@@ -83,6 +84,12 @@ class AcpSession:
         if (gate := conversation.gate) is not None:
             before = gate.on_mode
             gate.on_mode = lambda: (before() if before is not None else None, self.send_options())[1]
+
+    async def _run_command(self, call_id: str, command: str) -> tuple[str, int]:
+        from zot.frontends.acp.terminals import EditorTerminals
+
+        cwd = str(self.conversation.workspace.cwd)
+        return await EditorTerminals(self._peer, self.id, cwd, self._updates.send).run(call_id, command)
 
     def _server_file(self) -> str:
         """The servers of the client, as a private file for this run: their variables may be secret."""

@@ -57,7 +57,7 @@ class Updates:
 
     def note(self, text: str, severity: str = "info") -> None:
         """A line for the user: a notice if the client shows them, else a line of the answer."""
-        if "notice" in self._wants:
+        if "notices" in self._wants:
             self.send({"sessionUpdate": "notice", "severity": severity, "title": text[:400]})
         else:
             self.send({"sessionUpdate": "agent_message_chunk", "content": text_block(f"\n_{text}_\n\n")})
