@@ -188,9 +188,9 @@ def _wants_swarm(services: Services) -> bool:
     return enabled if named is None else "swarm" in named
 
 
-def _wants_web_search(services: Services) -> bool:
+def _wants_web(services: Services) -> bool:
     named = services.config.tools
-    return "web_search" in (services.settings.values.tools if named is None else named)
+    return named is None or "web_fetch" in named or "web_search" in named
 
 
 def _wants_answer_schema(services: Services) -> bool:
@@ -229,7 +229,7 @@ FEATURES = (
     FeatureRow("skills", "zot.features.skills.feature:SkillsFeature", _wants_skills),
     FeatureRow("swarm", "zot.swarm.feature:SwarmFeature", _wants_swarm),
     FeatureRow("model_refresh", "zot.features.model_refresh:ModelRefreshFeature", _wants_model_refresh),
-    FeatureRow("web_search", "zot.features.web_search:WebSearchFeature", _wants_web_search),
+    FeatureRow("web", "zot.features.web.feature:WebFeature", _wants_web),
     FeatureRow("answer_schema", "zot.features.answer_schema:AnswerSchemaFeature", _wants_answer_schema, early=True),
     FeatureRow("fallback", "zot.features.fallback:FallbackFeature", _wants_fallback),
     FeatureRow("model_roles", "zot.features.model_roles:ModelRolesFeature", _wants_model_roles),

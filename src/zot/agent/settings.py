@@ -46,6 +46,14 @@ class ExtensionIndex(msgspec.Struct, frozen=True):
     key: str = ""
 
 
+class WebSearchSetting(msgspec.Struct, frozen=True):
+    """The engine of ``web_search``; ``key_env`` names the variable of its key, ``url`` its address."""
+
+    engine: Literal["", "provider", "brave", "tavily", "exa", "kagi", "searxng"] = ""
+    key_env: str = ""
+    url: str = ""
+
+
 class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
     """The settings; the descriptions are used in the reference page."""
 
@@ -70,7 +78,8 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="Default permission mode: `plan`, `ask`, `accept-edits` or `everything` (if absent)."),
     ] = ""
     tools: Annotated[
-        tuple[str, ...], Meta(description="Tools enabled in addition to the default set: `swarm`, `web_search`.")
+        tuple[str, ...],
+        Meta(description="Tools enabled in addition to the default set: `swarm`, `web_fetch`, `web_search`."),
     ] = ()
     model_can_start_agents: Annotated[
         bool,
@@ -172,6 +181,23 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
         _Dollars,
         Meta(description="Cost limit of all runs on one day (local time) in US dollars; 0 for no limit."),
     ] = 0
+    web_search: Annotated[
+        WebSearchSetting,
+        Meta(
+            description='How `web_search` searches: `{"engine": "brave"}` with its key in `BRAVE_API_KEY` or in the '
+            "variable that `key_env` names (also `tavily`, `exa`, `kagi`), or a SearXNG address: "
+            '`{"engine": "searxng", "url": "http://localhost:8080"}`. Without it, or with `provider`, the provider '
+            "searches if it can."
+        ),
+    ] = WebSearchSetting()
+    web_allow_private: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Hosts, addresses and networks that `web_fetch` may reach although they are not public: "
+            '`["localhost", "*.corp.example", "10.0.0.0/8"]`.'
+        ),
+    ] = ()
+    web_timeout_s: Annotated[_Seconds, Meta(description="Timeout in seconds of one `web_fetch` or search.")] = 30
     http_proxy: Annotated[
         str, Meta(description="Proxy for all requests; the proxy variables of the environment take precedence.")
     ] = ""

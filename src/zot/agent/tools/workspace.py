@@ -120,6 +120,11 @@ class Workspace:
         """The path for a model: relative if inside the session's directory."""
         return str(path.relative_to(self.cwd)) if path.is_relative_to(self.cwd) else str(path)
 
+    def withhold(self, variable: str) -> None:
+        """Treat a variable as a credential that no child gets."""
+        self._credentials |= {variable}
+        self._sorted = ({}, {}, [])
+
     def removed_credentials(self) -> list[str]:
         """Names of set variables that no child gets."""
         return sorted(self._sorted_out()[1])

@@ -21,6 +21,8 @@ NAMES = {
     "grep": "Grep",
     "glob": "Glob",
     "skill": "Skill",
+    "web_fetch": "WebFetch",
+    "web_search": "WebSearch",
 }
 MODES = {"plan": "plan", "ask": "default", "accept-edits": "acceptEdits", "everything": "bypassPermissions"}
 _KEYS: dict[str, dict[str, str]] = {
@@ -30,6 +32,8 @@ _KEYS: dict[str, dict[str, str]] = {
     "grep": {"pattern": "pattern", "path": "path", "glob": "glob", "ignore_case": "-i", "context": "-C"},
     "glob": {"pattern": "pattern", "path": "path"},
     "skill": {"name": "skill"},
+    "web_fetch": {"url": "url", "prompt": "prompt", "offset": "offset"},
+    "web_search": {"query": "query"},
 }
 
 Resolve = Callable[[str], str]

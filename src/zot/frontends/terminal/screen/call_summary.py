@@ -73,8 +73,10 @@ _VERBS = {
     "grep": ("Search", "Searching", "Searched"),
     "glob": ("List", "Listing", "Listed"),
     "skill": ("Load skill", "Loading skill", "Loaded skill"),
+    "web_fetch": ("Fetch", "Fetching", "Fetched"),
+    "web_search": ("Search the web for", "Searching the web for", "Searched the web for"),
 }
-_SUBJECTS = {"grep": "pattern", "glob": "pattern", "skill": "name"}
+_SUBJECTS = {"grep": "pattern", "glob": "pattern", "skill": "name", "web_fetch": "url", "web_search": "query"}
 _REFUSALS = (SAID_NO, "denied", "refused", CALL_REFUSED)
 _ABORTED = "aborted: "
 _GIST = 1_000  # characters of the arguments searched for a subject
@@ -178,7 +180,26 @@ def _of_success(name: str, text: str, details: dict[str, Any]) -> list[Words]:
         return [_counted(files if isinstance(files, int) else _lines(text, "no file matches "), "file", "files")]
     if name == "write":
         return [("unchanged", "muted")] if details.get("changes") == "" else []
+    if name in ("web_fetch", "web_search"):
+        return _of_web(details)
     return [] if name in _VERBS else _summary_of(text)
+
+
+def _of_web(details: dict[str, Any]) -> list[Words]:
+    """The host that answered and the size, or the engine and the number of results."""
+    results, size = details.get("results"), details.get("bytes")
+    parts: list[Words] = [(one_line(str(details[key])), "muted") for key in ("host", "engine") if details.get(key)]
+    if isinstance(results, int):
+        parts.append(_counted(results, "result", "results"))
+    if isinstance(size, int):
+        parts.append((_bytes(size), "muted"))
+    return parts + [("cached", "muted")] * bool(details.get("cached"))
+
+
+def _bytes(size: int) -> str:
+    if size < 1_000:
+        return f"{size} B"
+    return f"{size / 1_000:.0f} kB" if size < 999_500 else f"{size / 1_000_000:.1f} MB"
 
 
 def _summary_of(text: str) -> list[Words]:
