@@ -58,7 +58,6 @@ class WebShared:
 
 class WebFetchTool:
     name = FETCH
-    on_demand = "read a web page, text, JSON or PDF by URL"
     description = "Fetch a URL: pages come as Markdown; text, JSON and PDF as text. Long ones in parts."
     schema: dict[str, Any] = {  # noqa: RUF012  (constant)
         "type": "object",
@@ -90,7 +89,6 @@ class WebFetchTool:
 
 class WebSearchTool:
     name = SEARCH
-    on_demand = "search the web"
     description = "Search the web: at most 10 results with title, URL and snippet."
     schema: dict[str, Any] = {  # noqa: RUF012  (constant)
         "type": "object",
@@ -169,12 +167,13 @@ class WebFeature(Feature):
         self._reported = reason
 
     def _available(self) -> list[Tool]:
-        if not self._has_network():
-            return []
-        hosted = self._hosted()
-        tools: list[Tool] = [self._fetch] if FETCH not in hosted else []
-        is_missing = self._is_named(SEARCH) and self._missing_search()
-        return tools if SEARCH in hosted or is_missing else [*tools, self._search]
+        """Named tools are missing with a notice. One that the model asked for is offered: its call gives the reason."""
+        hosted, tools = self._hosted(), list[Tool]()
+        if FETCH not in hosted and (self._has_network() or not self._is_named(FETCH)):
+            tools.append(self._fetch)
+        if SEARCH not in hosted and not (self._is_named(SEARCH) and self._missing_search()):
+            tools.append(self._search)
+        return tools
 
     def _hosted(self) -> tuple[str, ...]:
         """The provider's own tools, if the user named the search and chose no engine, and nothing asks about calls."""
