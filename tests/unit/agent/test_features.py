@@ -65,7 +65,7 @@ def test_run_without_features_imports_none_of_their_packages(tmp_path: Path) -> 
     )
     ran = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
     used = {name.split(".")[2] for name in ran.stdout.split() if name.startswith("zot.features.")}
-    assert used <= {"budget", "checkpoints", "lookup", "skills", "templates"}
+    assert used <= {"budget", "checkpoints", "lookup", "more_tools", "skills", "templates"}
     assert not [
         name for name in ran.stdout.split() if name.startswith(("zot.swarm", "zot.local_model", "zot.frontends"))
     ]

@@ -168,7 +168,8 @@ class WebFeature(Feature):
 
     def _available(self) -> list[Tool]:
         """Named tools are missing with a notice. One that the model asked for is offered: its call gives the reason."""
-        hosted, tools = self._hosted(), list[Tool]()
+        hosted = self._hosted()
+        tools: list[Tool] = []
         if FETCH not in hosted and (self._has_network() or not self._is_named(FETCH)):
             tools.append(self._fetch)
         if SEARCH not in hosted and not (self._is_named(SEARCH) and self._missing_search()):
