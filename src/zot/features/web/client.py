@@ -167,8 +167,6 @@ def parse_address_of_page(address: str) -> Url:
         raise ToolError(f"{error}; expected https://HOST/PATH") from error
     if url.userinfo:
         raise ToolError("the address contains a user or password, which web_fetch does not send; remove it")
-    if url.port == 0:
-        raise ToolError("port 0 is not a port")
     return url
 
 

@@ -65,9 +65,11 @@ def _markdown(html: str, address: str) -> str:
 
     options = ConversionOptions(extract_metadata=False, base_url=address, skip_images=True)
     try:
-        return convert(html, options).content or ""
+        made = convert(html, options)
     except Exception:
         return ""
+    is_short = any("depth" in str(warning.kind) for warning in made.warnings)
+    return "" if is_short else made.content or ""
 
 
 def _pdf(data: bytes) -> tuple[str, list[str], str]:

@@ -81,7 +81,7 @@ class _TextParser(HTMLParser):
             self._link = ""
         elif tag == "pre" and self._pre:
             self._pre -= 1
-            self._pieces.append("\n```\n")
+            self._pieces.append("\n```\n" if not self._ends_line() else "```\n")
         elif tag in _BLOCKS:
             self._pieces.append("\n\n")
 
@@ -96,6 +96,9 @@ class _TextParser(HTMLParser):
     def handle_data(self, data: str) -> None:
         if not self._skipping:
             self._pieces.append(data if self._pre else _SPACE.sub(" ", data.replace("\n", " ")))
+
+    def _ends_line(self) -> bool:
+        return bool(self._pieces) and self._pieces[-1].endswith("\n")
 
     def text(self) -> str:
         lines = (line.rstrip() for line in "".join(self._pieces).split("\n"))
