@@ -37,6 +37,7 @@ from benchmarks import (  # noqa: E402
     size,
     swarm,
     terminal,
+    web,
 )
 from benchmarks.measure import python_pass, shell_true  # noqa: E402
 from benchmarks.row import Row  # noqa: E402
@@ -60,6 +61,7 @@ GROUPS: dict[str, Callable[[float, float], Iterator[Row]]] = {
     "swarm": lambda p, s: swarm.rows(),
     "terminal": lambda p, s: terminal.rows(p),
     "embedding": lambda p, s: embedding.rows(),
+    "web": lambda p, s: web.rows(),
     "local-model": lambda p, s: local_model.rows(),
     "peers": lambda p, s: peers.rows(p),
     "size": lambda p, s: size.rows(),

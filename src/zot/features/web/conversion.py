@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from zot.features.web.client import Fetched
     from zot.system.processes import ProcessTree
 
-_WORKER_S = 30.0
+_WORKER_S = 20.0
 _MOST_OUTPUT = 24_000_000
 _PROGRAM = "import sys; sys.path[:] = sys.argv[3:]; from zot.features.web.page_worker import main; main(*sys.argv[1:3])"
 

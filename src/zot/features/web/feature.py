@@ -103,6 +103,8 @@ class WebSearchTool:
     def classify(self, args: dict[str, Any]) -> CallClass:
         """By engine, which is where the query goes."""
         engine = self._feature.engine()
+        if engine is None and not self._feature.provider_tools():
+            return CallClass("look")  # nothing is sent: the call says how to configure it
         name = engine.name if engine is not None else self._feature.conversation.resolved.provider.id
         return CallClass("look elsewhere", words=(name,), prefix=(name,))
 

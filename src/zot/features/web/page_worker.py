@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from zot.features.web.plain_html import plain_text, title_of
 
-CPU_S = 20
+_CPU_S = 10
 _MEMORY = 3 * 1024**3
 _FALLBACK_CHARACTERS = 2_000_000  # the plain parser is slower
 _MOST_TEXT = 4_000_000
@@ -40,7 +40,7 @@ class _Unusable(Exception):
 
 
 def _limit() -> None:
-    for what, most in ((resource.RLIMIT_CPU, CPU_S), (resource.RLIMIT_AS, _MEMORY), (resource.RLIMIT_CORE, 0)):
+    for what, most in ((resource.RLIMIT_CPU, _CPU_S), (resource.RLIMIT_AS, _MEMORY), (resource.RLIMIT_CORE, 0)):
         with suppress(OSError, ValueError):
             resource.setrlimit(what, (most, most))
 

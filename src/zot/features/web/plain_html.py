@@ -28,9 +28,22 @@ def title_of(html: str) -> str:
 
 def plain_text(html: str, base: str) -> str:
     parser = _TextParser(base)
-    parser.feed(html)
+    parser.feed(_without_open_ends(html))
     parser.close()
     return parser.text()
+
+
+def _without_open_ends(html: str) -> str:
+    """Without comments, and without markup that never ends, for which the parser searches the rest again and again."""
+    pieces: list[str] = []
+    at = 0
+    while (start := html.find("<!--", at)) >= 0:
+        pieces.append(html[at:start])
+        end = html.find("-->", start + 4)
+        at = len(html) if end < 0 else end + 3
+    text = "".join((*pieces, html[at:])).replace("<![", "&lt;![")
+    last = text.rfind(">") + 1
+    return text[:last] + text[last:].replace("<", "&lt;")
 
 
 class _TextParser(HTMLParser):

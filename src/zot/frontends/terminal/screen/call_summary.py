@@ -168,6 +168,9 @@ def outcome(
             parts += _summary_of(output.output)
         return tuple(parts)
     took = [(spelled, "muted")] if (spelled := duration(seconds)) else []
+    status = (result.details or {}).get("status")
+    if state == "failed" and name == "web_fetch" and isinstance(status, int):
+        return ((f"http {status}", "error"), *took)
     return (*(_of_success(name, text, result.details or {}) if state == "done" else ()), *took)
 
 
