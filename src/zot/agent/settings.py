@@ -21,7 +21,14 @@ _Dollars = Annotated[float, Meta(ge=0)]
 _Seconds = Annotated[float, Meta(gt=0)]
 _LIMITS = ("max_cost_session", "max_cost_day", "extension_max_cost")
 _NO_AMOUNT = -1.0  # values of invalid limits: nothing is spent until they are fixed
-_WORDS = {"str": "text", "int": "a number", "float": "a number", "bool": "true or false", "array": "a list"}
+_WORDS = {
+    "str": "text",
+    "int": "a number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
 # Strict defaults for settings that cannot be read.
 _GUARDS: dict[str, Any] = {
     "permission_mode": "ask",
@@ -46,7 +53,7 @@ class ExtensionIndex(msgspec.Struct, frozen=True):
     key: str = ""
 
 
-class WebSearchSetting(msgspec.Struct, frozen=True):
+class WebSearchSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The engine of ``web_search``; ``key_env`` names the variable of its key, ``url`` its address."""
 
     engine: Literal["", "provider", "brave", "tavily", "exa", "kagi", "searxng"] = ""

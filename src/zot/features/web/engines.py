@@ -142,5 +142,6 @@ def engine_address(engine: Engine, setting: WebSearchSetting) -> str:
     if engine.name != "searxng":
         return base
     if not base:
-        raise ToolError('web_search: searxng needs its address: "web_search": {"engine": "searxng", "url": "http://…"}')
+        raise ToolError('it needs its address: "web_search": {"engine": "searxng", "url": "http://…"}')
+    base = base if "://" in base else f"http://{base}"
     return base if base.endswith("/search") else f"{base}/search"
