@@ -32,8 +32,8 @@ F = TypeVar("F", bound="Feature")
 class FeatureRow(NamedTuple):
     """``early``: prepared before the conversation; ``depends_on_model``: tested again if the model changes.
     The others join a feature later: at the first prompt that begins with ``prompt_prefix``, the first of its
-    ``ops``, the ``first_event`` of a kind, the first file change by a tool, or when one of its ``on_demand`` tools
-    (names and summaries) is activated (``agent/tool_set.py``)."""
+    ``ops``, the ``first_event`` of a kind, the first file change by a tool, the first background job,
+    or when one of its ``on_demand`` tools (names and summaries) is activated (``agent/tool_set.py``)."""
 
     name: str
     target: str
@@ -45,6 +45,7 @@ class FeatureRow(NamedTuple):
     first_event: type[AgentEvent] | None = None
     records_changes: bool = False
     on_demand: Mapping[str, str] = {}
+    follows_jobs: bool = False
 
     def load(self) -> type[Feature]:
         module, _, name = self.target.partition(":")
@@ -226,6 +227,14 @@ FEATURES = (
         _never,
         on_demand={"web_fetch": "read a web page or PDF by URL", "web_search": "search the web"},
     ),
+    FeatureRow(
+        "jobs",
+        "zot.features.jobs.feature:JobsFeature",
+        _never,
+        prompt_prefix="/",
+        on_demand={"jobs": "background commands"},
+        follows_jobs=True,
+    ),
     FeatureRow("answer_schema", "zot.features.answer_schema:AnswerSchemaFeature", _wants_answer_schema, early=True),
     FeatureRow("more_tools", "zot.features.more_tools:MoreToolsFeature", _wants_more_tools),
     FeatureRow("fallback", "zot.features.fallback:FallbackFeature", _wants_fallback),
@@ -263,6 +272,7 @@ class FeatureSet:
         conversation.toolset.join_named()
         self.join_for_model(conversation)
         conversation.workspace.recorder = lambda: self.change_recorder(conversation)
+        conversation.workspace.job_started = lambda: self.join_for_job(conversation)
 
     def _join_after(self, row: FeatureRow, conversation: Conversation) -> None:
         """Join soon after the first event of a kind, without delaying the events after it."""
@@ -296,6 +306,15 @@ class FeatureSet:
         """The feature that has this on-demand tool, or None."""
         row = next((row for row in FEATURES if name in row.on_demand), None)
         return None if row is None else self._join(row, conversation, now=True)
+
+    def join_for_job(self, conversation: Conversation) -> bool:
+        """The first background job lets its feature join, with its tool; true if the model has that tool."""
+        names = [name for row in FEATURES if row.follows_jobs for name in row.on_demand]
+        for row in FEATURES:
+            if row.follows_jobs:
+                self._join(row, conversation, now=True)
+        conversation.toolset.activate(names)
+        return any(name in conversation.agent.toolbox for name in names)
 
     def join_for_model(self, conversation: Conversation) -> None:
         """Let features that the current model needs join."""

@@ -107,6 +107,13 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
     bash_timeout_max_s: Annotated[
         _Seconds, Meta(description="The longest timeout in seconds that a model can set for a bash command.")
     ] = 600
+    jobs_start_turns: Annotated[
+        bool,
+        Meta(
+            description="A background job that ends, or a pattern the model watches for, starts a turn while zot waits "
+            "for your input (in the terminal and RPC). Otherwise the model reads about it with your next prompt."
+        ),
+    ] = False
     env_passthrough: Annotated[
         tuple[str, ...],
         Meta(

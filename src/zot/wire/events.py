@@ -236,6 +236,17 @@ class CompactDone(msgspec.Struct, frozen=True, kw_only=True, tag="compact_done")
     summary: str
 
 
+class JobUpdate(msgspec.Struct, frozen=True, kw_only=True, tag="job_update"):
+    """A background job ``ended``, or a pattern that the model watches for ``matched``. ``text`` describes the end, or
+    is the line. Can arrive at any time, also while idle."""
+
+    job: int
+    command: str
+    state: Literal["ended", "matched"]
+    exit_code: int | None
+    text: str
+
+
 class SessionFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="session_fault"):
     """The session cannot be saved; the conversation continues. With ``lost`` the run ended and records are missing."""
 
@@ -283,6 +294,7 @@ WireEvent = (
     | ToolProgress
     | ToolResult
     | CompactDone
+    | JobUpdate
     | SessionFault
     | Diagnostic
     | Error
@@ -306,6 +318,7 @@ _SAME: dict[type[ev.AgentEvent], type[WireEvent]] = {
     ev.AssistantStart: AssistantStart,
     ev.ToolUseStart: ToolUseStart,
     ev.ToolUseEnd: ToolUseEnd,
+    ev.JobUpdate: JobUpdate,
     ev.SessionFault: SessionFault,
     ev.Error: Error,
     ev.Done: Done,

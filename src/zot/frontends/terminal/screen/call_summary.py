@@ -26,6 +26,7 @@ _ENDING = re.compile(
 )
 _NOTES = ("[timed out after ", "[still running in the background: ", "[the full output file ")
 _CANCELLED = "[cancelled by the user]"
+_JOB = re.compile(r"\[(job \d{1,9}) runs in the background; [^\n]*\]")
 
 
 class BashText(msgspec.Struct, frozen=True):
@@ -36,6 +37,7 @@ class BashText(msgspec.Struct, frozen=True):
     took: str = ""
     notes: tuple[str, ...] = ()
     cancelled: bool = False
+    job: str = ""
 
     @property
     def timed_out(self) -> str:
@@ -53,6 +55,8 @@ def read_bash(text: str, command: str) -> BashText:
     head, _, last = body.rpartition("\n")
     if last == _CANCELLED:
         return BashText(head, cancelled=True)
+    if started := _JOB.fullmatch(last):
+        return BashText(head, job=started[1])
     if (ending := _ENDING.fullmatch(last)) is None:
         return BashText(body)
     notes: list[str] = [ending["full"].strip(" ()")] if ending["full"] else []
@@ -73,6 +77,7 @@ _VERBS = {
     "grep": ("Search", "Searching", "Searched"),
     "glob": ("List", "Listing", "Listed"),
     "skill": ("Load skill", "Loading skill", "Loaded skill"),
+    "jobs": ("Job", "Job", "Job"),
     "web_fetch": ("Fetch", "Fetching", "Fetched"),
     "web_search": ("Search the web for", "Searching the web for", "Searched the web for"),
 }
@@ -99,6 +104,8 @@ def subject(name: str, arguments: dict[str, Any], text: str) -> str:
     found = next((value for key in keys if isinstance(value := arguments.get(key), str) and value), None)
     if found is None and len(arguments) == 1:
         found = next((value for value in arguments.values() if isinstance(value, str)), None)
+    if name == "jobs":
+        found = " ".join(str(arguments[key]) for key in ("action", "job", "pattern", "text") if arguments.get(key))
     if found is None:
         found = "" if text.strip() == "{}" else text
     if name == "bash":
@@ -160,6 +167,8 @@ def outcome(
         parts: list[Words] = []
         if output.timed_out:
             return ((f"timed out after {output.timed_out.removesuffix('s')} s", "error"),)
+        if output.job:
+            return ((f"{output.job} in the background", "muted"),)
         if output.exit_code:
             parts.append((f"exit {output.exit_code}", "error" if state == "failed" else "muted"))
         if took := duration_of(output.took):

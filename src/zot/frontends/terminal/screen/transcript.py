@@ -99,18 +99,25 @@ class Transcript:
                 self._end_thought(seconds)
             case events.TurnEnd(stop):
                 self._turn_ends(stop)
+            case events.Done():
+                self._end_text()
+                self._drop_unfinished()
+                self._settle_group()
+            case _:
+                self._report(event)
+
+    def _report(self, event: events.AgentEvent) -> None:
+        match event:
             case events.Notice(text, level):
                 self._notes.add("zot", level, text)
+            case events.JobUpdate(number, command, _, _, text):
+                self._notes.add("zot", "info", f"job {number}: {text}: {command}")
             case events.Error(message=text) | events.SessionFault(message=text):
                 self.error(text)
             case events.Diagnostic(text):
                 self.add_diagnostic(text)
             case events.EntryAdded():
                 self._entry(event)
-            case events.Done():
-                self._end_text()
-                self._drop_unfinished()
-                self._settle_group()
             case _:
                 pass
 
