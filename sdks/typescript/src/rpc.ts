@@ -827,6 +827,16 @@ export interface CompactDoneEvent {
   summary: string;
 }
 
+/** A background job `ended`, or a pattern that the model watches for `matched`. `text` describes the end, or is the line. Can arrive at any time, also while idle. */
+export interface JobUpdateEvent {
+  type: "job_update";
+  job: number;
+  command: string;
+  state: "ended" | "matched";
+  exit_code: number | null;
+  text: string;
+}
+
 /** The session cannot be saved; the conversation continues. With `lost` the run ended and records are missing. */
 export interface SessionFaultEvent {
   type: "session_fault";
@@ -1017,6 +1027,7 @@ export type Event =
   | ToolProgressEvent
   | ToolResultEvent
   | CompactDoneEvent
+  | JobUpdateEvent
   | SessionFaultEvent
   | DiagnosticEvent
   | ErrorEvent
