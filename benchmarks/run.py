@@ -19,6 +19,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks import (  # noqa: E402
+    agents,
     changes,
     command_line,
     embedding,
@@ -58,6 +59,7 @@ GROUPS: dict[str, Callable[[float, float], Iterator[Row]]] = {
     "second-edition": lambda p, s: second_edition.rows(),
     "hooks": lambda p, s: hooks.rows(),
     "mcp": lambda p, s: mcp.rows(),
+    "agents": lambda p, s: agents.rows(),
     "swarm": lambda p, s: swarm.rows(),
     "terminal": lambda p, s: terminal.rows(p),
     "embedding": lambda p, s: embedding.rows(),

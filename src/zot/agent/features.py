@@ -31,9 +31,10 @@ F = TypeVar("F", bound="Feature")
 
 class FeatureRow(NamedTuple):
     """``early``: prepared before the conversation; ``depends_on_model``: tested again if the model changes.
-    The others join a feature later: at the first prompt that begins with ``prompt_prefix``, the first of its
-    ``ops``, the ``first_event`` of a kind, the first file change by a tool, the first background job,
-    or when one of its ``on_demand`` tools (names and summaries) is activated (``agent/tool_set.py``)."""
+    The others join a feature later: at the first prompt that begins with ``prompt_prefix`` or contains
+    ``prompt_part``, the first of its ``ops``, the ``first_event`` of a kind, the first file change by a tool, the first
+    background job, or when one of its ``on_demand`` tools (names and summaries) is activated
+    (``agent/tool_set.py``)."""
 
     name: str
     target: str
@@ -46,6 +47,7 @@ class FeatureRow(NamedTuple):
     records_changes: bool = False
     on_demand: Mapping[str, str] = {}
     follows_jobs: bool = False
+    prompt_part: str = ""
 
     def load(self) -> type[Feature]:
         module, _, name = self.target.partition(":")
@@ -236,6 +238,14 @@ FEATURES = (
         follows_jobs=True,
     ),
     FeatureRow("answer_schema", "zot.features.answer_schema:AnswerSchemaFeature", _wants_answer_schema, early=True),
+    FeatureRow(
+        "agents",
+        "zot.features.agents.feature:AgentsFeature",
+        _never,
+        prompt_prefix="/",
+        prompt_part="@agent-",
+        on_demand={"agent": "delegate a task to a sub-agent"},
+    ),
     FeatureRow("more_tools", "zot.features.more_tools:MoreToolsFeature", _wants_more_tools),
     FeatureRow("fallback", "zot.features.fallback:FallbackFeature", _wants_fallback),
     FeatureRow("model_roles", "zot.features.model_roles:ModelRolesFeature", _wants_model_roles),
@@ -294,7 +304,8 @@ class FeatureSet:
     def join_for_prompt(self, conversation: Conversation, text: str) -> None:
         """Let features that this prompt needs join."""
         for row in FEATURES:
-            if row.prompt_prefix and text.startswith(row.prompt_prefix):
+            begins = row.prompt_prefix and text.startswith(row.prompt_prefix)
+            if begins or (row.prompt_part and row.prompt_part in text):
                 self._join(row, conversation, now=True)
 
     def join_for_op(self, conversation: Conversation, tag: str) -> Feature | None:
@@ -351,6 +362,13 @@ class FeatureSet:
 
     def named(self, name: str) -> Feature | None:
         return self._joined.get(name)
+
+    def mentions(self, conversation: Conversation) -> list[tuple[str, str]]:
+        """What ``@`` may name in a prompt besides files."""
+        for row in FEATURES:
+            if row.prompt_part.startswith("@"):
+                self._join(row, conversation, now=True)
+        return [each for feature in self.implementing("mentions") for each in feature.mentions()]
 
     def implementing(self, method: str) -> list[Feature]:
         """Features that override this method of ``Feature``."""
