@@ -33,8 +33,8 @@ class FeatureRow(NamedTuple):
     """``early``: prepared before the conversation; ``depends_on_model``: tested again if the model changes.
     The others join a feature later: at the first prompt that begins with ``prompt_prefix`` or contains
     ``prompt_part``, the first of its ``ops``, the ``first_event`` of a kind, the first file change by a tool, the first
-    background job, or when one of its ``on_demand`` tools (names and summaries) is activated
-    (``agent/tool_set.py``)."""
+    background job, or when one of its ``on_demand`` tools is activated (``agent/tool_set.py``): names and
+    summaries, which the model reads. One without a summary is activated by its feature."""
 
     name: str
     target: str
@@ -227,14 +227,14 @@ FEATURES = (
         "web",
         "zot.features.web.feature:WebFeature",
         _never,
-        on_demand={"web_fetch": "read a web page or PDF by URL", "web_search": "search the web"},
+        on_demand={"web_fetch": "read a URL", "web_search": "search the web"},
     ),
     FeatureRow(
         "jobs",
         "zot.features.jobs.feature:JobsFeature",
         _never,
         prompt_prefix="/",
-        on_demand={"jobs": "background commands"},
+        on_demand={"jobs": ""},
         follows_jobs=True,
     ),
     FeatureRow("answer_schema", "zot.features.answer_schema:AnswerSchemaFeature", _wants_answer_schema, early=True),
