@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 from collections.abc import Callable
 
 from zot.agent.tools.bash_output import CarriageReturnFilter
@@ -91,6 +92,8 @@ class LinePattern:
         return found.start() if found is not None else -1
 
     def _slow(self) -> ToolError:
+        if threading.current_thread() is not threading.main_thread():  # it cannot be interrupted there
+            return ToolError("regular expressions are only searched for in a program's main thread; use plain text")
         return ToolError(
             f"the pattern {self.text[:80]!r} takes too long to search for; use a simpler one, or plain text"
         )
