@@ -362,3 +362,12 @@ def test_output_does_not_drive_the_terminal(serve: Any, open_zot: OpenZot) -> No
     terminal.press("enter")
     terminal.wait_for("job 1:")
     assert b"\x1b]0;stolen" not in terminal.raw and b"\x1b[31m now" not in terminal.raw
+
+
+def test_recording_with_jobs_replays(zot: Zot, serve: Any) -> None:
+    """Updates come at their own time; a replay has them at the same place."""
+    sleep = CallTools([("bash", {"command": "sleep 1.2"})])
+    serve([start("sleep 0.8; exit 2"), jobs("list"), sleep, Say("done")])
+    assert zot("-p", "go", "--record", "run.zotrec").code == 0
+    verified = zot("replay", "--verify", "run.zotrec", model=False)
+    assert verified.code == 0, verified.out

@@ -31,10 +31,6 @@ _SPECIAL = tuple(
 )
 
 
-class PrivateAddress(ToolError):
-    """The address is not public, and the user did not allow it."""
-
-
 class AddressPolicy:
     """``allowed`` are the entries of the setting ``web_allow_private``; ``problems`` names those that are unusable."""
 
@@ -59,7 +55,7 @@ class AddressPolicy:
         self._names.add(entry)
 
     async def addresses(self, host: str, port: int, *, proxied: bool = False) -> list[str]:
-        """The addresses to connect to, all of them checked. PrivateAddress if one is not public, ToolError if the name
+        """The addresses to connect to, all of them checked. ToolError if one is not public, or if the name
         has none. ``proxied``: the proxy resolves the name, so an unknown one is no error."""
         if (literal := parse_address(host)) is not None:
             self._check(host, [str(literal)])
@@ -101,9 +97,9 @@ class AddressPolicy:
         return name in self._names or not parents.isdisjoint(self._names)
 
 
-def refusal(host: str, address: str) -> PrivateAddress:
+def refusal(host: str, address: str) -> ToolError:
     shown = f" ({address})" if address and address != host else ""
-    return PrivateAddress(
+    return ToolError(
         f"{host}{shown} is not a public address. The user can allow it in config.json: "
         f'"web_allow_private": ["{address or host}"]'
     )

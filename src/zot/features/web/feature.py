@@ -226,12 +226,24 @@ class WebFeature(Feature):
 
     async def approve_redirect(self, call: ToolCallBlock, address: str, origin: str) -> None:
         """Ask guards and the gate about a redirect to another host, like about a call of its own."""
-        from zot.core.tool_calls import authorize
-
         hop = type(call)(f"{call.id}-redirect", FETCH).with_args({"url": address})
+        if reason := await self._denial(hop, origin):
+            raise ToolError(f"the server redirects to {address[:300]}, which was not followed: {reason}")
+
+    async def _denial(self, call: ToolCallBlock, origin: str) -> str:
+        """Empty if the call may run as it is."""
+        from zot.core.interceptors import HandledCall, review_call
+
+        agent = self.conversation.agent
+        reviewed = await review_call(agent.interceptors, call, origin, agent.report_interceptor)
+        if isinstance(reviewed, str):
+            return reviewed
+        if isinstance(reviewed, HandledCall) or reviewed.args != call.args:
+            return "a guard would change it; fetch that address if you need it"
         try:
-            permitted = await authorize(self.conversation.agent, {FETCH: self._fetch}, hop, origin)
-        except ToolError as error:
-            raise ToolError(f"the server redirects to {address[:300]}, which was not followed: {error}") from error
-        if permitted.call.args != hop.args or permitted.handled is not None:
-            raise ToolError(f"the server redirects to {address[:300]}; fetch that address if you need it")
+            answer = await agent.gate.authorize(reviewed, origin) if agent.gate is not None else None
+        except Exception as error:
+            return f"the confirm gate failed: {error or type(error).__name__}"
+        if isinstance(answer, str):
+            return answer
+        return "" if answer is None or answer.args == call.args else "its address was changed"
