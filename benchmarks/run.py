@@ -37,6 +37,7 @@ from benchmarks import (  # noqa: E402
     sessions,
     size,
     swarm,
+    telemetry,
     terminal,
     web,
 )
@@ -61,6 +62,7 @@ GROUPS: dict[str, Callable[[float, float], Iterator[Row]]] = {
     "mcp": lambda p, s: mcp.rows(),
     "agents": lambda p, s: agents.rows(),
     "swarm": lambda p, s: swarm.rows(),
+    "telemetry": lambda p, s: telemetry.rows(),
     "terminal": lambda p, s: terminal.rows(p),
     "embedding": lambda p, s: embedding.rows(),
     "web": lambda p, s: web.rows(),

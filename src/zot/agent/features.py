@@ -73,6 +73,13 @@ def _wants_more_tools(services: Services) -> bool:
     return services.config.tools is None and any(row.on_demand for row in FEATURES)
 
 
+def _wants_telemetry(services: Services) -> bool:
+    environ, settings = services.environ, services.settings.values.telemetry
+    named = settings.endpoint or any(name.startswith("OTEL_EXPORTER_OTLP_") and "ENDPOINT" in name for name in environ)
+    disabled = environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true" or not settings.enabled
+    return bool(services.config.telemetry) or bool(named and not disabled)
+
+
 def _wants_limits(services: Services) -> bool:
     """Where a limit is set, may be set while it runs, or comes back with the session."""
     config, values = services.config, services.settings.values
@@ -222,6 +229,7 @@ FEATURES = (
     FeatureRow("plugins", "zot.features.plugins.feature:PluginsFeature", _wants_plugins),
     FeatureRow("skills", "zot.features.skills.feature:SkillsFeature", _wants_skills),
     FeatureRow("swarm", "zot.swarm.feature:SwarmFeature", _wants_swarm),
+    FeatureRow("telemetry", "zot.features.telemetry.feature:TelemetryFeature", _wants_telemetry),
     FeatureRow("model_refresh", "zot.features.model_refresh:ModelRefreshFeature", _wants_model_refresh),
     FeatureRow(
         "web",
