@@ -54,7 +54,6 @@ async def conversation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Async
 async def test_feature_contributes_commands_through_one_interface(conversation: Conversation) -> None:
     """issue 26: a package and a row of the table are enough; no front end names the feature."""
     assert [(command.name, command.summary) for command in list_commands(conversation)] == [
-        ("jobs", "show and stop background commands"),
         ("agents", "list the agents that the model can delegate to"),
         ("Time", "the time"),
         ("fix", "about fix"),
@@ -73,7 +72,7 @@ async def test_error_of_a_feature_is_a_failed_command(conversation: Conversation
 async def test_hidden_command_is_found_but_not_listed(conversation: Conversation) -> None:
     assert find_command(conversation, "/secret") is not None
     names = {command.name for command in list_commands(conversation, hidden=True)}
-    assert names - {command.name for command in list_commands(conversation)} == {"secret", "skill"}
+    assert names - {command.name for command in list_commands(conversation)} == {"jobs", "secret", "skill"}
 
 
 @pytest.mark.parametrize("text", ["/fix 3", "/git:tidy"])

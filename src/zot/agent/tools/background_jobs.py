@@ -64,14 +64,14 @@ class Job:
 
 
 class Jobs:
-    """The jobs of one workspace, in order of start. Numbers are not reused. ``on_end`` are called when a followed job
-    has ended; the last ones that ended stay in ``known``."""
+    """The jobs of one workspace, in order of start. Numbers are not reused; ``started`` is the last. ``on_end`` are
+    called when a followed job has ended; the last ones that ended stay in ``known``."""
 
     def __init__(self) -> None:
         self.on_end: list[Callable[[Job], None]] = []
         self._jobs: list[Job] = []
         self._ended: list[Job] = []
-        self._count = 0
+        self.started = 0
         self._following = BackgroundTasks()
 
     def add(self, command: str, tree: ProcessTree, began: float, output: Path | None) -> Job:
@@ -90,8 +90,8 @@ class Jobs:
         return job
 
     def _next(self) -> int:
-        self._count += 1
-        return self._count
+        self.started += 1
+        return self.started
 
     def create(
         self, command: str, tree: ProcessTree, began: float, output: Path | None, text: JobOutput, stdin: int

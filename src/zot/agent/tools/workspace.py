@@ -90,6 +90,10 @@ class Workspace:
             self._jobs = Jobs()
         return self._jobs
 
+    @property
+    def had_jobs(self) -> bool:
+        return self._jobs is not None and self._jobs.started > 0
+
     async def stop_jobs(self, grace: float) -> None:
         """Stop all background commands."""
         if self._jobs is not None:

@@ -116,9 +116,13 @@ class JobsFeature(Feature):
     # --- /jobs
 
     def slash_commands(self) -> Iterable[SlashCommand]:
-        return (SlashCommand("jobs", "show and stop background commands", "[N|stop N|stop all]"),)
+        """Listed once there was a job."""
+        is_hidden = not self.conversation.workspace.had_jobs
+        return (SlashCommand("jobs", "show and stop background commands", "[N|stop N|stop all]", hidden=is_hidden),)
 
     async def run_slash_command(self, name: str, arguments: str) -> CommandAnswer:
+        if not self.conversation.workspace.had_jobs:
+            return Display("", _NONE)
         verb, _, which = arguments.strip().lower().partition(" ")
         known = self._jobs.known()
         if verb in ("stop", "kill") and (which == "all" or which.isdecimal()):
