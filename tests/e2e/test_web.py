@@ -197,7 +197,13 @@ ENGINES = [
     ("brave", "BRAVE_API_KEY", {"web": {"results": ROWS}}, "x-subscription-token", KEY),
     ("tavily", "TAVILY_API_KEY", {"results": ROWS}, "authorization", f"Bearer {KEY}"),
     ("exa", "EXA_API_KEY", {"results": [{**ROWS[0], "highlights": ["about", "a"]}]}, "x-api-key", KEY),
-    ("kagi", "KAGI_API_KEY", {"data": [{**ROWS[0], "snippet": "about a"}, {"t": 1}]}, "authorization", f"Bot {KEY}"),
+    (
+        "kagi",
+        "KAGI_API_KEY",
+        {"data": {"search": [{**ROWS[0], "snippet": "about a"}], "related_search": ROWS}},
+        "authorization",
+        f"Bearer {KEY}",
+    ),
 ]
 
 
