@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from zot.client.sync import SyncClient
     from zot.errors import AnswerMismatch, ClientError, CommandFailed, ProcessExited, ResponseTimeout, ZotError
     from zot.wire.events import message_text
+    from zot.wire.python_values import PlanDecision
     from zot.wire.rpc_codec import decode
     from zot.wire.rpc_frames import (
         ApprovalRequest,
@@ -49,7 +50,9 @@ if TYPE_CHECKING:
         JobUpdate,
         Message,
         ModelInfo,
+        PlanRequest,
         PromptChanges,
+        QuestionRequest,
         RetryWait,
         Rewound,
         RewoundFile,
@@ -58,6 +61,8 @@ if TYPE_CHECKING:
         TextDelta,
         ThinkingDelta,
         ThinkingEnd,
+        Todo,
+        Todos,
         ToolCall,
         ToolProgress,
         ToolResult,
@@ -102,9 +107,12 @@ __all__ = [
     "JobUpdate",
     "Message",
     "ModelInfo",
+    "PlanDecision",
+    "PlanRequest",
     "ProcessExited",
     "PromptChanges",
     "PromptStream",
+    "QuestionRequest",
     "ResponseTimeout",
     "RetryWait",
     "Rewound",
@@ -115,6 +123,8 @@ __all__ = [
     "TextDelta",
     "ThinkingDelta",
     "ThinkingEnd",
+    "Todo",
+    "Todos",
     "ToolCall",
     "ToolProgress",
     "ToolResult",
@@ -135,6 +145,7 @@ __all__ = [
 _OLDER = {"NoAnswer": "ResponseTimeout", "ProcessGone": "ProcessExited", "text_of": "message_text"}
 _MODULES = (
     ("zot.wire.events", ("message_text",)),
+    ("zot.wire.python_values", ("PlanDecision",)),
     ("zot.wire.rpc_codec", ("decode",)),
     ("zot.client.client", ("Client", "PromptStream")),
     ("zot.client.client", ("ClientOptions",)),

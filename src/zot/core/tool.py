@@ -53,6 +53,7 @@ def changes_of(details: dict[str, Any] | None) -> str:
 
 
 ATTACHED = "attached"  # in the details of a result: ``view`` and ``details`` of its extension
+KEPT = "kept"  # in what is attached: texts by name; the newest of each name survives a compaction
 END_TURN = "end_turn"  # likewise: the prompt may end without another model call
 MOST_ATTACHED = 64 * 1024  # bytes as JSON
 
@@ -61,6 +62,13 @@ def attached_of(details: dict[str, Any] | None) -> dict[str, Any] | None:
     """Also saved: what an extension keeps with its result, for screens and for itself."""
     attached = (details or {}).get(ATTACHED)
     return cast("dict[str, Any]", attached) if isinstance(attached, dict) else None
+
+
+def kept_of(attached: dict[str, Any] | None) -> dict[str, str]:
+    """Texts by name that survive a compaction; other programs may use the name differently."""
+    kept = (attached or {}).get(KEPT)
+    fields = cast("dict[Any, Any]", kept) if isinstance(kept, dict) else {}
+    return {name: text for name, text in fields.items() if isinstance(name, str) and isinstance(text, str)}
 
 
 def refused_of(details: dict[str, Any] | None) -> bool:

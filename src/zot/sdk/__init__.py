@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from zot.sdk.sync import SyncRuntime, SyncStream
     from zot.sdk.tools import tool
     from zot.wire.events import message_text
+    from zot.wire.python_values import PlanDecision
     from zot.wire.rpc_codec import decode
     from zot.wire.rpc_frames import (
         AssistantMessage,
@@ -57,7 +58,9 @@ if TYPE_CHECKING:
         JobUpdate,
         Message,
         ModelInfo,
+        PlanRequest,
         PromptChanges,
+        QuestionRequest,
         RetryWait,
         Rewound,
         RewoundFile,
@@ -66,6 +69,8 @@ if TYPE_CHECKING:
         TextDelta,
         ThinkingDelta,
         ThinkingEnd,
+        Todo,
+        Todos,
         ToolCall,
         ToolProgress,
         ToolResult,
@@ -106,7 +111,10 @@ __all__ = [
     "ModelInfo",
     "Options",
     "OutsideRequest",
+    "PlanDecision",
+    "PlanRequest",
     "PromptChanges",
+    "QuestionRequest",
     "RetryWait",
     "Rewound",
     "RewoundFile",
@@ -122,6 +130,8 @@ __all__ = [
     "TextDelta",
     "ThinkingDelta",
     "ThinkingEnd",
+    "Todo",
+    "Todos",
     "Tool",
     "ToolCall",
     "ToolContext",
@@ -159,6 +169,7 @@ _OLDER = {
 _MODULES = (
     ("zot.errors", ("AgentBusy", "AnswerMismatch", "RuntimeClosed", "ToolError", "ZotError")),
     ("zot.wire.events", ("message_text",)),
+    ("zot.wire.python_values", ("PlanDecision",)),
     ("zot.wire.rpc_codec", ("decode",)),
     ("zot.core.permission_gate", ("ApprovalAnswer",)),
     ("zot.core.tool", ("Tool", "ToolContext")),

@@ -25,6 +25,7 @@ from zot.core.events import (
     SessionEnded,
     SessionFault,
     SessionStarted,
+    Todos,
 )
 from zot.devkit.replay.comparison import Comparison, Difference
 from zot.devkit.replay.driver import ReplayDriver
@@ -43,7 +44,9 @@ from zot.system.files import make_private_dir, zot_home
 from zot.system.jail.jail import Jail
 from zot.wire import limits
 
-_Told = Diagnostic | Done | Error | JobUpdate | ModelChanged | Notice | SessionEnded | SessionFault | SessionStarted
+_Told = (
+    Diagnostic | Done | Error | JobUpdate | ModelChanged | Notice | SessionEnded | SessionFault | SessionStarted | Todos
+)
 _OF_EXTENSIONS = frozenset({"frame", "gone", "exit"})
 _SILENT = frozenset({"header", "setup", "command", "about"})
 _OF_PEOPLE = ("panel_key", "panel_close")  # frames caused by a key press
