@@ -34,7 +34,8 @@ class FeatureRow(NamedTuple):
     The others join a feature later: at the first prompt that begins with ``prompt_prefix`` or contains
     ``prompt_part``, the first of its ``ops``, the ``first_event`` of a kind, the first file change by a tool, the first
     background job, or when one of its ``on_demand`` tools is activated (``agent/tool_set.py``): names and
-    summaries, which the model reads. One without a summary is activated by its feature."""
+    summaries, which the model reads. A summary that equals the name is left out; a tool without one is activated by
+    its feature."""
 
     name: str
     target: str
@@ -259,7 +260,7 @@ FEATURES = (
         "web",
         "zot.features.web.feature:WebFeature",
         _never,
-        on_demand={"web_fetch": "read a URL", "web_search": "search the web"},
+        on_demand={"web_fetch": "web_fetch", "web_search": "web_search"},  # the names say it
     ),
     FeatureRow(
         "jobs",

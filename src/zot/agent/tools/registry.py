@@ -210,7 +210,7 @@ def bash_spec(shell: str, limits: BashLimits) -> ToolDefinition:
                         f"{limits.bash_max_timeout_s} at most."
                     ),
                 },
-                "background": {"type": "boolean", "description": "Return at once."},
+                "background": {"type": "boolean"},
             },
             "required": ["command"],
         },
