@@ -371,3 +371,23 @@ def test_recording_with_jobs_replays(zot: Zot, serve: Any) -> None:
     assert zot("-p", "go", "--record", "run.zotrec").code == 0
     verified = zot("replay", "--verify", "run.zotrec", model=False)
     assert verified.code == 0, verified.out
+
+
+def test_children_of_a_shell_that_ends_at_once_keep_their_output(zot: Zot, serve: Any) -> None:
+    """Both `&` and background: the shell ends, what it started goes on and can write."""
+    told = run(
+        zot,
+        serve,
+        start("(sleep 1; echo written; touch made; sleep 30) & echo first"),
+        CallTools([("bash", {"command": "sleep 1.5"})]),
+        args=("--tools", "bash,jobs"),
+    )
+    assert "first" in told[0] and "[still running in the background: " in told[0]
+    assert (zot.project / "made").exists()
+    path = told[0].partition("output goes on to ")[2].partition("]")[0]
+    assert Path(path).read_text() == "first\nwritten\n"
+
+
+def test_job_numbers_count_jobs(zot: Zot, serve: Any) -> None:
+    told = run(zot, serve, start("false"), start("sleep 30"), start("sleep 31"), jobs("read"))
+    assert "[job 1 runs" in told[1] and "[job 2 runs" in told[2] and "'job' is required; there are 1, 2" in told[3]

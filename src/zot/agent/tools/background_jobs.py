@@ -78,10 +78,20 @@ class Jobs:
         """Children that a command left."""
         return self._add(Job(self._next(), command, tree, began, output))
 
-    def follow(self, job: Job, pipe: OutputPipe) -> Job:
+    def follow(
+        self,
+        command: str,
+        tree: ProcessTree,
+        began: float,
+        output: Path,
+        text: JobOutput,
+        stdin: int,
+        pipe: OutputPipe,
+    ) -> Job:
         """A command that was started in the background; its end is reported."""
+        job = self._add(Job(self._next(), command, tree, began, output, text=text, stdin=stdin))
         self._following.start(self._until_end(job, pipe))
-        return self._add(job)
+        return job
 
     def _add(self, job: Job) -> Job:
         # If the group still has members, skip the expensive scan of all processes.
@@ -92,12 +102,6 @@ class Jobs:
     def _next(self) -> int:
         self.started += 1
         return self.started
-
-    def create(
-        self, command: str, tree: ProcessTree, began: float, output: Path | None, text: JobOutput, stdin: int
-    ) -> Job:
-        """A job with the next number, to be followed."""
-        return Job(self._next(), command, tree, began, output, text=text, stdin=stdin)
 
     async def _until_end(self, job: Job, pipe: OutputPipe) -> None:
         code = await job.tree.wait()

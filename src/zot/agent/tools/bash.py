@@ -5,6 +5,7 @@ with an open input, unless it ends at once."""
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import time
 from collections.abc import Iterable
@@ -107,44 +108,45 @@ class BashTool(WorkspaceTool):
         """Start the command and return with its first output; a plain result if it ended by then."""
         from zot.agent.tools.job_output import JobOutput  # few runs need it
 
-        workspace, capture = self._workspace, OutputCapture()
-        text = JobOutput()
+        workspace, capture, text = self._workspace, OutputCapture(), JobOutput()
         capture.tap = text.feed
-        cwd = workspace.cwd
+        cwd, shown = workspace.cwd, (context.requested or {}).get("command", command)
         async with workspace.record_command(self.name):
             began = time.monotonic()
-            argv = [self._shell, "-c", command]
-            tree, output, stdin = workspace.start_with_input(argv, cwd, f"bash: could not start {self._shell} in {cwd}")
-            job = workspace.jobs.create(command, tree, began, None, text, stdin)
+            failure = f"bash: could not start {self._shell} in {cwd}"
+            tree, output, stdin = workspace.start_with_input([self._shell, "-c", command], cwd, failure)
             pipe = OutputPipe(output, capture, context.progress)
-            shown = (context.requested or {}).get("command", command)
             try:
                 code = await self._first_end(tree, pipe)
             except BaseException:
-                job.close_input()
+                os.close(stdin)
                 await _stop(tree, pipe)
                 capture.discard_spool()
                 raise
             if code is None:
-                job.output = capture.open_spool().named()
+                path = capture.open_spool().named()
                 pipe.detach()
-                workspace.jobs.follow(job, pipe)
                 text.read = text.total
+                job = workspace.jobs.follow(command, tree, began, path, text, stdin, pipe)
                 return _started(shown, capture, job, workspace.job_started())
-            job.close_input()
-            left = tree.detach(suspicious=not pipe.ended)
-            pipe.close()
-            try:
-                if tree.jail_failed:
-                    raise ToolError(f"bash: the jail could not be built, so nothing ran: {capture.text().strip()}")
-                remarks = tuple(f"[jail: {remark}]" for remark in tree.jail_messages)
-                if left:
-                    workspace.jobs.add(command, tree, began, None)
-                    remarks += ("[it ended, and processes that it started still run]",)
-                ending = Ending(code if code >= 0 else -1, remarks)
-                return _result(shown, capture, ending, time.monotonic() - began)
-            finally:
-                capture.discard_spool()
+            os.close(stdin)
+            capture.tap = None
+            return self._ended_at_once(shown, tree, pipe, capture, code, began)
+
+    def _ended_at_once(
+        self, command: str, tree: ProcessTree, pipe: OutputPipe, capture: OutputCapture, code: int, began: float
+    ) -> ToolResult:
+        try:
+            ending = _ended(tree, pipe, capture, code)
+            if tree.jail_failed:
+                raise ToolError(f"bash: the jail could not be built, so nothing ran: {capture.text().strip()}")
+            if ending.left:
+                self._workspace.jobs.add(command, tree, began, ending.output)
+            remarks = tuple(f"[jail: {remark}]" for remark in tree.jail_messages)
+            ending = msgspec.structs.replace(ending, notes=(*ending.notes, *remarks))
+            return _result(command, capture, ending, time.monotonic() - began)
+        finally:
+            capture.discard_spool()
 
     async def _first_end(self, tree: ProcessTree, pipe: OutputPipe) -> int | None:
         """The exit code if it ends within the first half second."""
@@ -181,6 +183,11 @@ async def _run(tree: ProcessTree, pipe: OutputPipe, capture: OutputCapture, seco
     except asyncio.CancelledError:
         await _stop(tree, pipe)
         raise
+    return _ended(tree, pipe, capture, code)
+
+
+def _ended(tree: ProcessTree, pipe: OutputPipe, capture: OutputCapture, code: int) -> Ending:
+    """The shell has ended; processes that it left go on, and their output is kept."""
     left = tree.detach(suspicious=not pipe.ended)
     code = code if code >= 0 else -1
     if not left:

@@ -84,7 +84,8 @@ class JobsTool:
         found = next((job for job in known if job.number == number), None)
         if found is None:
             numbers = ", ".join(str(job.number) for job in known)
-            raise arguments.error(f"no job {number}; there are {numbers}" if known else _NO_JOBS)
+            missing = f"no job {number}" if number else "'job' is required"
+            raise arguments.error(f"{missing}; there are {numbers}" if known else _NO_JOBS)
         return found
 
     async def _read(self, job: Job, arguments: ToolArguments) -> ToolResult:
