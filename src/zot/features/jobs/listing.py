@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from zot.agent.tools.bash import duration
@@ -29,10 +28,6 @@ def command_of(job: Job) -> str:
 
 def line_of(job: Job) -> str:
     return f"job {job.number}: {state_of(job)}: {command_of(job)}"
-
-
-def ended_ago(job: Job) -> float:
-    return time.monotonic() - job.ended if job.ended else 0.0
 
 
 def tail_of(job: Job, lines: int) -> str:
