@@ -73,7 +73,7 @@ try: $(STAMP)-core ## zot fixes a failing test with a small model on this machin
 check: $(STAMP)-dev ## lint, types, layers, generated files
 	@echo "==> ruff";         $(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet .
 	@echo "==> basedpyright"; $(BIN)/basedpyright --warnings
-	@echo "==> layers";       $(BIN)/lint-imports | tail -n 4
+	@echo "==> layers";       $(BIN)/lint-imports > $(VENV)/layers.txt || { cat $(VENV)/layers.txt; exit 1; }; tail -n 2 $(VENV)/layers.txt
 	@echo "==> generated";    $(BIN)/python -m generate --check
 
 # One end-to-end test per front end: -p, --json, --stream, rpc, terminal, SDK.

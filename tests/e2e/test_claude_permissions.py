@@ -79,9 +79,9 @@ def test_allow_applies_from_the_users_file_and_trusted_projects(zot: Zot, serve:
 
 def test_what_cannot_be_applied_is_named(zot: Zot, serve: Any) -> None:
     """issue 29.6: one line each; an unreadable file makes every call require approval."""
-    path = settings(zot, deny=["WebFetch", "mcp__x"], allow=["mcp__x__y(a)"], defaultMode="plan")
+    path = settings(zot, deny=["NotebookRead", "mcp__x"], allow=["mcp__x__y(a)"], defaultMode="plan")
     _, err = run(zot, serve, [bash("touch made")])
-    assert "cannot apply deny of WebFetch: zot has no such tool" in err and "mcp__x," not in err
+    assert "cannot apply deny of NotebookRead: zot has no such tool" in err and "mcp__x," not in err
     assert (
         "cannot apply allow of mcp__x__y(a)" in err and '"defaultMode" is not supported; use --permission-mode' in err
     )

@@ -101,8 +101,9 @@ def test_help_as_first_word_is_a_page_unless_a_prompt_follows(zot: Zot) -> None:
 @pytest.mark.parametrize(("verb", "line"), EXAMPLES, ids=lambda value: value if isinstance(value, str) else "")
 def test_example_parses_with_the_tables(verb: Verb, line: str) -> None:
     words = typed_words(line)
-    if not words or words[0] not in main.VERBS:
-        flags.parse(words[1:] if words[:1] == ["rpc"] else words)
+    of_run = words[:1] == ["acp"] and words[1] not in ("--setup", "--login")  # it takes the flags of a run
+    if not words or words[0] not in main.VERBS or of_run:
+        flags.parse(words[1:] if words[:1] in (["rpc"], ["acp"]) else words)
         return
     row = verb_of(" ".join(words[:2])) or verb_of(words[0])
     assert row is not None and row.path.startswith(verb.path)

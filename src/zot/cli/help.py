@@ -64,6 +64,7 @@ COMMANDS = {
     "models": "list, search and price models",
     "cost": "show what was spent",
     "rpc": "drive zot from a program",
+    "acp": "use zot inside an editor",
     "docs": "read the manual offline",
     "replay": "replay a recorded run",
     "report": "bundle a session for a bug report",

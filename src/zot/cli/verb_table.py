@@ -152,9 +152,10 @@ VERBS: tuple[Verb, ...] = (
         ),
         more="The editor starts `zot acp` and speaks the Agent Client Protocol with it. FLAGS are those of a run, such "
         "as --model, --jail, --permission-mode; they apply to all sessions. See `zot docs editors`.",
-        intro="Use zot inside an editor that speaks the Agent Client Protocol.",
+        intro="Use zot inside an editor that speaks the Agent Client Protocol: the editor starts it.",
         examples=(
             ("zot acp --setup zed", "print the configuration for Zed"),
+            ("zot acp --login", "log in to a provider in this terminal"),
             ("zot acp --jail --permission-mode everything", "confine every session to its directory"),
         ),
     ),

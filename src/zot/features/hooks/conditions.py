@@ -42,7 +42,28 @@ def matches_condition(rule: str, names: Sequence[str], fields: dict[str, Any], c
         return path_fits(specifier, str(fields.get("file_path") or fields.get("path") or cwd), cwd, root)
     if names[0] == "Skill":
         return _glob_fits(specifier, str(fields.get("skill", "")))
+    if names[0] == "WebFetch" and specifier.strip().startswith("domain:"):
+        return domain_fits(specifier, str(fields.get("url", "")))
     return True
+
+
+def domain_fits(specifier: str, address: str) -> bool:
+    """True if ``domain:HOST`` covers the address, which a tool may also take without a scheme.
+
+    >>> domain_fits("domain:example.com", "https://Example.com:8443/x"), domain_fits("domain:*.org", "a.org/b")
+    (True, True)
+    >>> domain_fits("domain:example.com", "https://example.com.evil.org/"), domain_fits("domain:e.com", "http://[::1")
+    (False, True)
+    """
+    from zot.errors import BadRequest
+    from zot.provider.http.route import parse_url
+
+    pattern = specifier.strip().removeprefix("domain:").strip().lower().rstrip(".")
+    try:
+        host = parse_url(address.strip() if "://" in address else f"https://{address.strip()}").host.rstrip(".")
+    except BadRequest:
+        return True  # in doubt, a condition applies
+    return _glob_fits(pattern, host)
 
 
 def split_rule(rule: str) -> tuple[str, str] | None:
