@@ -122,3 +122,13 @@ def _past_stars(reached: int, stars: int) -> int:
     while (more := reached | ((reached & stars) << 1)) != reached:
         reached = more
     return reached
+
+
+def pattern_is_within(narrow: str, wide: str) -> bool:
+    """True if every command of the first pattern certainly matches the second.
+
+    >>> pattern_is_within("npm test:*", "npm *"), pattern_is_within("npm *", "npm test *")
+    (True, False)
+    """
+    narrow, wide = _spelled_out(narrow.strip()), _spelled_out(wide.strip())
+    return narrow == wide or _fits(wide, narrow.replace("*", ANY))

@@ -20,7 +20,12 @@ _OPERATORS = frozenset(("&&", "||", ";", "|"))
 _STRUCTURE = frozenset(("program", "list", "pipeline", "redirected_statement", "command", "command_name"))
 _WORDS = frozenset(("word", "number", "string", "raw_string", "concatenation"))
 # Reserved words: the grammar takes some of them for programs.
-_RESERVED = frozenset("if then elif else fi do done while until for case esac in function select time coproc".split())
+_RESERVED = frozenset(
+    (
+        *("if", "then", "elif", "else", "fi", "do", "done", "while", "until", "for", "case", "esac", "in"),
+        *("function", "select", "time", "coproc"),
+    )
+)
 
 
 class PlainCommand(NamedTuple):

@@ -18,6 +18,12 @@ _MOST_DEPTH = 6  # of texts within texts
 _PATTERN = re.compile(r"[*?\[]")
 _COMMANDS = frozenset(("command", "declaration_command", "unset_command", "test_command"))
 _SUBSTITUTIONS = frozenset(("command_substitution", "process_substitution", "expansion", "simple_expansion"))
+_WORDS = _SUBSTITUTIONS | frozenset(
+    (
+        *("word", "number", "string", "raw_string", "concatenation", "ansi_c_string", "brace_expression"),
+        *("arithmetic_expansion", "translated_string"),
+    )
+)
 _NOT_WORDS = frozenset(("variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect"))
 
 
@@ -69,14 +75,17 @@ class _Reader:
             return
         parsed = parse(text)
         self._doubt(parsed.unclear)
+        late: dict[int, tuple[str, ...]] = {}
         for node in walk(parsed.root) if parsed.root is not None else ():
             self.substitutes = self.substitutes or node.type in _SUBSTITUTIONS
-            if node.type in _COMMANDS:
-                words = _words(node)
+            if node.type == "redirected_statement":
+                late |= _late_words(node)
+            elif node.type in _COMMANDS:
+                words = (*_words(node), *late.get(node.id, ()))
                 if words:
                     self._add(words, " ".join(text_of(node).split()), depth)
             elif node.type == "file_redirect":
-                self.files.update((word_value(child), None) for child in node.named_children[-1:])
+                self.files.update((word_value(child), None) for child in _targets(node)[:1])
 
     def _add(self, words: tuple[str, ...], source: str, depth: int) -> None:
         if len(self.commands) > _MOST_COMMANDS:
@@ -121,6 +130,26 @@ def _words(node: Node) -> tuple[str, ...]:
             words.append(ANY if dollar else value)
             dollar = False
     return tuple(words)
+
+
+def _targets(redirect: Node) -> list[Node]:
+    return [child for child in redirect.named_children if child.type in _WORDS]
+
+
+def _late_words(statement: Node) -> dict[int, tuple[str, ...]]:
+    """Words after a redirection belong to the command before it, but the grammar adds them to the redirection."""
+    late: list[Node] = []
+    for child in statement.named_children:
+        if child.type == "file_redirect":
+            late += _targets(child)[1:]
+        elif child.type == "heredoc_redirect":
+            late += _targets(child)
+            nested = [each for each in child.named_children if each.type == "file_redirect"]
+            late += [word for each in nested for word in _targets(each)[1:]]
+    command = statement.named_children[0] if statement.named_children else None
+    while command is not None and command.type not in _COMMANDS:
+        command = command.named_children[-1] if command.named_children else None
+    return {} if command is None or not late else {command.id: tuple(map(word_value, late))}
 
 
 def _program(word: str) -> str:

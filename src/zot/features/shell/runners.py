@@ -1,4 +1,4 @@
-"""Programs that run other programs, and what they run: ``timeout 5 rm x``, ``sh -c 'rm x'``, ``find -exec``, ``git -c``.
+"""Programs that run other programs, and what they run: ``timeout 5 rm``, ``sh -c 'rm'``, ``find -exec``, ``git -c``.
 The tables are generous: a word that may begin a command counts as one."""
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from zot.features.shell.syntax import ANY
 
-SHELLS = frozenset("sh bash dash zsh ksh mksh ash rbash csh tcsh fish".split())
+SHELLS = frozenset(["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "csh", "tcsh", "fish"])
 
 # They run the command that begins at one of their words.
 _PREFIXES = frozenset(
@@ -19,10 +19,11 @@ _PREFIXES = frozenset(
         *("parallel", "coproc", "sem", "sg", "fakeroot", "proot", "firejail", "bwrap", "systemd-run", "batch"),
         *("rlwrap", "entr", "hyperfine", "faketime", "dbus-run-session", "xvfb-run", "torsocks", "proxychains"),
         *("proxychains4", "catchsegv", "eatmydata", "chronic", "start-stop-daemon", "ssh-agent", "tmux", "screen"),
+        *("!", "if", "then", "else", "elif", "while", "until", "do", "{", "("),  # where the grammar missed a keyword
         *("ld.so", "ssh", "mosh"),
     )
 )
-# They are allowed to run other programs by whoever writes a rule for them, but a rule that denies reaches into them.
+# A rule with a pattern may allow these; a rule that denies also looks at the programs they run.
 _PROGRAM_RUNNERS = frozenset(("npx", "bunx", "pnpx", "uvx", "pipx", "cross-env", "dotenv", "doppler", "direnv", "mise"))
 _RUNNING_VERBS = frozenset(
     (

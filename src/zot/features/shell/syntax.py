@@ -60,10 +60,12 @@ def parse(text: str) -> Parsed:
 def _tree(source: bytes) -> Node | None:
     """None if the time is over: some wrong syntax takes quadratic time."""
     parser, end = _parser(), time.monotonic() + _MOST_SECONDS
+
+    def is_over(*_: object) -> bool:
+        return time.monotonic() > end
+
     try:
-        tree = parser.parse(
-            lambda offset, _: source[offset : offset + 4096], progress_callback=lambda *_: time.monotonic() > end
-        )
+        tree = parser.parse(lambda offset, _: source[offset : offset + 4096], progress_callback=is_over)
     except ValueError:  # cancelled
         parser.reset()
         return None

@@ -3,6 +3,7 @@ on PATH records each of its starts."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import shutil
@@ -169,12 +170,10 @@ def runs_mark(stage: Path, command: str) -> bool:
     work.mkdir()
     marked.unlink(missing_ok=True)
     env = {"PATH": str(stage / "bin"), "MARKED": str(marked), "HOME": str(work)}
-    try:
+    with contextlib.suppress(subprocess.TimeoutExpired, ValueError):  # an endless loop; a NUL
         subprocess.run(
             [str(BASH), "-c", command], cwd=work, env=env, capture_output=True, stdin=subprocess.DEVNULL, timeout=10
         )
-    except (subprocess.TimeoutExpired, ValueError):  # an endless loop; a NUL
-        pass
     return marked.exists()
 
 

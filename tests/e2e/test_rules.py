@@ -67,7 +67,7 @@ def test_allow_applies_from_the_users_file_and_trusted_projects(zot: Zot, serve:
     rules = {"allow": ["Bash(touch:*)", "Edit(src/**)"]}
     settings(zot, ".claude/settings.local.json", **rules)
     told, err = run(zot, serve, calls, "--permission-mode", "ask")
-    assert told.count("denied: ") == 3 and "ignored 2 allow rules; --trust-project applies them" in err
+    assert told.count("denied: ") == 3 and "ignored 2 allow rules of this project; apply with --trust-project" in err
     told, _ = run(zot, serve, calls, "--permission-mode", "ask", "--trust-project")
     assert told.count("denied: ") == 1 and (zot.project / "a").exists() and (zot.project / "src" / "c").exists()
     (zot.project / ".claude" / "settings.local.json").unlink()
@@ -79,12 +79,10 @@ def test_allow_applies_from_the_users_file_and_trusted_projects(zot: Zot, serve:
 
 def test_what_cannot_be_applied_is_named(zot: Zot, serve: Any) -> None:
     """issue 29.6: one line each; an unreadable file makes every call require approval."""
-    path = settings(zot, deny=["WebFetch", "mcp__x"], allow=["mcp__x__y(a)"], defaultMode="plan")
+    path = settings(zot, deny=["NotebookRead", "mcp__x"], allow=["mcp__x__y(a)"], defaultMode="plan")
     _, err = run(zot, serve, [bash("touch made")])
-    assert "cannot apply deny of WebFetch: zot has no such tool" in err and "mcp__x," not in err
-    assert (
-        "cannot apply allow of mcp__x__y(a)" in err and '"defaultMode" is not supported; use --permission-mode' in err
-    )
+    assert "cannot apply deny NotebookRead: zot has no such tool" in err and "mcp__x," not in err
+    assert "cannot apply allow mcp__x__y(a)" in err and '"defaultMode" is not supported; use --permission-mode' in err
     assert (zot.project / "made").exists()
     path.write_text('{"permissions": {"deny": "Bash"}}')
     told, err = run(zot, serve, [bash("touch other")])
