@@ -136,7 +136,7 @@ def _check_pattern(decision: Decision, tool: str, pattern: str) -> None:
                 raise RuleProblem("its path cannot be read; expected a pattern such as src/** or ~/.ssh/**")
         case "web_fetch" | "web_search":
             if not pattern.startswith("domain:") or not _HOST.fullmatch(pattern.removeprefix("domain:")):
-                raise RuleProblem(f"expected {tool}(domain:HOST), such as domain:example.com or domain:*.example.com")
+                raise RuleProblem("expected domain:HOST in the parentheses, such as domain:example.com")
         case "skill" | "agent":
             pass
         case _ if decision == "allow":

@@ -48,7 +48,7 @@ class Reach(NamedTuple):
 def commands_of(text: str) -> Reach:
     """
     >>> [" ".join(command.words) for command in commands_of("cd x && FOO=1 timeout 5 rm y").commands]
-    ['cd x', 'timeout 5 rm y', '5 rm y', 'rm y', 'y']
+    ['cd x', 'timeout 5 rm y', '5 rm y', 'rm y']
     >>> commands_of("echo 'never closed").unclear
     'it is not complete shell syntax'
     """

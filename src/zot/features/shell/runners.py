@@ -3,6 +3,7 @@ The tables are generous: a word that may begin a command counts as one."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from zot.features.shell.syntax import ANY
@@ -67,6 +68,17 @@ _SHORT_RUNNING_OPTIONS: dict[str, tuple[str, ...]] = {
     "sort": (),
 }
 _RUNNING_GIT = frozenset((("bisect", "run"), ("submodule", "foreach")))
+# Of these only the first word after options, numbers and assignments is the command.
+_ONE_COMMAND = _PROGRAM_RUNNERS | frozenset(
+    (
+        *("env", "nice", "nohup", "timeout", "gtimeout", "time", "command", "builtin", "exec", "setsid", "ionice"),
+        *("stdbuf", "unbuffer", "sudo", "doas", "xargs", "caffeinate", "busybox", "toybox", "coproc", "watch"),
+        *("!", "if", "then", "else", "elif", "while", "until", "do", "{", "("),
+    )
+)
+_WORD_IS_TEXT = frozenset(("trap", "alias", "bind", "complete", "compgen", "mapfile", "readarray", "su", "script"))
+_OPERAND = re.compile(r"\d[\d.]*[a-z]?|[A-Za-z_]\w*=.*|[{}%.\\]*", re.DOTALL)
+_SHELL_TEXT = re.compile(r"[\s;|&$`()<>]")
 _MOST_WORDS = 64  # of one command that are looked at
 
 
@@ -134,15 +146,28 @@ def inner_commands(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     name, rest = basename(words[0]), words[1 : _MOST_WORDS + 1]
     if name == "command" and rest[:1] in (("-v",), ("-V",)):
         return
-    if name in _PREFIXES or name in _PROGRAM_RUNNERS or (name, rest[0] if rest else "") in _RUNNING_VERBS:
+    verb = (name, rest[0] if rest else "")
+    if name in _PREFIXES or name in _PROGRAM_RUNNERS or verb in _RUNNING_VERBS:
+        after = rest[1:] if verb in _RUNNING_VERBS else rest
+        places = _first_places(after) if name in _ONE_COMMAND or verb in _RUNNING_VERBS else range(len(after))
         more = (ANY,) if name in ("xargs", "parallel") else ()
-        for at in range(len(rest)):
-            if not rest[at].startswith("-"):
-                yield (*rest[at:], *more)
+        for at in places:
+            if not after[at].startswith("-"):
+                yield (*after[at:], *more)
     if name in ("find", "gfind", "fd", "fdfind"):
         yield from _found_commands(rest)
     if name == "git" and (verb := git_without_options(rest)) != rest and verb:
         yield (words[0], *verb)
+
+
+def _first_places(words: tuple[str, ...]) -> Iterator[int]:
+    """Where the command may begin: at a value of an option, or after all options, numbers and assignments."""
+    for at, word in enumerate(words):
+        if not word.startswith("-"):
+            yield at
+            of_option = at > 0 and words[at - 1].startswith("-")
+            if not of_option and ANY not in word and not _OPERAND.fullmatch(word):
+                return
 
 
 def _found_commands(rest: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -166,7 +191,7 @@ def inner_texts(words: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
     elif name in _TAKES_TEXT:
         for word in rest:
             for text in (word, word[2:] if word.startswith("-") else "", word.partition("=")[2]):
-                if text.strip() and not text.startswith("-"):
+                if (_SHELL_TEXT.search(text) or (text and name in _WORD_IS_TEXT)) and not text.startswith("-"):
                     yield text, name in ("env", "trap")
 
 
