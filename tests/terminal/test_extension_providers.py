@@ -48,6 +48,6 @@ def test_login_by_dialog_then_model_answers(open_zot: OpenZot, zot: Zot) -> None
     terminal.press("enter")
     terminal.wait_for("logged in to corp")
     terminal.submit("/model corp/corp-two")
-    terminal.wait_for("corp-two")
+    terminal.wait_for("(corp) corp-two")
     terminal.submit("who is there")
     terminal.wait_for("corp-two knows abcd")

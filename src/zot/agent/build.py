@@ -20,7 +20,8 @@ from zot.agent.provider_choice import remember_provider
 from zot.agent.services import Services
 from zot.agent.settings import Settings
 from zot.agent.system_prompt import SystemPrompt, docs_root, load_custom
-from zot.agent.tools.registry import preload_on_call, unknown_extras
+from zot.agent.tool_set import unknown_tool_settings
+from zot.agent.tools.registry import preload_on_call
 from zot.agent.tools.workspace import Workspace
 from zot.core.agent import Agent
 from zot.core.events import ToolUseStart
@@ -51,7 +52,7 @@ async def build(config: RunConfig, front_end: FrontEnd = NO_FRONT_END) -> AsyncG
         conversation.subscribe(preload_on_call(conversation.agent), ToolUseStart)
         if session is not None:  # a resumed session writes it, and may report that it cannot
             session.set_model(services.resolved.provider.id, services.resolved.model.id)
-        await conversation.start([*problems, *unknown_extras(services.settings)])
+        await conversation.start([*problems, *unknown_tool_settings(services.settings)])
         if config.tools and (warning := conversation.toolset.check_names(config.tools, conversation.agent.tools)):
             conversation.notify(warning)
         yield conversation

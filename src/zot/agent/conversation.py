@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from zot.agent.feature import Feature, PromptDraft
-from zot.agent.features import FeatureSet, ToolSet
+from zot.agent.features import FeatureSet
 from zot.agent.model_resolver import LaunchOverrides, ResolvedModel, require_credential
 from zot.agent.services import Services
 from zot.agent.session_change import SessionChange
+from zot.agent.tool_set import ToolSet
 from zot.core import events
 from zot.core.agent import Agent, InitialToolCall, Outcome, PendingPrompt, Reader
 from zot.core.events import ModelSource
@@ -45,7 +46,7 @@ class Conversation:
         self.session: Session | None = None
         self.launch = LaunchOverrides(services.config, resolved.provider.id)
         self.features = FeatureSet()
-        self.toolset = ToolSet(services, self.features)
+        self.toolset = ToolSet(self)
         self.is_child = False  # a side conversation
         self.has_more_work: Callable[[], bool] = lambda: False  # a front end's own queue
         self._usage_before = agent.cost

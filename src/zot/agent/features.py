@@ -5,32 +5,22 @@ The module of a feature is imported only if its test is true."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
 from zot.agent.feature import Feature, PromptDraft
-from zot.agent.services import Services, ToolChoice
-from zot.agent.tools.registry import (
-    ALL_TOOLS,
-    EXTRAS,
-    SWARM,
-    SWARM_NAMES,
-    bash_limits,
-    builtin_tools,
-    unknown_tools,
-)
+from zot.agent.services import Services
 from zot.core.events import AgentEvent, TurnStart
-from zot.errors import ConfigError, NotThere
+from zot.errors import ConfigError
 from zot.system.files import is_missing, read_bytes, user_home
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from zot.agent.tools.workspace import ChangeRecorder
-    from zot.core.tool import Tool
 
     from zot.agent.session_change import SessionChange  # isort: skip
     from zot.agent.user_shell import ShellDraft  # isort: skip
@@ -42,7 +32,8 @@ F = TypeVar("F", bound="Feature")
 class FeatureRow(NamedTuple):
     """``early``: prepared before the conversation; ``depends_on_model``: tested again if the model changes.
     The others join a feature later: at the first prompt that begins with ``prompt_prefix``, the first of its
-    ``ops``, the ``first_event`` of a kind, or the first file change by a tool."""
+    ``ops``, the ``first_event`` of a kind, the first file change by a tool, or when one of its ``on_demand`` tools
+    (names and summaries) is activated (``agent/tool_set.py``)."""
 
     name: str
     target: str
@@ -53,6 +44,7 @@ class FeatureRow(NamedTuple):
     ops: tuple[str, ...] = ()
     first_event: type[AgentEvent] | None = None
     records_changes: bool = False
+    on_demand: Mapping[str, str] = {}
 
     def load(self) -> type[Feature]:
         module, _, name = self.target.partition(":")
@@ -72,6 +64,10 @@ def _wants_fallback(services: Services) -> bool:
 
 def _wants_model_roles(services: Services) -> bool:
     return bool(services.settings.values.models)
+
+
+def _wants_more_tools(services: Services) -> bool:
+    return services.config.tools is None and any(row.on_demand for row in FEATURES)
 
 
 def _wants_limits(services: Services) -> bool:
@@ -231,6 +227,7 @@ FEATURES = (
     FeatureRow("model_refresh", "zot.features.model_refresh:ModelRefreshFeature", _wants_model_refresh),
     FeatureRow("web_search", "zot.features.web_search:WebSearchFeature", _wants_web_search),
     FeatureRow("answer_schema", "zot.features.answer_schema:AnswerSchemaFeature", _wants_answer_schema, early=True),
+    FeatureRow("more_tools", "zot.features.more_tools:MoreToolsFeature", _wants_more_tools),
     FeatureRow("fallback", "zot.features.fallback:FallbackFeature", _wants_fallback),
     FeatureRow("model_roles", "zot.features.model_roles:ModelRolesFeature", _wants_model_roles),
     FeatureRow(
@@ -263,6 +260,7 @@ class FeatureSet:
         for row in FEATURES:
             if not row.prompt_prefix and self._join(row, conversation) is None and row.first_event is not None:
                 self._join_after(row, conversation)
+        conversation.toolset.join_named()
         self.join_for_model(conversation)
         conversation.workspace.recorder = lambda: self.change_recorder(conversation)
 
@@ -292,6 +290,11 @@ class FeatureSet:
     def join_for_op(self, conversation: Conversation, tag: str) -> Feature | None:
         """The feature that handles this op, or None."""
         row = next((row for row in FEATURES if tag in row.ops), None)
+        return None if row is None else self._join(row, conversation, now=True)
+
+    def join_for_tool(self, conversation: Conversation, name: str) -> Feature | None:
+        """The feature that has this on-demand tool, or None."""
+        row = next((row for row in FEATURES if name in row.on_demand), None)
         return None if row is None else self._join(row, conversation, now=True)
 
     def join_for_model(self, conversation: Conversation) -> None:
@@ -379,66 +382,3 @@ def _first(
 
 async def _nothing() -> str:
     return ""
-
-
-# --- tools
-
-
-class ToolSet:
-    """``own`` are the tools of zot and the front end; MCP servers and extensions have higher priorities."""
-
-    def __init__(self, services: Services, features: FeatureSet) -> None:
-        self._services = services
-        self._features = features
-        always = tuple(tool.name for tool in services.front_end.tools)
-        self.choice = ToolChoice(services.config.tools, always, {SWARM: SWARM_NAMES})
-        self.own: list[Tool] = []
-
-    def rebuild(self) -> None:
-        """The tools of zot and of the front end."""
-        tools = self._builtin()
-        for feature in self._features:
-            if feature.priority == 0:
-                tools += feature.tools({tool.name for tool in tools})
-        self.own = tools
-
-    def current(self) -> list[Tool]:
-        """All tools offered now."""
-        tools = self.permitted()
-        for feature in self._features:
-            tools = feature.limit_tools(tools)
-        return tools
-
-    def permitted(self) -> list[Tool]:
-        """All tools that flags and settings permit."""
-        tools = list(self.own)
-        others = [feature for feature in self._features if feature.priority]
-        for feature in others:
-            tools = feature.replace_tools(tools)
-        for feature in sorted(others, key=lambda each: each.priority):
-            tools += feature.tools({tool.name for tool in tools})
-        return self.choice.filter(tools)
-
-    def _builtin(self) -> list[Tool]:
-        """Those of ``--tools``, else all."""
-        config, values = self._services.config, self._services.settings.values
-        if config.tools == ():
-            return []
-        withheld = self._services.withheld
-        names = [name for name in (ALL_TOOLS if config.tools is None else config.tools) if name not in withheld]
-        limits = bash_limits(values)
-        tools: list[Tool] = list(builtin_tools(self._services.workspace, names=names, limits=limits))
-        for feature in self._features:
-            tools = [feature.wrap_tool(tool) for tool in tools]
-        return tools
-
-    def check_names(self, named: Sequence[str], offered: Iterable[Tool]) -> str:
-        """Warn about an unknown name in ``--tools`` while features are starting; NotThere afterwards."""
-        others = (name for feature in self._features for name in feature.tool_names())
-        known = sorted({*ALL_TOOLS, *EXTRAS, "skill", *(tool.name for tool in offered), *others})
-        for name in unknown_tools(named, known):
-            text = f"no tool named {name}; available: {', '.join(known)}"
-            if not any(feature.is_starting for feature in self._features):
-                raise NotThere(text)
-            return f"{text}, and tools of extensions that are still starting"
-        return ""

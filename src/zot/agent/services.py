@@ -40,15 +40,20 @@ CLIENTS = {"local": "zot.local_model.client:LocalClients"}
 
 class ToolChoice(msgspec.Struct, frozen=True):
     """Tools of a run: ``names`` None means all offered ones; ``always`` are the front end's own.
-    ``groups`` are names for several tools."""
+    ``groups`` are names for several tools; ``off`` are excluded by a setting."""
 
     names: tuple[str, ...] | None = None
     always: tuple[str, ...] = ()
     groups: Mapping[str, tuple[str, ...]] = {}
+    off: tuple[str, ...] = ()
+
+    def permits(self, name: str) -> bool:
+        """False for a tool that flags or settings exclude."""
+        return name not in self.off if self.names is None else name in self.names
 
     def filter(self, tools: list[Tool]) -> list[Tool]:
         if self.names is None:
-            return tools
+            return [tool for tool in tools if tool.name not in self.off] if self.off else tools
         kept = {*self.names, *self.always}
         for group, members in self.groups.items():
             kept.update(members if group in self.names else ())

@@ -77,7 +77,15 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = {}
     tools: Annotated[
-        tuple[str, ...], Meta(description="Tools enabled in addition to the default set: `swarm`, `web_search`.")
+        tuple[str, ...],
+        Meta(
+            description="Tools offered from the first request on, in addition to the default set: `swarm`, and tools "
+            "that the model otherwise enables itself when it needs them, such as `web_fetch`."
+        ),
+    ] = ()
+    tools_off: Annotated[
+        tuple[str, ...],
+        Meta(description="Tools that the model never gets, by name, unless `--tools` names them."),
     ] = ()
     model_can_start_agents: Annotated[
         bool,

@@ -956,7 +956,7 @@ VERBS: tuple[Verb, ...] = (
         "Type /command args, tool {…} or a whole frame to try it; again repeats the last frame, again ID that one; "
         "filter WORDS shows fewer frames; answer OUTCOME sets how dialogs end; r restarts. With PROMPT, zot runs "
         "`zot -p PROMPT` with the extension after each change; flags after -- go to that run. The extension's own data "
-        "files are not watched, and its state is kept over a restart.",
+        "files are not watched, and its state survives a restart.",
         for_authors=True,
         examples=(
             ("zot ext dev ./notes", "try it by hand"),

@@ -14,7 +14,7 @@ from zot import __version__
 from zot.agent import context_files
 from zot.agent.features import FEATURES
 from zot.agent.settings import Settings
-from zot.agent.tools.registry import unknown_extras
+from zot.agent.tool_set import unknown_tool_settings
 from zot.agent.tools.workspace import Workspace
 from zot.errors import ZotError
 from zot.features.extensions.extension_check import (
@@ -118,7 +118,7 @@ def _stored(provider: Provider, store: AuthStore) -> bool:
 def _problems(home: Path, cwd: Path) -> Iterator[str]:
     yield from Settings(home).problems
     yield from Settings(home).near_misses()
-    yield from unknown_extras(Settings(home))
+    yield from unknown_tool_settings(Settings(home))
     yield from Settings(home).unknown_providers(Catalog(home).providers())
     yield from Catalog(home).problems
     store = AuthStore(home)

@@ -27,7 +27,7 @@ def test_order_is_the_order_in_which_prompts_and_calls_pass() -> None:
     assert names == [
         *("limits", "recording", "jail", "checkpoints", "budget", "mcp", "templates", "local_model"),
         *("hooks", "rules", "front_end", "permissions", "extensions", "plugins", "skills", "swarm"),
-        *("model_refresh", "web_search", "answer_schema", "fallback", "model_roles", "state"),
+        *("model_refresh", "web_search", "answer_schema", "more_tools", "fallback", "model_roles", "state"),
     ]
 
 

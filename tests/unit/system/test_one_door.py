@@ -60,7 +60,9 @@ def _openings(tree: ast.AST) -> Iterator[int]:
 
 
 def _has_mode(call: ast.Call) -> bool:
-    """``path.open("rb")``, not ``store.open(path)``."""
+    """``path.open("rb")``, not ``store.open(path)`` nor an archive in memory."""
+    if any(keyword.arg == "fileobj" for keyword in call.keywords):
+        return False
     words = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
     return any(isinstance(word, ast.Constant) and isinstance(word.value, str) for word in words)
 

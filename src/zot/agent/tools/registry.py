@@ -14,7 +14,7 @@ from zot.core.events import AgentEvent, ToolUseStart
 from zot.system.files import find_program
 
 if TYPE_CHECKING:
-    from zot.agent.settings import Settings, SettingsValues
+    from zot.agent.settings import SettingsValues
     from zot.agent.tools.workspace import Workspace
     from zot.core.agent import Agent
     from zot.core.tool import Tool, ToolContext, ToolResult
@@ -108,12 +108,6 @@ def unknown_tools(names: Collection[str], others: Collection[str] = ()) -> list[
     return [name for name in names if name not in (*ALL_TOOLS, *EXTRAS) and name not in others]
 
 
-def unknown_extras(settings: Settings) -> list[str]:
-    """One line per unknown name in the setting ``tools``."""
-    names = unknown_tools(settings.values.tools, ("skill",))
-    return [f"{settings.path}: tools: no tool named {name}; available: {', '.join(EXTRAS)}" for name in names]
-
-
 class ToolDefinition(msgspec.Struct, frozen=True):
     """Description for a model, and whether the tool is read-only."""
 
@@ -124,8 +118,8 @@ class ToolDefinition(msgspec.Struct, frozen=True):
 
 READ = ToolDefinition(
     (
-        "Read a text file or an image, or list a directory. Text comes without line numbers, at most 2000 lines or "
-        "50 KiB at a time; use offset and limit for the rest."
+        "Read a text file or an image, or list a directory. At most 2000 lines or 50 KiB at a time; continue with "
+        "offset."
     ),
     {
         "type": "object",
@@ -204,7 +198,7 @@ def bash_spec(shell: str, limits: BashLimits) -> ToolDefinition:
     """Names the shell, since commands for one may fail in another."""
     return ToolDefinition(
         f"Run a shell command ({os.path.basename(shell)}) in the working directory. Returns its "
-        "output and exit code. Input is empty; long output keeps its head and tail.",
+        "output and exit code. Input is empty; long output keeps head and tail.",
         {
             "type": "object",
             "properties": {

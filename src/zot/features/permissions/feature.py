@@ -158,7 +158,8 @@ class CallClassifier:
                 command, cwd = args.get("command"), self._workspace.cwd
                 return classify_command(command, cwd, self._is_real_inside) if isinstance(command, str) else CallClass()
             case _:
-                return CallClass()
+                classify = getattr(self._tool_of(name), "classify", None)
+                return CallClass() if classify is None else classify(args)
 
     def _is_inside(self, path: object) -> bool:
         real = self._real(path)

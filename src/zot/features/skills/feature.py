@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
 _NO_DESCRIPTION = "(no description)"
 _LEAD_IN = (
-    "Skills are instructions for particular kinds of work. When one fits the task, load it by name with the "
-    "`skill` tool before you start. A skill whose path lies in the working directory came with the project, not "
-    "from the user."
+    "Skills are instructions for kinds of work. When one fits the task, load it by name with the `skill` tool before "
+    "you start. A skill whose path lies in the working directory came with the project, not from the user."
 )
 _NAME_CHARACTERS = 80
 _DESCRIPTION_CHARACTERS = 300

@@ -12,6 +12,7 @@ from typing import IO, NamedTuple, cast
 
 from zot.errors import ZotError
 from zot.features.extensions.install.tree_hash import LARGEST, MOST_FILES
+from zot.system.safe_open import create
 
 _OVERHEAD = 2048  # bytes of an archive per file, besides its content
 _LONGEST_NAME = 1024
@@ -51,7 +52,7 @@ def _write(place: Path, entry: _Entry, room: int) -> int:
     """Only new files: a link that an earlier entry made is not followed."""
     assert entry.content is not None
     written = 0
-    handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o700 if entry.executable else 0o600)
+    handle = create(place, 0o700 if entry.executable else 0o600)
     with os.fdopen(handle, "wb") as file:
         while chunk := entry.content.read(_CHUNK):
             written += len(chunk)

@@ -29,7 +29,7 @@ from zot.features.extensions.install.tree_hash import LARGEST, tree_files, tree_
 from zot.features.extensions.loader.discovery import candidates
 from zot.features.extensions.loader.manifest import FILE, Manifest, read_manifest
 from zot.system.files import write_atomic
-from zot.system.safe_open import read_whole
+from zot.system.safe_open import open_buffered, read_whole
 
 INDEX = "index.json"
 _KEPT_MODE = 0o644
@@ -125,7 +125,7 @@ def _archive(directory: Path) -> bytes:
             info = tarfile.TarInfo(path.relative_to(directory).as_posix())
             info.size = path.stat().st_size
             info.mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
-            with path.open("rb") as file:
+            with open_buffered(path) as file:
                 archive.addfile(info, file)
     return gzip.compress(plain.getvalue(), mtime=0)
 

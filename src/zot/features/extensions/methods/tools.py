@@ -64,8 +64,7 @@ def _class(tool: Tool) -> str:
 
 
 def _is_permitted(call: MethodCall, name: str) -> bool:
-    choice = call.conversation.toolset.choice
-    return choice.names is None or name in choice.names
+    return call.conversation.toolset.choice.permits(name)
 
 
 # --- switching on and off
