@@ -125,10 +125,13 @@ def _wants_hooks(services: Services) -> bool:
 
 def _wants_rules(services: Services) -> bool:
     home, cwd = services.home, services.project
+    if services.config.required_rules or services.settings.values.permissions:
+        return True
+    if not is_missing(cwd / ".zot" / "settings.json"):
+        return True
     claude = (cwd / ".claude" / "settings.json", cwd / ".claude" / "settings.local.json")
-    files = (home / "config.json", user_home() / ".claude" / "settings.json", cwd / ".zot" / "settings.json", *claude)
-    named = services.config.required_rules or services.settings.values.permissions
-    return bool(named) or any(_contains(path, b'"permissions"') for path in files)
+    files = (home / "config.json", user_home() / ".claude" / "settings.json", *claude)
+    return any(_contains(path, b'"permissions"') for path in files)
 
 
 def _contains(path: Path, word: bytes) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from zot.errors import ConfigError
+from zot.errors import ConfigError, closest_match
 from zot.features.mcp.config import decode
 from zot.features.rules.rule import DECISIONS, Decision, PermissionRule, RuleProblem, read_rule
 from zot.features.trust import TrustStore
@@ -121,7 +121,11 @@ def _report_keys(found: RuleSet, file: RuleFile, fields: dict[str, Any], content
         found.problems.append(f'permissions: {file.name}: "{key[:40]}" is not supported{instead}')
     if file.name == PROJECT_FILE and (others := [key for key in content if key != "permissions"]):
         named = ", ".join(f'"{key[:40]}"' for key in others[:_MOST_NAMED])
-        found.problems.append(f'permissions: {file.name}: ignored {named}; only "permissions" is read from this file')
+        line = f'permissions: {file.name}: ignored {named}; only "permissions" is read from this file'
+        if slip := next((key for key in others if closest_match("permissions", [key], likeness=0.75)), ""):
+            found.wrong.append(f'"{slip[:40]}" in {file.name} may be a slip of "permissions"')
+            line += "; every call requires approval until it is fixed"
+        found.problems.append(line)
 
 
 def _read_list(found: RuleSet, file: RuleFile, decision: Decision, texts: list[Any]) -> list[PermissionRule]:
