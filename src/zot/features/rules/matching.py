@@ -132,7 +132,7 @@ class RuleMatcher:
             return match_command(rule.pattern, str(args.get("command", "")))
         if call.name in FILE_TOOLS:
             path = self._path_of(args)
-            return ("yes" if path is not None and self._path_fits(rule, path, any) else "no"), ""
+            return ("yes" if path is not None and self._reaches(rule, path, call.name) else "no"), ""
         if call.name == "web_fetch":
             match = _host_fits(rule.pattern, args.get("url"), exactly=False)
             return match, "its address cannot be read" if match == "maybe" else ""
@@ -156,13 +156,18 @@ class RuleMatcher:
                 continue
             for place in ("", *sorted(places)):
                 path = os.path.join(os.path.expanduser(place), os.path.expanduser(word))
-                if self._path_fits(rule, path, any):
+                if self._reaches(rule, path, rule.tool):
                     return "yes", word
         return "no", ""
 
     def _path_of(self, args: dict[str, Any]) -> str | None:
         path: Any = args.get("path", str(self._cwd()))
         return os.path.expanduser(path) if isinstance(path, str) and "\0" not in path else None
+
+    def _reaches(self, rule: PermissionRule, path: str, tool: str) -> bool:
+        """A rule about everything in a directory is also about reading the directory."""
+        reads = tool in ("read", "grep", "glob")
+        return self._path_fits(rule, path, any) or (reads and self._path_fits(rule, os.path.join(path, "_"), any))
 
     def _path_fits(self, rule: PermissionRule, path: str, join: Callable[[Iterable[bool]], bool]) -> bool:
         """As written and with links resolved."""

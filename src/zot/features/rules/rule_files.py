@@ -132,6 +132,8 @@ def _read_list(found: RuleSet, file: RuleFile, decision: Decision, texts: list[A
     rules: list[PermissionRule] = []
     wrong: dict[tuple[str, bool], list[str]] = {}
     for text in texts[:_MOST_RULES]:
+        if isinstance(text, str) and text.lstrip().startswith(("//", "#")):
+            continue  # some files have comments among the rules
         try:
             if not isinstance(text, str):
                 raise RuleProblem("expected text")

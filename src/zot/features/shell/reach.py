@@ -95,6 +95,8 @@ class _Reader:
         if found in self.commands:
             return
         self.commands[found] = None
+        if ANY in found.words[0]:
+            self._doubt("a program's name is only known when it runs")
         if runners.reads_commands_from_input(found.words):
             self._doubt(f"{found.words[0]} runs commands that it reads from its input")
         for inner in runners.inner_commands(found.words):
