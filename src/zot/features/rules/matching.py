@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from zot.agent.tools.ignore import parse_rule
-from zot.features.rules.paths import path_fits
+from zot.features.rules.paths import path_pattern
 from zot.features.rules.rule import FILE_TOOLS, PermissionRule
 from zot.features.rules.rule_files import RuleSet
 from zot.features.shell.patterns import Match, glob_fits
@@ -54,10 +54,11 @@ class RuleMatcher:
         self._rules = rules
         self._cwd = cwd
         self._is_ours = is_ours
+        self._files: list[tuple[str, tuple[str, ...]]] | None = None  # of the command that is judged
 
     def restriction(self, call: ToolCallBlock) -> Decided:
         """The deny or ask rule about a call, if any."""
-        doubtful: Decided | None = None
+        self._files, doubtful = None, None
         for rule in self._rules.of("deny"):
             match, detail = self._match(rule, call)
             if match == "yes":
@@ -107,7 +108,7 @@ class RuleMatcher:
             if parse_rule(rule.pattern) is None or (call.name == "glob" and not _is_plain_glob(args)):
                 return False
             path = self._path_of(args)
-            return path is not None and self._path_fits(rule, path, all)
+            return bool(path) and self._fits(rule, path, all)
         if call.name == "web_fetch":
             return _host_fits(rule.pattern, args.get("url"), exactly=True) == "yes"
         if call.name == "skill":
@@ -132,7 +133,9 @@ class RuleMatcher:
             return match_command(rule.pattern, str(args.get("command", "")))
         if call.name in FILE_TOOLS:
             path = self._path_of(args)
-            return ("yes" if path is not None and self._reaches(rule, path, call.name) else "no"), ""
+            if not path:
+                return "maybe", "its path cannot be read"
+            return ("yes" if self._fits(rule, path, any, reads=call.name in _READING) else "no"), ""
         if call.name == "web_fetch":
             match = _host_fits(rule.pattern, args.get("url"), exactly=False)
             return match, "its address cannot be read" if match == "maybe" else ""
@@ -144,39 +147,59 @@ class RuleMatcher:
 
     def _match_files(self, rule: PermissionRule, command: str) -> tuple[Match, str]:
         """A word of the command, or the target of a redirection, is a file that a rule for file tools covers."""
-        from zot.features.shell.reach import commands_of
-        from zot.features.shell.syntax import ANY
-
-        reach = commands_of(command)
-        words = {word for found in reach.commands for word in found.words[1:]} | set(reach.files)
-        words |= {word.partition("=")[2] for word in words if "=" in word} | {word.lstrip("@") for word in words}
-        places = {each.words[1] for each in reach.commands if each.words[0] in ("cd", "pushd") and len(each.words) == 2}
-        for word in sorted(words):
-            if not word or ANY in word:
-                continue
-            for place in ("", *sorted(places)):
-                path = os.path.join(os.path.expanduser(place), os.path.expanduser(word))
-                if self._reaches(rule, path, rule.tool):
-                    return "yes", word
+        if self._files is None:
+            self._files = _named_files(command, str(self._cwd()))
+        for word, spellings in self._files:
+            if self._fits(rule, spellings, any, reads=rule.tool in _READING):
+                return "yes", word
         return "no", ""
 
-    def _path_of(self, args: dict[str, Any]) -> str | None:
-        path: Any = args.get("path", str(self._cwd()))
-        return os.path.expanduser(path) if isinstance(path, str) and "\0" not in path else None
+    def _path_of(self, args: dict[str, Any]) -> tuple[str, ...]:
+        """The spellings of the call's path."""
+        path: Any = args.get("path", ".")
+        return _spellings(os.path.expanduser(path), str(self._cwd())) if isinstance(path, str) else ()
 
-    def _reaches(self, rule: PermissionRule, path: str, tool: str) -> bool:
-        """A rule about everything in a directory is also about reading the directory."""
-        reads = tool in ("read", "grep", "glob")
-        return self._path_fits(rule, path, any) or (reads and self._path_fits(rule, os.path.join(path, "_"), any))
+    def _fits(
+        self,
+        rule: PermissionRule,
+        spellings: Iterable[str],
+        join: Callable[[Iterable[bool]], bool],
+        *,
+        reads: bool = False,
+    ) -> bool:
+        """``reads``: a rule about everything in a directory is also about reading the directory."""
+        pattern = path_pattern(rule.pattern, str(self._cwd()), rule.root)
+        return join(pattern.fits(each) or (reads and pattern.fits(f"{each}/_")) for each in spellings)
 
-    def _path_fits(self, rule: PermissionRule, path: str, join: Callable[[Iterable[bool]], bool]) -> bool:
-        """As written and with links resolved."""
-        cwd, root = self._cwd(), Path(rule.root)
-        try:
-            absolute = os.path.normpath(os.path.join(cwd, path))
-            return join(path_fits(rule.pattern, each, cwd, root) for each in (absolute, os.path.realpath(absolute)))
-        except (OSError, ValueError):  # too long a name, a NUL
-            return join((False,)) if join is all else True
+
+_READING = ("read", "grep", "glob")
+
+
+def _spellings(path: str, cwd: str) -> tuple[str, ...]:
+    """The path as written and with links resolved; empty if there is no such path."""
+    try:
+        absolute = os.path.normpath(os.path.join(cwd, path))
+        real = os.path.realpath(absolute)
+    except (OSError, ValueError):  # a NUL, or a link that leads nowhere
+        return ()
+    return (absolute,) if real == absolute else (absolute, real)
+
+
+def _named_files(command: str, cwd: str) -> list[tuple[str, tuple[str, ...]]]:
+    """The words of a command that may be files, also relative to directories that it enters."""
+    from zot.features.shell.reach import commands_of
+    from zot.features.shell.syntax import ANY
+
+    reach = commands_of(command)
+    words = {word for found in reach.commands for word in found.words[1:]} | set(reach.files)
+    words |= {word.partition("=")[2] for word in words if "=" in word} | {word.lstrip("@") for word in words}
+    places = {each.words[1] for each in reach.commands if each.words[0] in ("cd", "pushd") and len(each.words) == 2}
+    known = [word for word in sorted(words) if word and ANY not in word]
+    return [
+        (word, _spellings(os.path.join(os.path.expanduser(place), os.path.expanduser(word)), cwd))
+        for word in known
+        for place in ("", *sorted(places))
+    ]
 
 
 def _is_plain_glob(args: dict[str, Any]) -> bool:

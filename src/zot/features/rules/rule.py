@@ -132,7 +132,7 @@ def _check_pattern(decision: Decision, tool: str, pattern: str) -> None:
                     "no rule allows a command with variables before it; allow the command without them", strict=False
                 )
         case _ if tool in FILE_TOOLS:
-            if parse_rule(pattern) is None:
+            if pattern.startswith("!") or parse_rule(pattern) is None:
                 raise RuleProblem("its path cannot be read; expected a pattern such as src/** or ~/.ssh/**")
         case "web_fetch" | "web_search":
             if not pattern.startswith("domain:") or not _HOST.fullmatch(pattern.removeprefix("domain:")):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 LONGEST_PLAIN = 4_000  # characters; longer commands cannot be reviewed
 
-_WORD = re.compile(r"""(?:[A-Za-z0-9_./:@%+,=-]+|'[^'\x00-\x1f\x7f]*'|"[^"\\$`!\x00-\x1f\x7f]*")+""")
+_WORD = re.compile(r"""(?:[A-Za-z0-9_./:@%+,=-]++|'[^'\x00-\x1f\x7f]*'|"[^"\\$`!\x00-\x1f\x7f]*")+""")
 _PIECE = re.compile(r"""([A-Za-z0-9_./:@%+,=-]+)|'([^']*)'|"([^"]*)\"""")
 _DISCARD = re.compile(r"2>&1|[12]?>[ \t]*/dev/null")
 _NAME = re.compile(r"[A-Za-z0-9_.+/-]+")

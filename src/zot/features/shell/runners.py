@@ -77,7 +77,7 @@ _ONE_COMMAND = _PROGRAM_RUNNERS | frozenset(
     )
 )
 _WORD_IS_TEXT = frozenset(("trap", "alias", "bind", "complete", "compgen", "mapfile", "readarray", "su", "script"))
-_OPERAND = re.compile(r"\d[\d.]*[a-z]?|[A-Za-z_]\w*=.*|[{}%.\\]*", re.DOTALL)
+_OPERAND = re.compile(r"\d[\d.]*[a-z]?|[^=]*=.*|[{}%.\\]*", re.DOTALL)
 _SHELL_TEXT = re.compile(r"[\s;|&$`()<>]")
 _MOST_WORDS = 64  # of one command that are looked at
 

@@ -68,6 +68,14 @@ def test_strongest_rule_decides(tmp_path: Path, lists: Any, tool: str, args: Any
     assert step(matcher(tmp_path, **lists), tool, **args) == wanted
 
 
+def test_directory_by_a_link_has_the_same_rules(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    found = matcher(tmp_path / "link", deny=["Read(./.env)"], allow=["Edit(./src/**)"])
+    assert step(found, "read", path=str(tmp_path / "real" / ".env")) == "deny"
+    assert step(found, "write", path="src/x") == "allow"
+
+
 def test_allow_rule_is_not_for_a_tool_of_the_same_name(tmp_path: Path) -> None:
     rules = RuleSet([read_rule("allow", text, "f", "/") for text in ("Bash", "Read(**)", "WebFetch")])
     found = RuleMatcher(rules, lambda: tmp_path, lambda name: False)
