@@ -73,7 +73,7 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
         dict[str, Any],
         Meta(
             description="Permission rules in the lists `allow`, `ask` and `deny`, for every project: "
-            '`{"deny": ["Read(~/.ssh/**)"], "allow": ["Bash(npm test:*)"]}`. See `zot docs permissions`.'
+            '`{"deny": ["Read(~/.ssh/**)"], "allow": ["Bash(npm test:*)"]}`. See `zot docs permission-rules`.'
         ),
     ] = {}
     tools: Annotated[

@@ -152,7 +152,8 @@ def outcome(
     """The outcome, most important first, and who decided unless a mode did; the reason of a failure is in
     ``failure_line``. The output of a command the user ``asked`` for is shown below."""
     by = decided_by(result.details)
-    decided: tuple[Words, ...] = () if not by or by.startswith("mode ") else ((_decision(result, by), "muted"),)
+    is_named = not by or by.startswith("mode ") or by in text_of(result)
+    decided: tuple[Words, ...] = () if is_named else ((_decision(result, by), "muted"),)
     return (*_outcome(name, arguments, result, seconds, asked=asked), *decided)
 
 
