@@ -712,7 +712,8 @@ VERBS: tuple[Verb, ...] = (
         "[COMMAND]",
         "list, check and change permission rules",
         more="Files: config.json in your zot home, ~/.claude/settings.json; in a project .zot/settings.json, "
-        ".claude/settings.json and .claude/settings.local.json (allow rules need trust). See `zot docs permission-rules`.",
+        ".claude/settings.json and .claude/settings.local.json (allow rules need trust). See `zot docs "
+        "permission-rules`.",
         intro="List permission rules, see what decides about a call, and add or remove rules.",
         examples=(
             ("zot permissions add deny 'Read(~/.ssh/**)'", "for every project"),
