@@ -108,9 +108,9 @@ async def _permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBl
         if isinstance(reviewed, HandledCall):
             return AuthorizedCall(tool, reviewed.call, origin, reviewed.result)
         if isinstance(reviewed, str):
-            by = reviewed.by if isinstance(reviewed, Refusal) else ""
-            state.emit(PermissionDecided(call, "denied", "policy", reviewed, origin, by))
-            raise CallDenied(reviewed, by)
+            by, reason = reviewed.by if isinstance(reviewed, Refusal) else "", str(reviewed)
+            state.emit(PermissionDecided(call, "denied", "policy", reason, origin, by))
+            raise CallDenied(reason, by)
         if state.gate is None:
             state.emit(PermissionDecided(reviewed, "approved", "yolo", "", origin, "mode everything"))
             return AuthorizedCall(tool, reviewed, origin, by="mode everything")
