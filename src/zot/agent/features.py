@@ -131,7 +131,7 @@ def _wants_rules(services: Services) -> bool:
         return True
     claude = (cwd / ".claude" / "settings.json", cwd / ".claude" / "settings.local.json")
     files = (home / "config.json", user_home() / ".claude" / "settings.json", *claude)
-    return any(_contains(path, b'"permissions"') for path in files)
+    return any(not path.is_dir() and _contains(path, b'"permissions"') for path in files)
 
 
 def _contains(path: Path, word: bytes) -> bool:

@@ -725,7 +725,7 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "permissions check",
         "CALL",
-        "say which rule, saved answer or mode decides about a call",
+        "show which rule, saved answer or mode decides about a call",
         (Switch("--permission-mode", "as in this mode (default: that of the settings, else ask)", "MODE"),),
         (TEXT,),
         more="CALL is a command (npm test), a tool with its argument (read .env, 'Read(.env)', web_fetch URL), or a "
