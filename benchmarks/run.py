@@ -19,6 +19,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks import (  # noqa: E402
+    agents,
     changes,
     command_line,
     embedding,
@@ -37,6 +38,7 @@ from benchmarks import (  # noqa: E402
     sessions,
     size,
     swarm,
+    telemetry,
     terminal,
 )
 from benchmarks.measure import python_pass, shell_true  # noqa: E402
@@ -59,7 +61,9 @@ GROUPS: dict[str, Callable[[float, float], Iterator[Row]]] = {
     "rules": lambda p, s: rules.rows(),
     "hooks": lambda p, s: hooks.rows(),
     "mcp": lambda p, s: mcp.rows(),
+    "agents": lambda p, s: agents.rows(),
     "swarm": lambda p, s: swarm.rows(),
+    "telemetry": lambda p, s: telemetry.rows(),
     "terminal": lambda p, s: terminal.rows(p),
     "embedding": lambda p, s: embedding.rows(),
     "local-model": lambda p, s: local_model.rows(),

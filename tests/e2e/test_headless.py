@@ -55,7 +55,9 @@ def test_first_request_offers_search_within_5000_bytes(zot: Zot, serve) -> None:
     server = serve([Say("ok")])
     zot("-p", "hi")
     request = server.requests[0].json
-    assert [tool["name"] for tool in request["tools"]] == ["bash", "edit", "glob", "grep", "read", "skill", "write"]
+    assert [tool["name"] for tool in request["tools"]] == [
+        *("bash", "edit", "glob", "grep", "more_tools", "read", "skill", "write")
+    ]
     assert "list a directory" in json.dumps(request["tools"])
     assert len(json.dumps(request, separators=(",", ":")).encode()) < 5_000
 

@@ -38,7 +38,7 @@ def claude_plugin(root: Path) -> Path:
             "hooks__hooks.json": {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}},
             "guard.sh": GUARD,
             ".mcp.json": {"mcpServers": {"fake": command()}},
-            "agents__helper.md": "You help.",
+            "agents__helper.md": "---\nname: helper\ndescription: Helps\n---\nYou help.",
         },
     )
 
@@ -64,7 +64,7 @@ def install(zot: Zot, place: Path | str, *more: str) -> str:
 
 def test_a_claude_plugin_brings_all_its_parts(zot: Zot, serve: Any, tmp_path: Path) -> None:
     told = install(zot, claude_plugin(tmp_path / "tidy"))
-    for line in ("skill tidy:sweep", "plugin_tidy_fake", "guard.sh", "/tidy:", "its own agents"):
+    for line in ("skill tidy:sweep", "plugin_tidy_fake", "guard.sh", "/tidy:", "agents tidy:"):
         assert line in told
     server = serve([BASH, Say("done")])
     ran = zot("-p", "/tidy:dust shelf")
@@ -98,7 +98,7 @@ def test_switching_and_removing(zot: Zot, serve: Any, tmp_path: Path) -> None:
     assert user_texts(server.requests[0]) == ["/tidy:dust shelf"]
     install(zot, tmp_path / "tidy", "--force")
     [row] = json.loads(zot("plugin", "list", "--json", model=False).out)["plugins"]
-    assert row["state"] == "off" and row["missing"] == ["its own agents"]
+    assert row["state"] == "off" and row["missing"] == []
     zot("plugin", "enable", "tidy", model=False)
     assert "tidy 1.2: on" in zot("plugin", "list", model=False).out
     assert zot("plugin", "remove", "tidy", model=False).code == 0

@@ -68,7 +68,7 @@ def test_agents_map_names_existing_paths() -> None:
 
 
 def test_agents_map_fits_two_screens() -> None:
-    assert len((ROOT / "AGENTS.md").read_text("utf-8").splitlines()) <= 110
+    assert len((ROOT / "AGENTS.md").read_text("utf-8").splitlines()) <= 120
 
 
 def test_agents_tree_lists_exactly_the_packages() -> None:

@@ -73,6 +73,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     all_workers: bool = False  # a client may control every worker, not only those it started
     ext_trace: str = ""
     record: str = ""
+    telemetry: str = ""  # of a worker: its starter's telemetry as JSON, with the span it hangs under
     argv: tuple[str, ...] = ()  # the command line, for a recording
     keep_session: bool = True
     session: str = ""  # file, number, id or id prefix of the session to continue

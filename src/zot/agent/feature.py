@@ -143,6 +143,10 @@ class Feature:
         """Run one of its commands; not called for those that expand a prompt."""
         raise NotImplementedError
 
+    def mentions(self) -> Iterable[tuple[str, str]]:
+        """What ``@`` may name in a prompt besides files: the word after ``@``, and a description."""
+        return ()
+
     # --- prompts: all of these are awaited, so that ``abort`` cancels them
 
     async def on_input(self, draft: PromptDraft) -> str:

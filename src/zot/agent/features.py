@@ -31,9 +31,9 @@ F = TypeVar("F", bound="Feature")
 
 class FeatureRow(NamedTuple):
     """``early``: prepared before the conversation; ``depends_on_model``: tested again if the model changes.
-    The others join a feature later: at the first prompt that begins with ``prompt_prefix``, the first of its
-    ``ops``, the ``first_event`` of a kind, the first file change by a tool, or when one of its ``on_demand`` tools
-    (names and summaries) is activated (``agent/tool_set.py``)."""
+    The others join a feature later: at the first prompt that begins with ``prompt_prefix`` or contains
+    ``prompt_part``, the first of its ``ops``, the ``first_event`` of a kind, the first file change by a tool, or when
+    one of its ``on_demand`` tools (names and summaries) is activated (``agent/tool_set.py``)."""
 
     name: str
     target: str
@@ -45,6 +45,7 @@ class FeatureRow(NamedTuple):
     first_event: type[AgentEvent] | None = None
     records_changes: bool = False
     on_demand: Mapping[str, str] = {}
+    prompt_part: str = ""
 
     def load(self) -> type[Feature]:
         module, _, name = self.target.partition(":")
@@ -68,6 +69,13 @@ def _wants_model_roles(services: Services) -> bool:
 
 def _wants_more_tools(services: Services) -> bool:
     return services.config.tools is None and any(row.on_demand for row in FEATURES)
+
+
+def _wants_telemetry(services: Services) -> bool:
+    environ, settings = services.environ, services.settings.values.telemetry
+    named = settings.endpoint or any(name.startswith("OTEL_EXPORTER_OTLP_") and "ENDPOINT" in name for name in environ)
+    disabled = environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true" or not settings.enabled
+    return bool(services.config.telemetry) or bool(named and not disabled)
 
 
 def _wants_limits(services: Services) -> bool:
@@ -227,9 +235,18 @@ FEATURES = (
     FeatureRow("plugins", "zot.features.plugins.feature:PluginsFeature", _wants_plugins),
     FeatureRow("skills", "zot.features.skills.feature:SkillsFeature", _wants_skills),
     FeatureRow("swarm", "zot.swarm.feature:SwarmFeature", _wants_swarm),
+    FeatureRow("telemetry", "zot.features.telemetry.feature:TelemetryFeature", _wants_telemetry),
     FeatureRow("model_refresh", "zot.features.model_refresh:ModelRefreshFeature", _wants_model_refresh),
     FeatureRow("web_search", "zot.features.web_search:WebSearchFeature", _wants_web_search),
     FeatureRow("answer_schema", "zot.features.answer_schema:AnswerSchemaFeature", _wants_answer_schema, early=True),
+    FeatureRow(
+        "agents",
+        "zot.features.agents.feature:AgentsFeature",
+        _never,
+        prompt_prefix="/",
+        prompt_part="@agent-",
+        on_demand={"agent": "delegate a task to a sub-agent"},
+    ),
     FeatureRow("more_tools", "zot.features.more_tools:MoreToolsFeature", _wants_more_tools),
     FeatureRow("fallback", "zot.features.fallback:FallbackFeature", _wants_fallback),
     FeatureRow("model_roles", "zot.features.model_roles:ModelRolesFeature", _wants_model_roles),
@@ -287,7 +304,8 @@ class FeatureSet:
     def join_for_prompt(self, conversation: Conversation, text: str) -> None:
         """Let features that this prompt needs join."""
         for row in FEATURES:
-            if row.prompt_prefix and text.startswith(row.prompt_prefix):
+            begins = row.prompt_prefix and text.startswith(row.prompt_prefix)
+            if begins or (row.prompt_part and row.prompt_part in text):
                 self._join(row, conversation, now=True)
 
     def join_for_op(self, conversation: Conversation, tag: str) -> Feature | None:
@@ -335,6 +353,13 @@ class FeatureSet:
 
     def named(self, name: str) -> Feature | None:
         return self._joined.get(name)
+
+    def mentions(self, conversation: Conversation) -> list[tuple[str, str]]:
+        """What ``@`` may name in a prompt besides files."""
+        for row in FEATURES:
+            if row.prompt_part.startswith("@"):
+                self._join(row, conversation, now=True)
+        return [each for feature in self.implementing("mentions") for each in feature.mentions()]
 
     def implementing(self, method: str) -> list[Feature]:
         """Features that override this method of ``Feature``."""

@@ -46,6 +46,14 @@ class ExtensionIndex(msgspec.Struct, frozen=True):
     key: str = ""
 
 
+class TelemetrySettings(msgspec.Struct, frozen=True):
+    """``endpoint`` is the address of an OTLP/HTTP collector; ``content`` adds prompts, answers and arguments."""
+
+    endpoint: str = ""
+    content: bool = False
+    enabled: bool = True
+
+
 class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
     """The settings; the descriptions are used in the reference page."""
 
@@ -316,6 +324,14 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[float, Meta(ge=0)],
         Meta(description="Also run `status_command` after this many seconds; 0: only after events."),
     ] = 0
+    telemetry: Annotated[
+        TelemetrySettings,
+        Meta(
+            description="Traces and metrics over OpenTelemetry: `endpoint` is the address of an OTLP/HTTP collector "
+            "(else `OTEL_EXPORTER_OTLP_ENDPOINT`), `content` adds prompts, answers and arguments with secrets removed, "
+            "`enabled: false` ignores the variables."
+        ),
+    ] = TelemetrySettings()
     update_url: Annotated[
         str, Meta(description="Address of a release feed; without it zot never checks for updates.")
     ] = ""

@@ -46,6 +46,7 @@ class ToolSet:
         off = services.settings.values.tools_off if services.config.tools is None else ()
         self.choice = ToolChoice(services.config.tools, always, {SWARM: SWARM_NAMES}, off)
         self.own: list[Tool] = []
+        self.lent: dict[str, Tool] = {}  # on-demand tools that only a side conversation has
         self._activated: set[str] = set()
         self.name(self._named)
 
@@ -81,6 +82,20 @@ class ToolSet:
             self._activated |= new
             self.join_named()
             self._conversation.refresh_tools(own=True)
+
+    def lend(self, names: Iterable[str]) -> list[Tool]:
+        """On-demand tools for a side conversation, without offering them in this one."""
+        taken = {tool.name for tool in self.permitted()}
+        wanted = [name for name in names if name in ON_DEMAND and name not in taken and self.choice.permits(name)]
+        for name in wanted:
+            feature = self._features.join_for_tool(self._conversation, name)
+            offered = [] if feature is None else feature.tools(taken)
+            self.lent |= {tool.name: tool for tool in offered if tool.name == name}
+        return [self.lent[name] for name in wanted if name in self.lent]
+
+    def find_own(self, name: str) -> Tool | None:
+        """A tool of zot itself, offered here or lent."""
+        return next((tool for tool in self.own if tool.name == name), None) or self.lent.get(name)
 
     # --- what is offered
 

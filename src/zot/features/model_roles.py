@@ -119,3 +119,17 @@ def split_model(conversation: Conversation, typed: str) -> tuple[str, str]:
         return found.model, canonical_id(found.provider, catalog.providers())
     row = catalog.find(found.model)
     return found.model, "" if row is None else row.provider
+
+
+async def find_requested_model(conversation: Conversation, wanted: str) -> ResolvedModel:
+    """The model that a template or an agent file names; ZotError if it is not available."""
+    from zot.agent.model_lookup import match_model, version_key
+
+    names, current = conversation.settings.values.model_names, conversation.resolved.provider
+    owner = current.rows_of or current.id
+    if wanted not in names and wanted.isalpha():
+        # ``haiku`` is the newest of the provider's models with that word in its id
+        rows = (row.id for row in conversation.catalog.rows() if row.provider == owner and wanted in row.id.split("-"))
+        wanted = max(rows, key=version_key, default=wanted)
+    found = match_model(wanted, conversation.catalog, names, provider=current.id)
+    return await conversation.find_model(found.model, found.provider)

@@ -39,12 +39,12 @@ class MoreToolsFeature(Feature):
         agent = child.agent
         if not isinstance(own := agent.toolbox.get(MORE_TOOLS), MoreToolsTool):
             return None
-        parent = self.conversation
+        toolset = self.conversation.toolset
 
         def activate(names: Sequence[str]) -> None:
-            parent.toolset.activate(names)
-            added = [tool for name in names if (tool := parent.agent.toolbox.get(name)) is not None]
-            agent.set_tools([*agent.tools, *(tool for tool in added if tool.name not in agent.toolbox)])
+            missing = [name for name in names if name not in agent.toolbox]
+            offered = {tool.name: tool for tool in (*toolset.permitted(), *toolset.lend(missing))}
+            agent.set_tools([*agent.tools, *(offered[name] for name in missing if name in offered)])
 
         mine = MoreToolsTool(own.listed, agent, activate)
         agent.set_tools([tool for tool in (*agent.tools, mine) if tool is not own])

@@ -27,7 +27,14 @@ _WHOLE = frozenset(
         *("API_KEY", "GOOGLE_SERVICE_ACCOUNT", "KUBE_CONFIG_DATA"),
     )
 )
-_PATTERNS = ("OP_SESSION_*", "POETRY_PYPI_TOKEN_*", "TF_VAR_*_TOKEN_*", "TF_TOKEN_*", "CARGO_REGISTRIES_*_CREDENTIAL*")
+_PATTERNS = (
+    "OTEL_EXPORTER_OTLP_*HEADERS",
+    "OP_SESSION_*",
+    "POETRY_PYPI_TOKEN_*",
+    "TF_VAR_*_TOKEN_*",
+    "TF_TOKEN_*",
+    "CARGO_REGISTRIES_*_CREDENTIAL*",
+)
 # For these services, a key or token by any name.
 _VENDOR_WORDS = frozenset(
     (

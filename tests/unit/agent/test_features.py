@@ -27,7 +27,17 @@ def test_order_is_the_order_in_which_prompts_and_calls_pass() -> None:
     assert names == [
         *("limits", "recording", "jail", "checkpoints", "budget", "mcp", "templates", "local_model"),
         *("hooks", "rules", "front_end", "permissions", "extensions", "plugins", "skills", "swarm"),
-        *("model_refresh", "web_search", "answer_schema", "more_tools", "fallback", "model_roles", "state"),
+        *(
+            "telemetry",
+            "model_refresh",
+            "web_search",
+            "answer_schema",
+            "agents",
+            "more_tools",
+            "fallback",
+            "model_roles",
+            "state",
+        ),
     ]
 
 
@@ -65,7 +75,7 @@ def test_run_without_features_imports_none_of_their_packages(tmp_path: Path) -> 
     )
     ran = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
     used = {name.split(".")[2] for name in ran.stdout.split() if name.startswith("zot.features.")}
-    assert used <= {"budget", "checkpoints", "lookup", "skills", "templates"}
+    assert used <= {"budget", "checkpoints", "lookup", "more_tools", "skills", "templates"}
     assert not [
         name for name in ran.stdout.split() if name.startswith(("zot.swarm", "zot.local_model", "zot.frontends"))
     ]

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from zot.core.session.session_file import bad_path, lock
-from zot.core.session.store import SUFFIX
+from zot.core.session.store import AGENTS, SUFFIX
 from zot.core.session.summary import Summary, summarise
 from zot.errors import UsageError
 from zot.system.safe_open import open_for_update
@@ -101,6 +101,16 @@ def _not_plain(info: os.stat_result) -> str | None:
     return "it has a second name (hard link)" if info.st_nlink > 1 else None
 
 
+def _delete_transcripts(directory: Path) -> None:
+    """Of the session's agents; other files stay."""
+    if not directory.is_dir() or directory.is_symlink():
+        return
+    for path in directory.glob(f"*{SUFFIX}"):
+        path.unlink()
+    with suppress(OSError):
+        directory.rmdir()
+
+
 def delete(found: PrunableSession) -> str | None:
     """Delete the session and its saved file contents; returns why if it stays."""
     path = Path(found.summary.path)
@@ -113,6 +123,7 @@ def delete(found: PrunableSession) -> str | None:
             return reason
         path.unlink()
         bad_path(path).unlink(missing_ok=True)
+        _delete_transcripts(path.with_suffix(AGENTS))
     except OSError as error:
         return error.strerror
     finally:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from zot.core.session.summary import Summary
 
 SUFFIX = ".jsonl"
+AGENTS = ".agents"  # directory with the transcripts of a session's agents
 _DAY_S = 86_400
 _EMPTY_MAX = 8_192  # a file without messages is little more than its meta row
 

@@ -85,6 +85,11 @@ class McpFeature(Feature):
     def find_slash_command(self, name: str) -> SlashCommand | None:
         return super().find_slash_command(name) if name.lower().startswith("mcp:") else None
 
+    def mentions(self) -> Iterable[tuple[str, str]]:
+        """Resources of servers."""
+        found = self.host.readable() if self.host is not None else []
+        return [(f"{server}:{row.uri}", " · ".join(filter(None, (row.name, row.description)))) for server, row in found]
+
     async def before_prompt(self, draft: PromptDraft) -> str:
         """Expands ``/mcp:server:prompt``; mentioned resources are added before the prompt."""
         text = draft.text

@@ -230,8 +230,8 @@ class PermissionsFeature(Feature):
             nature=CallClassifier(
                 conversation.workspace,
                 conversation.home,
-                lambda: {tool.name for tool in conversation.toolset.own} - others,
-                lambda name: conversation.agent.toolbox.get(name),
+                lambda: {tool.name for tool in conversation.toolset.own} - others | conversation.toolset.lent.keys(),
+                lambda name: conversation.toolset.find_own(name) or conversation.agent.toolbox.get(name),
                 self._asks_outside,
             ),
             kept=self.saved_rules,

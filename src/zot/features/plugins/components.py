@@ -12,6 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from zot.errors import ConfigError, ZotError, describe_error
+from zot.features.agents.definitions import AgentDir
 from zot.features.hooks.config import HookSource, hooks_of
 from zot.features.mcp.config import ServerConfig, decode, entries_of
 from zot.features.plugins.manifest import PluginManifest, read_manifest
@@ -23,7 +24,6 @@ from zot.system.files import read_bytes
 from zot.system.json_store import JsonStore
 
 _NOT_HERE = {
-    "agents": "its own agents",
     "output-styles": "output styles",
     "outputStyles": "output styles",
     ".lsp.json": "language servers",
@@ -43,6 +43,7 @@ class PluginComponents(msgspec.Struct, frozen=True, kw_only=True):
     servers: tuple[ServerConfig, ...] = ()
     hooks: HookSource | None = None
     commands: tuple[TemplateDir, ...] = ()
+    agents: tuple[AgentDir, ...] = ()
     missing: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
@@ -50,6 +51,7 @@ class PluginComponents(msgspec.Struct, frozen=True, kw_only=True):
         rows = [f"skill {item.prefix}{item.file.parent.name}" for item in self.skills]
         rows += [f"MCP server {entry.name}: {entry.shown()}" for entry in self.servers]
         rows += [f"hook {hook.shown()}" for hook in (self.hooks.hooks if self.hooks is not None else ())]
+        rows += [f"agents {place.prefix}… in {place.root.name}/" for place in self.agents]
         rows += [f"templates /{place.prefix}… in {place.root.name}/" for place in self.commands]
         return rows + self.covered().lines()
 
@@ -75,12 +77,14 @@ def parts_of(manifest: PluginManifest, data: Path) -> PluginComponents:
     is_claude = manifest.kind == "claude"
     paths = _Paths(manifest, problems)
     folders = paths.of("commands", "commands")
+    agents = [AgentDir(path, f"plugin {name}", root, f"{name}:", given) for path in paths.of("agents", "agents")]
     commands = [TemplateDir(path, f"plugin {name}", root, f"{name}:", given) for path in folders]
     return PluginComponents(
         skills=tuple(_skills(name, root, paths.of("skills", "skills") if is_claude else [root / "skills"])),
         servers=tuple(_servers(manifest, paths, given, problems)),
         hooks=_hooks(manifest, paths, given, problems) if is_claude else None,
         commands=tuple(place for place in commands if os.path.isdir(place.root)) if is_claude else (),
+        agents=tuple(place for place in agents if os.path.isdir(place.root)) if is_claude else (),
         missing=tuple(_missing(manifest)),
         problems=tuple(problems),
     )

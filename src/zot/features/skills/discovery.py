@@ -198,6 +198,11 @@ def split(text: str) -> tuple[str, str]:
     return rest[1:end], rest[end + 1 :].partition("\n")[2].strip()
 
 
+def head_fields(head: str) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Every key of the head as written, with its value as a text and as a list."""
+    return {entry.key: (_scalar(entry).strip(), _list(entry)) for entry in _entries(head.splitlines())}
+
+
 def parse(head: str) -> Frontmatter:
     """Parse the head; a missing or invalid key keeps its default."""
     found = {entry.key.lower().replace("_", "-"): entry for entry in _entries(head.splitlines())}

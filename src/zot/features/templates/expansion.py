@@ -14,7 +14,6 @@ from zot.system.text_files import reason_of
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.agent.feature import PromptDraft
-    from zot.agent.model_resolver import ResolvedModel
 
 _SAME = ("inherit", "default")
 
@@ -75,8 +74,10 @@ async def use_template_model(conversation: Conversation, template: Template, dra
     before, wanted = conversation.resolved, template.model.strip()
     if not wanted or wanted in _SAME or wanted == before.model.id:
         return
+    from zot.features.model_roles import find_requested_model  # few templates name a model
+
     try:
-        chosen = await _find_model(conversation, wanted)
+        chosen = await find_requested_model(conversation, wanted)
     except ZotError as error:
         conversation.notify(f'/{template.name} requests the model "{wanted}": {error}; using {before.model.id}')
         return
@@ -87,19 +88,6 @@ async def use_template_model(conversation: Conversation, template: Template, dra
             await conversation.apply_model(before).aclose()
 
     draft.cleanup.append(restore)
-
-
-async def _find_model(conversation: Conversation, wanted: str) -> ResolvedModel:
-    from zot.agent.model_lookup import match_model
-
-    names, current = conversation.settings.values.model_names, conversation.resolved.provider
-    owner = current.rows_of or current.id
-    if wanted not in names and wanted.isalpha():
-        # ``haiku`` is the newest of the provider's models with that word in its id
-        rows = (row.id for row in conversation.catalog.rows() if row.provider == owner and wanted in row.id.split("-"))
-        wanted = max(rows, default=wanted)
-    found = match_model(wanted, conversation.catalog, names, provider=current.id)
-    return await conversation.find_model(found.model, found.provider)
 
 
 # Expands a template with the arguments typed after its name.

@@ -28,6 +28,7 @@ ENVIRONMENT = frozenset(
         *("SOURCE_DATE_EPOCH", "PYENV_ROOT", "NVM_DIR", "ASDF_DIR", "NO_PROXY", "HTTP_PROXY", "HTTPS_PROXY"),
         *("no_proxy", "http_proxy", "https_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"),
         *("AI_AGENT", "ZOT_AGENT", "ZOT_CHILD_SESSION", "ZOT_SESSION_ID", "ZOT_PROVIDER", "ZOT_MODEL"),
+        *("TRACEPARENT", "TRACESTATE"),
     }
 )
 _PREFIXES = ("LC_",)

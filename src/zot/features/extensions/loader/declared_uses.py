@@ -45,6 +45,15 @@ NOT_FOR_GUARDS = frozenset(
     ("tools.override", "provider", "chat", "session.control", "model.set", "tools", "exec", "terminal", "agents")
 )
 _READING = frozenset(("context", "deltas", "session.read", "input", "results", "payload", "provider"))
+_GROUPS = {
+    "screen": ("ui", "dialogs", "editor", "keys", "render", "terminal"),
+    "what is said": ("input", "context", "payload", "results", "deltas", "chat"),
+    "sessions": ("session.read", "session.write", "session.hold", "session.control"),
+    "models and money": ("model.call", "model.set", "agents", "provider"),
+    "tools and programs": ("tools", "tools.override", "exec"),
+}
+_MOST_LINES = 12
+_COLUMNS = 76
 _MOST = 64
 _ALL = "*"
 
@@ -76,9 +85,23 @@ def is_word(word: str) -> bool:
 
 
 def describe_uses(words: Iterable[str], host: str = "") -> list[str]:
-    """One line for each word, for the user. ``host``: where an extension at a URL sends what it reads."""
-    lines = [_described(word) + (f" (sent to {host})" if host and word in _READING else "") for word in words]
+    """One line for each word, for the user; many words are grouped, so that they fit on a screen. ``host``: where an
+    extension at a URL sends what it reads."""
+    texts = {word: _described(word) + (f" (sent to {host})" if host and word in _READING else "") for word in words}
+    lines = list(texts.values()) if len(texts) <= _MOST_LINES else _grouped(texts)
     return [f"runs at {host}: all that it observes is sent to {host}", *lines] if host else lines
+
+
+def _grouped(texts: Mapping[str, str]) -> list[str]:
+    import textwrap  # few extensions have so many words
+
+    lines: list[str] = []
+    other = [text for word, text in texts.items() if not any(word in words for words in _GROUPS.values())]
+    found = {label: [texts[word] for word in words if word in texts] for label, words in _GROUPS.items()}
+    for label, group in {**found, "other": other}.items():
+        if group:
+            lines += textwrap.wrap(f"{label}: {'; '.join(group)}", _COLUMNS, subsequent_indent="  ")
+    return lines
 
 
 def _described(word: str) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.features.mcp.host import McpHost
     from zot.frontends.terminal.editor.extension_completion import CompletionSource
     from zot.frontends.terminal.editor.prompt_history import PromptHistory
     from zot.frontends.terminal.editor.slash_popup import PopupCommand
@@ -34,7 +33,7 @@ class EditorHost:
         return ()
 
     def resources(self) -> Sequence[tuple[str, str]]:
-        """MCP resources: their names after ``@``, and descriptions."""
+        """What ``@`` may name besides files: the word after it, and a description."""
         return ()
 
     def history(self) -> PromptHistory:
@@ -96,7 +95,7 @@ class TerminalEditorHost(EditorHost):
         self._vi_mode: Callable[[], bool] = bool
         self._environment: Callable[[], dict[str, str]] = dict[str, str]
         self._beneath: Callable[[], JailedFiles | None] = lambda: None
-        self._mcp: Callable[[], McpHost | None] = lambda: None
+        self._mentions: Callable[[], Sequence[tuple[str, str]]] = tuple
         self.completed_by_extensions: Callable[[], CompletionSource | None] = lambda: None
 
     def agent_arrived(self, conversation: Conversation) -> None:
@@ -104,9 +103,7 @@ class TerminalEditorHost(EditorHost):
         self._vi_mode = lambda: conversation.settings.values.vi_mode
         self._environment = conversation.workspace.free_environment
         self._beneath = lambda: conversation.workspace.jailed_files
-        from zot.features.lookup import mcp_host
-
-        self._mcp = lambda: mcp_host(conversation)
+        self._mentions = lambda: conversation.features.mentions(conversation)
 
     @property
     def vi_mode(self) -> bool:
@@ -120,9 +117,7 @@ class TerminalEditorHost(EditorHost):
         return self._commands()
 
     def resources(self) -> Sequence[tuple[str, str]]:
-        host = self._mcp()
-        found = host.readable() if host is not None else []
-        return [(f"{server}:{row.uri}", " · ".join(filter(None, (row.name, row.description)))) for server, row in found]
+        return self._mentions()
 
     def history(self) -> PromptHistory:
         from zot.frontends.terminal.editor.prompt_history import PromptHistory, history_file

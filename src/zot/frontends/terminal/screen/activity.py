@@ -85,8 +85,10 @@ class Activity:
                 self._be(f"preparing {one_line(name)}")
             case events.ToolCall(call):
                 from zot.core.permission_gate import preview  # not before the first frame
+                from zot.frontends.terminal.screen.call_summary import subject
 
-                self._calls[call.id] = one_line(f"{call.name} {preview(call.value, _LONGEST_CALL)}").strip()
+                text = subject(call.name, call.args or {}, preview(call.value, _LONGEST_CALL))
+                self._calls[call.id] = f"{one_line(call.name)} {text[:_LONGEST_CALL]}".strip()
                 if len(self._calls) == 1:
                     self._run_next()
             case events.ToolResultEvent(id):

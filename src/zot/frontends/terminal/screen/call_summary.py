@@ -79,6 +79,7 @@ _SUBJECTS = {"grep": "pattern", "glob": "pattern", "skill": "name"}
 _REFUSALS = (SAID_NO, "denied", "refused", CALL_REFUSED)
 _ABORTED = "aborted: "
 _GIST = 1_000  # characters of the arguments searched for a subject
+_MOST_VALUES = 3
 _INLINE = 80  # characters of a one-line result after the call
 _LONGEST_DECISION = 120
 
@@ -94,11 +95,12 @@ def verb(name: str, state: str) -> str:
 
 
 def subject(name: str, arguments: dict[str, Any], text: str) -> str:
-    """The subject of a call: a path, a command, a pattern, the only argument, or all of them."""
+    """The subject of a call: a path, a command, a pattern, up to three texts, or all arguments."""
     keys = (_SUBJECTS[name],) if name in _SUBJECTS else ("path", "file_path", "command")
     found = next((value for key in keys if isinstance(value := arguments.get(key), str) and value), None)
-    if found is None and len(arguments) == 1:
-        found = next((value for value in arguments.values() if isinstance(value, str)), None)
+    if found is None and name not in _VERBS and 1 <= len(arguments) <= _MOST_VALUES:
+        texts = [value for value in arguments.values() if isinstance(value, str) and value.strip()]
+        found = " · ".join(value[:_GIST] for value in texts) if len(texts) == len(arguments) else None
     if found is None:
         found = "" if text.strip() == "{}" else text
     if name == "bash":
