@@ -4,16 +4,17 @@ Deny and ask match in doubt, and then require a question; allow matches only wha
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from zot.agent.tools.ignore import parse_rule
 from zot.features.rules.paths import path_pattern
 from zot.features.rules.rule import FILE_TOOLS, PermissionRule
 from zot.features.rules.rule_files import RuleSet
-from zot.features.shell.patterns import Match, glob_fits
+from zot.features.shell.patterns import Match, glob_fits, match_command
 from zot.provider.messages import ToolCallBlock
 
 Place = Callable[[], Path]
@@ -121,16 +122,15 @@ class RuleMatcher:
 
     def _match(self, rule: PermissionRule, call: ToolCallBlock) -> tuple[Match, str]:
         args = call.args or {}
-        if call.name == "bash" and rule.tool in FILE_TOOLS and rule.pattern:
-            return self._match_files(rule, str(args.get("command", "")))
+        command = _command_of(call.name, args)
+        if command is not None and rule.tool in FILE_TOOLS and rule.pattern:
+            return self._match_files(rule, command)
+        if command is not None and rule.tool == "bash":
+            return match_command(rule.pattern, command) if rule.pattern else ("yes", "")
         if not rule.is_about(call.name):
             return "no", ""
         if not rule.pattern:
             return "yes", ""
-        if call.name == "bash":
-            from zot.features.shell.patterns import match_command
-
-            return match_command(rule.pattern, str(args.get("command", "")))
         if call.name in FILE_TOOLS:
             path = self._path_of(args)
             if not path:
@@ -200,6 +200,16 @@ def _named_files(command: str, cwd: str) -> list[tuple[str, tuple[str, ...]]]:
         for word in known
         for place in ("", *sorted(places))
     ]
+
+
+def _command_of(tool: str, args: dict[str, Any]) -> str | None:
+    """The command of a call, also of a program that an extension runs."""
+    if tool == "bash":
+        return str(args.get("command", ""))
+    argv: Any = args.get("argv")
+    if tool != "exec" or not isinstance(argv, list):
+        return None
+    return shlex.join(str(word) for word in cast("list[Any]", argv))
 
 
 def _is_plain_glob(args: dict[str, Any]) -> bool:

@@ -59,6 +59,9 @@ CASES: list[tuple[dict[str, list[str]], str, dict[str, Any], str]] = [
     ({"allow": ["mcp__git"]}, "mcp__github__get", {}, ""),
     ({"deny": ["deploy"]}, "deploy", {"to": "x"}, "deny"),
     ({"deny": ["Skill(secret-*)"]}, "skill", {"name": "secret-plan"}, "deny"),
+    ({"deny": ["Bash(rm:*)"]}, "exec", {"argv": ["timeout", "5", "rm", "x"]}, "deny"),
+    ({"deny": ["Read(.env)"]}, "exec", {"argv": ["cat", ".env"]}, "deny"),
+    ({"allow": ["Bash"]}, "exec", {"argv": ["ls"]}, ""),
     ({"deny": ["Agent(explore)"]}, "agent", {"agent": "explore"}, "deny"),
 ]
 
