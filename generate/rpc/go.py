@@ -78,8 +78,8 @@ def _name(key: str) -> str:
 
 
 def _type(field: Field) -> str:
-    if (item := item_of(field.annotation)) is not None:
-        return f"[]{_kind(item)}"
+    if item_of(field.annotation) is not None:
+        return _kind(field.annotation)
     pointer = field.nullable and not field.optional  # optional fields have an empty value
     return f"*{_kind(field.annotation)}" if pointer else _kind(field.annotation)
 
@@ -87,6 +87,8 @@ def _type(field: Field) -> str:
 def _kind(annotation: Any) -> str:
     if choices_of(annotation):
         return "string"
+    if (item := item_of(annotation)) is not None:
+        return f"[]{_kind(item)}"
     parts = members(annotation)
     return "Content" if len(parts) > 1 else _NAMES.get(parts[0]) or parts[0].__name__
 

@@ -50,6 +50,7 @@ _BY_HAND = {
     "client": (
         *(rpc_frames.Hello, rpc_frames.Prompt, rpc_frames.Compact, rpc_frames.RunCommand),
         *(rpc_frames.Approve, rpc_frames.Permit, rpc_frames.AnswerElicitation, rpc_frames.AnswerDialog),
+        *(rpc_frames.AnswerQuestions, rpc_frames.AnswerPlan),
     ),
     "sdk": (ops.Prompt, ops.Compact, ops.Abort, ops.Steer, ops.Continue),  # they control the stream of a prompt
 }

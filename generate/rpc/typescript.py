@@ -53,7 +53,7 @@ def _kind(annotation: Any) -> str:
         return " | ".join(f'"{choice}"' for choice in choices)
     if (item := item_of(annotation)) is not None:
         inner = _kind(item)
-        return f"readonly ({inner})[]" if " | " in inner else f"readonly {inner}[]"
+        return f"readonly ({inner})[]" if " " in inner else f"readonly {inner}[]"
     parts = members(annotation)
     if len(parts) == len(content()):
         return "Content"

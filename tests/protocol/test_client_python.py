@@ -229,7 +229,8 @@ async def test_extension_commands_run_and_their_notes_arrive(
     server = serve([Say("Hello, Ada!")])
     heard: list[Event] = []
     async with drive(extensions=[greeter], capabilities=["commands"], on_event=heard.append) as zot:
-        assert [(each.name, each.extension) for each in await zot.commands()] == [("greet", "greeter")]
+        own = [(each.name, each.extension) for each in await zot.commands() if each.extension]
+        assert own == [("greet", "greeter")]
         ran, events = await zot.run_command("greet")
         assert (ran.action, await read(events)) == ("display", [])
         ran, events = await zot.run_command("greet", "Ada")

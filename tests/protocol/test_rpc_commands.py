@@ -290,7 +290,7 @@ def test_state_has_its_keys_and_six_numbers(rpc, serve, zot) -> None:
     client = rpc()
     client.prompt("hi")
     state = client.ask("get_state")["data"]
-    keys = ["provider", "model", "cwd", "message_count", "busy", "usage", "permission_mode", "jail"]
+    keys = ["provider", "model", "cwd", "message_count", "busy", "usage", "permission_mode", "jail", "todos"]
     assert list(state) == keys
     assert (state["cwd"], state["message_count"]) == (str(zot.project), 2)
     assert list(state["usage"]) == ["input", "output", "reasoning", "cache_read", "cache_write", "cost_usd"]

@@ -153,6 +153,26 @@ type ElicitationField struct {
 	Labels      []string `json:"labels,omitempty"`
 }
 
+// Todo: A step of the model's list.
+type Todo struct {
+	Text   string `json:"text"`
+	Status string `json:"status"`
+}
+
+// QuestionOption: An answer that a question offers.
+type QuestionOption struct {
+	Label       string `json:"label"`
+	Description string `json:"description,omitempty"`
+}
+
+// UserQuestion: A question of the model. Without `options` it asks for text; `multiple` allows several options. The user may always answer in other words.
+type UserQuestion struct {
+	Question string           `json:"question"`
+	Header   string           `json:"header,omitempty"`
+	Options  []QuestionOption `json:"options,omitempty"`
+	Multiple bool             `json:"multiple,omitempty"`
+}
+
 // McpServer: An MCP server. `shown` is its command or address, `tokens` the approximate cost of its tool definitions in a request, and `known` is false until the server has listed its tools once.
 type McpServer struct {
 	Name    string `json:"name"`
@@ -221,6 +241,7 @@ type State struct {
 	Usage          UsageTotals `json:"usage"`
 	PermissionMode string      `json:"permission_mode"`
 	Jail           *JailState  `json:"jail"`
+	Todos          []Todo      `json:"todos"`
 }
 
 // Messages: Data of `get_messages`.
@@ -515,6 +536,15 @@ type CompactDoneEvent struct {
 // EventType is "compact_done".
 func (CompactDoneEvent) EventType() string { return "compact_done" }
 
+// TodosEvent: The model's list of steps, complete; sent when it changes and when a session with another list begins.
+type TodosEvent struct {
+	Type  string `json:"type"`
+	Items []Todo `json:"items"`
+}
+
+// EventType is "todos".
+func (TodosEvent) EventType() string { return "todos" }
+
 // SessionFaultEvent: The session cannot be saved; the conversation continues. With `lost` the run ended and records are missing.
 type SessionFaultEvent struct {
 	Type    string `json:"type"`
@@ -695,6 +725,40 @@ type ExtDialogCloseEvent struct {
 // EventType is "ext_dialog_close".
 func (ExtDialogCloseEvent) EventType() string { return "ext_dialog_close" }
 
+// QuestionRequestEvent: The model asks the user; its call waits for `answer_questions`.
+type QuestionRequestEvent struct {
+	Type      string         `json:"type"`
+	RequestID string         `json:"request_id"`
+	ToolID    string         `json:"tool_id"`
+	Questions []UserQuestion `json:"questions"`
+}
+
+// EventType is "question_request".
+func (QuestionRequestEvent) EventType() string { return "question_request" }
+
+// PlanRequestEvent: In plan mode the model presents a plan (Markdown); its call waits for `answer_plan`. `path` is the saved file, `modes` are the permission modes that may follow, `mode` the default one.
+type PlanRequestEvent struct {
+	Type      string   `json:"type"`
+	RequestID string   `json:"request_id"`
+	ToolID    string   `json:"tool_id"`
+	Plan      string   `json:"plan"`
+	Modes     []string `json:"modes"`
+	Mode      string   `json:"mode"`
+	Path      string   `json:"path,omitempty"`
+}
+
+// EventType is "plan_request".
+func (PlanRequestEvent) EventType() string { return "plan_request" }
+
+// RequestClosedEvent: A `question_request` or `plan_request` is over: answered, aborted or too late.
+type RequestClosedEvent struct {
+	Type      string `json:"type"`
+	RequestID string `json:"request_id"`
+}
+
+// EventType is "request_closed".
+func (RequestClosedEvent) EventType() string { return "request_closed" }
+
 // PermitRequestEvent: A model call, or a retry of one, needs a permit; the agent waits for `permit`. Sent only to a client that announced `permits`. `usd` is the estimated cost of its input; `least_usd`, `usual_usd` and `most_usd` are estimates with a short answer, one of usual length and the longest one. `unpriced`: the price of the model is unknown, so a cost limit cannot be enforced.
 type PermitRequestEvent struct {
 	Type      string  `json:"type"`
@@ -872,6 +936,28 @@ type answerDialogCommand struct {
 	RequestID string          `json:"request_id"`
 	Value     json.RawMessage `json:"value,omitempty"`
 	Cancelled bool            `json:"cancelled,omitempty"`
+}
+
+// answerQuestionsCommand: Answer a `question_request`. Requires the capability `questions`. `answers` has one list of texts for each question: labels of its options or the user's own words, empty for none. `declined`: the user answers none of them; `comment` may say why.
+type answerQuestionsCommand struct {
+	Type      string     `json:"type"`
+	ID        string     `json:"id,omitempty"`
+	RequestID string     `json:"request_id"`
+	Answers   [][]string `json:"answers,omitempty"`
+	Declined  bool       `json:"declined,omitempty"`
+	Comment   string     `json:"comment,omitempty"`
+}
+
+// answerPlanCommand: Answer a `plan_request`. Requires the capability `plans`. `approve` switches to `mode`, one of the offered `modes`, by default the offered `mode`; `fresh` starts a new session with the plan; `plan` is the text as the user edited it, empty if unchanged. `refuse` sends `comment` to the model; without one the prompt ends.
+type answerPlanCommand struct {
+	Type      string `json:"type"`
+	ID        string `json:"id,omitempty"`
+	RequestID string `json:"request_id"`
+	Decision  string `json:"decision"`
+	Mode      string `json:"mode,omitempty"`
+	Fresh     bool   `json:"fresh,omitempty"`
+	Plan      string `json:"plan,omitempty"`
+	Comment   string `json:"comment,omitempty"`
 }
 
 // permitCommand: Answer a `permit_request`. Requires the capability `permits`. `refuse` ends the turn with `reason` as its error. `usd` limits the output, so that the call costs at most that; 0 is no limit.
@@ -1089,6 +1175,8 @@ func decodeEvent(kind string, line []byte) (Event, error) {
 		return decodeAs[ToolResultEvent](line)
 	case "compact_done":
 		return decodeAs[CompactDoneEvent](line)
+	case "todos":
+		return decodeAs[TodosEvent](line)
 	case "session_fault":
 		return decodeAs[SessionFaultEvent](line)
 	case "diagnostic":
@@ -1119,6 +1207,12 @@ func decodeEvent(kind string, line []byte) (Event, error) {
 		return decodeAs[ExtDialogEvent](line)
 	case "ext_dialog_close":
 		return decodeAs[ExtDialogCloseEvent](line)
+	case "question_request":
+		return decodeAs[QuestionRequestEvent](line)
+	case "plan_request":
+		return decodeAs[PlanRequestEvent](line)
+	case "request_closed":
+		return decodeAs[RequestClosedEvent](line)
 	case "permit_request":
 		return decodeAs[PermitRequestEvent](line)
 	case "permit_settled":

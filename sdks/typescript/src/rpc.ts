@@ -164,6 +164,26 @@ export interface ElicitationField {
   labels?: readonly string[];
 }
 
+/** A step of the model's list. */
+export interface Todo {
+  text: string;
+  status: "pending" | "in_progress" | "done";
+}
+
+/** An answer that a question offers. */
+export interface QuestionOption {
+  label: string;
+  description?: string;
+}
+
+/** A question of the model. Without `options` it asks for text; `multiple` allows several options. The user may always answer in other words. */
+export interface UserQuestion {
+  question: string;
+  header?: string;
+  options?: readonly QuestionOption[];
+  multiple?: boolean;
+}
+
 /** An MCP server. `shown` is its command or address, `tokens` the approximate cost of its tool definitions in a request, and `known` is false until the server has listed its tools once. */
 export interface McpServer {
   name: string;
@@ -232,6 +252,7 @@ export interface State {
   usage: UsageTotals;
   permission_mode: string;
   jail: JailState | null;
+  todos: readonly Todo[];
 }
 
 /** Data of `get_messages`. */
@@ -478,6 +499,28 @@ export interface AnswerDialogCommand {
   cancelled?: boolean;
 }
 
+/** Answer a `question_request`. Requires the capability `questions`. `answers` has one list of texts for each question: labels of its options or the user's own words, empty for none. `declined`: the user answers none of them; `comment` may say why. */
+export interface AnswerQuestionsCommand {
+  type: "answer_questions";
+  id?: string;
+  request_id: string;
+  answers?: readonly (readonly string[])[];
+  declined?: boolean;
+  comment?: string;
+}
+
+/** Answer a `plan_request`. Requires the capability `plans`. `approve` switches to `mode`, one of the offered `modes`, by default the offered `mode`; `fresh` starts a new session with the plan; `plan` is the text as the user edited it, empty if unchanged. `refuse` sends `comment` to the model; without one the prompt ends. */
+export interface AnswerPlanCommand {
+  type: "answer_plan";
+  id?: string;
+  request_id: string;
+  decision: "approve" | "refuse";
+  mode?: string;
+  fresh?: boolean;
+  plan?: string;
+  comment?: string;
+}
+
 /** Answer a `permit_request`. Requires the capability `permits`. `refuse` ends the turn with `reason` as its error. `usd` limits the output, so that the call costs at most that; 0 is no limit. */
 export interface PermitCommand {
   type: "permit";
@@ -676,6 +719,8 @@ export type Command =
   | ApproveCommand
   | AnswerElicitationCommand
   | AnswerDialogCommand
+  | AnswerQuestionsCommand
+  | AnswerPlanCommand
   | PermitCommand
   | GetCommandsCommand
   | RunCommandCommand
@@ -828,6 +873,12 @@ export interface CompactDoneEvent {
   summary: string;
 }
 
+/** The model's list of steps, complete; sent when it changes and when a session with another list begins. */
+export interface TodosEvent {
+  type: "todos";
+  items: readonly Todo[];
+}
+
 /** The session cannot be saved; the conversation continues. With `lost` the run ended and records are missing. */
 export interface SessionFaultEvent {
   type: "session_fault";
@@ -963,6 +1014,31 @@ export interface ExtDialogCloseEvent {
   request_id: string;
 }
 
+/** The model asks the user; its call waits for `answer_questions`. */
+export interface QuestionRequestEvent {
+  type: "question_request";
+  request_id: string;
+  tool_id: string;
+  questions: readonly UserQuestion[];
+}
+
+/** In plan mode the model presents a plan (Markdown); its call waits for `answer_plan`. `path` is the saved file, `modes` are the permission modes that may follow, `mode` the default one. */
+export interface PlanRequestEvent {
+  type: "plan_request";
+  request_id: string;
+  tool_id: string;
+  plan: string;
+  modes: readonly string[];
+  mode: string;
+  path?: string;
+}
+
+/** A `question_request` or `plan_request` is over: answered, aborted or too late. */
+export interface RequestClosedEvent {
+  type: "request_closed";
+  request_id: string;
+}
+
 /** A model call, or a retry of one, needs a permit; the agent waits for `permit`. Sent only to a client that announced `permits`. `usd` is the estimated cost of its input; `least_usd`, `usual_usd` and `most_usd` are estimates with a short answer, one of usual length and the longest one. `unpriced`: the price of the model is unknown, so a cost limit cannot be enforced. */
 export interface PermitRequestEvent {
   type: "permit_request";
@@ -1018,6 +1094,7 @@ export type Event =
   | ToolProgressEvent
   | ToolResultEvent
   | CompactDoneEvent
+  | TodosEvent
   | SessionFaultEvent
   | DiagnosticEvent
   | ErrorEvent
@@ -1033,6 +1110,9 @@ export type Event =
   | ElicitationRequestEvent
   | ExtDialogEvent
   | ExtDialogCloseEvent
+  | QuestionRequestEvent
+  | PlanRequestEvent
+  | RequestClosedEvent
   | PermitRequestEvent
   | PermitSettledEvent
   | SwarmUpdateEvent

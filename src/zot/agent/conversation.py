@@ -191,6 +191,7 @@ class Conversation:
         finally:
             for undo in reversed(draft.cleanup):
                 await undo()
+            await self._after_run()
             self._emit_idle()
 
     async def _prepare(self, draft: PromptDraft) -> Outcome | None:
@@ -227,7 +228,12 @@ class Conversation:
         try:
             return await (self.agent.continue_answer() if self.is_answer_cut_off else self.agent.continue_run())
         finally:
+            await self._after_run()
             self._emit_idle()
+
+    async def _after_run(self) -> None:
+        for feature in self.features.implementing("after_run"):
+            await feature.after_run()
 
     def _emit_idle(self) -> None:
         """Nothing runs, and nothing is queued here or in the front end."""

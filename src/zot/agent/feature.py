@@ -177,6 +177,9 @@ class Feature:
         """Why the user's ``/compact`` is denied; empty allows it."""
         return ""
 
+    async def after_run(self) -> None:
+        """A prompt has ended and the agent is idle: may change the session and queue prompts."""
+
     async def wait_for_results(self) -> str:
         """Wait for background agents; returns the next prompt to submit, or empty."""
         return ""

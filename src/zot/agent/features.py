@@ -197,6 +197,16 @@ def _wants_swarm(services: Services) -> bool:
     return enabled if named is None else "swarm" in named
 
 
+def _wants_todo(services: Services) -> bool:
+    """Where a session with a list may be continued; its command lets it join elsewhere."""
+    return services.front_end.switches or services.resumed is not None
+
+
+def _wants_plans(services: Services) -> bool:
+    named = services.config.tools
+    return (named is None or "present_plan" in named) and _wants_permissions(services)
+
+
 def _wants_web_search(services: Services) -> bool:
     named = services.config.tools
     return "web_search" in (services.settings.values.tools if named is None else named)
@@ -231,6 +241,20 @@ FEATURES = (
     FeatureRow("rules", "zot.features.rules.feature:RulesFeature", _wants_rules),
     FeatureRow("front_end", "zot.features.front_end:FrontEndFeature", _wants_front_end),
     FeatureRow("permissions", "zot.features.permissions.feature:PermissionsFeature", _wants_permissions),
+    FeatureRow("plan", "zot.features.plan.feature:PlanFeature", _wants_plans),
+    FeatureRow(
+        "ask_user",
+        "zot.features.ask_user.feature:AskUserFeature",
+        _never,
+        on_demand={"ask_user": "ask the user, with choices"},
+    ),
+    FeatureRow(
+        "todo",
+        "zot.features.todo.feature:TodoFeature",
+        _wants_todo,
+        prompt_prefix="/",
+        on_demand={"todo": "list of steps the user sees"},
+    ),
     FeatureRow("extensions", "zot.features.extensions.feature:ExtensionsFeature", _wants_extensions, early=True),
     FeatureRow("plugins", "zot.features.plugins.feature:PluginsFeature", _wants_plugins),
     FeatureRow("skills", "zot.features.skills.feature:SkillsFeature", _wants_skills),
@@ -278,7 +302,7 @@ class FeatureSet:
 
     def join_all(self, conversation: Conversation) -> None:
         for row in FEATURES:
-            if not row.prompt_prefix and self._join(row, conversation) is None and row.first_event is not None:
+            if self._join(row, conversation) is None and row.first_event is not None:
                 self._join_after(row, conversation)
         conversation.toolset.join_named()
         self.join_for_model(conversation)

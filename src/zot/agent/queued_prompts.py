@@ -1,10 +1,10 @@
-"""Prompts that extensions queued, for front ends without a queue of their own: they run after the current one."""
+"""Prompts that extensions or zot queued, for front ends without their own queue: they run after the current one."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zot.core.events import OF_EXTENSION
+from zot.core.events import OF_EXTENSION, OF_ZOT
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 async def run_queued(conversation: Conversation, outcome: Outcome) -> Outcome:
-    """Run the prompts of extensions at the head of the queue after a prompt with this outcome; returns the last one.
-    A failed, denied or aborted prompt ends this: the rest stays in the queue."""
+    """Run the prompts of extensions and of zot at the head of the queue after a prompt with this outcome; returns the
+    last one. A failed, denied or aborted prompt ends this: the rest stays in the queue."""
     while has_queued(conversation) and outcome.error is None and not outcome.refused and outcome.stop != "aborted":
         if (outcome := await next_queued(conversation) or outcome).error is not None:
             break
@@ -21,9 +21,9 @@ async def run_queued(conversation: Conversation, outcome: Outcome) -> Outcome:
 
 
 def has_queued(conversation: Conversation) -> bool:
-    """True if the oldest queued prompt is an extension's."""
+    """True if the oldest queued prompt is an extension's or zot's."""
     queued = conversation.queued
-    return bool(queued) and OF_EXTENSION in queued[0].meta
+    return bool(queued) and not queued[0].meta.keys().isdisjoint((OF_EXTENSION, OF_ZOT))
 
 
 async def next_queued(conversation: Conversation) -> Outcome | None:

@@ -132,6 +132,14 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         Meta(description="In the jail, ask before a call reaches outside; `--ask-outside` also starts the jail."),
     ] = False
+    question_timeout_s: Annotated[
+        float,
+        Meta(
+            ge=0,
+            description="Seconds after which a question of the model (`ask_user`) or a presented plan goes on without "
+            "an answer; 0 waits for the user.",
+        ),
+    ] = 0
     api_key_command: Annotated[
         dict[str, KeyCommand],
         Meta(

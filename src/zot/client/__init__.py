@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from zot.client.sync import SyncClient
     from zot.errors import AnswerMismatch, ClientError, CommandFailed, ProcessExited, ResponseTimeout, ZotError
     from zot.wire.events import message_text
+    from zot.wire.python_values import PlanDecision
     from zot.wire.rpc_codec import decode
     from zot.wire.rpc_frames import (
         ApprovalRequest,
@@ -48,7 +49,9 @@ if TYPE_CHECKING:
         HelloData,
         Message,
         ModelInfo,
+        PlanRequest,
         PromptChanges,
+        QuestionRequest,
         RetryWait,
         Rewound,
         RewoundFile,
@@ -57,6 +60,8 @@ if TYPE_CHECKING:
         TextDelta,
         ThinkingDelta,
         ThinkingEnd,
+        Todo,
+        Todos,
         ToolCall,
         ToolProgress,
         ToolResult,
@@ -100,9 +105,12 @@ __all__ = [
     "HelloData",
     "Message",
     "ModelInfo",
+    "PlanDecision",
+    "PlanRequest",
     "ProcessExited",
     "PromptChanges",
     "PromptStream",
+    "QuestionRequest",
     "ResponseTimeout",
     "RetryWait",
     "Rewound",
@@ -113,6 +121,8 @@ __all__ = [
     "TextDelta",
     "ThinkingDelta",
     "ThinkingEnd",
+    "Todo",
+    "Todos",
     "ToolCall",
     "ToolProgress",
     "ToolResult",
@@ -133,6 +143,7 @@ __all__ = [
 _OLDER = {"NoAnswer": "ResponseTimeout", "ProcessGone": "ProcessExited", "text_of": "message_text"}
 _MODULES = (
     ("zot.wire.events", ("message_text",)),
+    ("zot.wire.python_values", ("PlanDecision",)),
     ("zot.wire.rpc_codec", ("decode",)),
     ("zot.client.client", ("Client", "PromptStream")),
     ("zot.client.client", ("ClientOptions",)),

@@ -12,7 +12,9 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self, TypedDict, TypeVar, Unpack, cast, overload
 
-from zot.client.connection import EventInbox, RpcConnection
+import msgspec
+
+from zot.client.connection import EventInbox, RpcConnection, UserRequest, declined
 from zot.client.methods import ClientMethods
 from zot.client.process import RpcProcess
 from zot.errors import AnswerAborted, CommandFailed, CompactionAborted, CompactionFailed, ProcessExited, RuntimeClosed
@@ -21,13 +23,17 @@ from zot.wire.events import message_text
 from zot.wire.python_values import (
     Decision,
     OutsideDecision,
+    PlanDecision,
     PromptImage,
+    QuestionAnswers,
     image_block,
     rename_options,
+    to_answer_lists,
     to_approval_answer,
     to_outside_answer,
+    to_plan_decision,
 )
-from zot.wire.rpc_frames import ApprovalRequest, ElicitationRequest, Event
+from zot.wire.rpc_frames import ApprovalRequest, ElicitationRequest, Event, PlanRequest, QuestionRequest
 from zot.wire.stream_iteration import SingleIteration
 from zot.wire.structured_output import TRIES, OutputSchema
 
@@ -166,6 +172,7 @@ class Client(ClientMethods):
             unclaimed=options.get("on_event"),
             approve=self._approve if options.get("approve") else None,
             elicit=self._elicit if options.get("on_question") else None,
+            ask_user=self._ask_user if options.get("on_ask_user") or options.get("on_plan") else None,
         )
         hello = rpc.Hello(token=options.get("token", ""), capabilities=capabilities_of(options))
         try:
@@ -202,6 +209,28 @@ class Client(ClientMethods):
         if content is None:
             return rpc.AnswerElicitation(request_id=id, action="decline")
         return rpc.AnswerElicitation(request_id=id, action="accept", content=content)
+
+    async def _ask_user(self, request: UserRequest) -> rpc.Command:
+        """The caller's answers or decision; a failing function declines or refuses."""
+        try:
+            if isinstance(request, rpc.PlanRequest):
+                return await self._decide_plan(request)
+            ask = self._options.get("on_ask_user")
+            answers = ask(request) if ask is not None else None
+            given = await answers if isinstance(answers, Awaitable) else answers
+            if given is None:
+                return declined(request)
+            return rpc.AnswerQuestions(request_id=request.request_id, answers=to_answer_lists(given))
+        except Exception as error:
+            return declined(request, f"asking failed: {error or type(error).__name__}")
+
+    async def _decide_plan(self, request: rpc.PlanRequest) -> rpc.Command:
+        ask = self._options.get("on_plan")
+        given = ask(request) if ask is not None else False
+        decision = to_plan_decision(await given if isinstance(given, Awaitable) else given)
+        fields = msgspec.structs.asdict(decision)
+        approved = fields.pop("approved")
+        return rpc.AnswerPlan(request_id=request.request_id, decision="approve" if approved else "refuse", **fields)
 
     # --- working
 
@@ -286,6 +315,8 @@ TOKEN_VARIABLE = "ZOTCORE_RPC_TOKEN"
 PathLike = str | os.PathLike[str]
 
 
+OnAskUser = Callable[["QuestionRequest"], Awaitable[QuestionAnswers] | QuestionAnswers]
+OnPlan = Callable[["PlanRequest"], Awaitable[PlanDecision | bool] | PlanDecision | bool]
 OnQuestion = Callable[["ElicitationRequest"], Awaitable[dict[str, Any] | None] | dict[str, Any] | None]
 _OLDER = {"elicit": "on_question", "silence": "ping_after", "answer_timeout": "response_timeout"}
 
@@ -312,6 +343,8 @@ class ClientOptions(_OlderClientOptions, total=False):
     approve: Callable[[ApprovalRequest], Awaitable[Decision | OutsideDecision] | Decision | OutsideDecision] | None
     # A failing function, or values that do not match the question, cancel it.
     on_question: OnQuestion | None  # answers MCP servers: values by name ({} for an opened address), None declines
+    on_ask_user: OnAskUser | None  # answers questions of the model, one text or several per question; None declines
+    on_plan: OnPlan | None  # decides about a plan in plan mode: True, False or a PlanDecision
     capabilities: Sequence[str]  # "commands", "panels"
     on_event: Callable[[Event], None]  # called with events that belong to no prompt
     on_stderr: Callable[[str], None]  # called with each line of zot's stderr
@@ -349,6 +382,11 @@ def environment_of(options: ClientOptions) -> dict[str, str]:
 
 
 def capabilities_of(options: ClientOptions) -> tuple[str, ...]:
-    handlers = (("approvals", options.get("approve")), ("elicitation", options.get("on_question")))
+    handlers = (
+        ("approvals", options.get("approve")),
+        ("elicitation", options.get("on_question")),
+        ("questions", options.get("on_ask_user")),
+        ("plans", options.get("on_plan")),
+    )
     handled = tuple(name for name, handler in handlers if handler)
     return (*handled, *(name for name in options.get("capabilities", ()) if name not in handled))

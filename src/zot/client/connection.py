@@ -24,6 +24,8 @@ _HIGH_WATER = 1000  # events waiting for a reader
 _LAST_WORDS = 1.0  # for stderr and the exit code, once stdout has ended
 
 Approve = Callable[[rpc_frames.ApprovalRequest], Awaitable[rpc_frames.Approve]]
+UserRequest = rpc_frames.QuestionRequest | rpc_frames.PlanRequest
+AskUser = Callable[[Any], Awaitable[rpc_frames.Command]]
 Elicit = Callable[[rpc_frames.ElicitationRequest], Awaitable[rpc_frames.AnswerElicitation]]
 
 
@@ -76,6 +78,7 @@ class RpcConnection:
         unclaimed: Callable[[Event], None] | None,
         approve: Approve | None,
         elicit: Elicit | None = None,
+        ask_user: AskUser | None = None,
     ) -> None:
         self._child = child
         self._response_timeout = response_timeout
@@ -83,6 +86,7 @@ class RpcConnection:
         self._unclaimed = unclaimed
         self._approve = approve
         self._elicit = elicit
+        self._ask_user = ask_user
         self._ids = count(1)
         self._waiting: dict[str, asyncio.Future[rpc_frames.Response]] = {}
         self._inboxes: dict[str, EventInbox] = {}
@@ -236,6 +240,8 @@ class RpcConnection:
             self._group.create_task(self._decide(self._approve, event))
         if isinstance(event, rpc_frames.ElicitationRequest) and self._elicit and self._group:
             self._group.create_task(self._answer(self._elicit, event))
+        if isinstance(event, UserRequest) and self._ask_user and self._group:
+            self._group.create_task(self._answer_user(self._ask_user, event))
         if self._current is not None:
             self._current.put(event)
             self._current = None if self._current.over else self._current
@@ -244,6 +250,16 @@ class RpcConnection:
 
     async def _decide(self, approve: Approve, request: rpc_frames.ApprovalRequest) -> None:
         self._child.post(_line(await approve(request), ""))
+
+    async def _answer_user(self, ask_user: AskUser, request: UserRequest) -> None:
+        """An invalid answer declines or refuses: the model does not wait for another."""
+        try:
+            await self.request(await ask_user(request))
+        except CommandFailed as error:
+            with suppress(ClientError):  # it was aborted meanwhile
+                await self.request(declined(request, str(error)))
+        except ClientError:
+            pass  # zot has exited, which is reported elsewhere
 
     async def _answer(self, elicit: Elicit, request: rpc_frames.ElicitationRequest) -> None:
         """An invalid answer cancels the question: the server does not wait for another."""
@@ -279,6 +295,13 @@ class RpcConnection:
         self._room.set()
         await self._child.end(grace)
         await asyncio.wait([self._life])
+
+
+def declined(request: UserRequest, comment: str = "") -> rpc_frames.Command:
+    """The answer that approves and decides nothing."""
+    if isinstance(request, rpc_frames.PlanRequest):
+        return rpc_frames.AnswerPlan(request_id=request.request_id, decision="refuse", comment=comment)
+    return rpc_frames.AnswerQuestions(request_id=request.request_id, declined=True, comment=comment)
 
 
 def _starts(response: rpc_frames.Response) -> bool:

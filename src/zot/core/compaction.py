@@ -13,9 +13,10 @@ from zot.core.compaction_prompt import INSTRUCTIONS, SYSTEM, head_and_tail, leng
 from zot.core.events import SYNTHETIC, CompactionEnded, CompactionStarted
 from zot.core.run import Run
 from zot.core.state import AgentState, PendingPrompt
+from zot.core.tool import KEPT, kept_of
 from zot.errors import CompactionFailed, ContextTooLong, RequestDenied, ZotError, describe_error
 from zot.provider import model_call as stream
-from zot.provider.messages import Block, ImageBlock, Message, TextBlock, user_message, utc_now
+from zot.provider.messages import Block, ImageBlock, Message, TextBlock, ToolResultBlock, user_message, utc_now
 from zot.provider.model import Model
 
 AUTOMATIC_TAIL = 4
@@ -93,6 +94,9 @@ async def _compact(state: AgentState, run: Run, messages: Sequence[Message], pla
     summary = plan.summary or await _summarise(state, run, messages[:start], wishes)
     text = f"{HEADING}\n\n{summary}"
     meta = {"compaction": "true", "tokens_before": str(length_of(messages[:start]) // CHARS_PER_TOKEN)}
+    for name, kept in _kept_texts(messages, start).items():
+        text += f"\n\n## {name}\n\n{kept}"
+        meta[kept_key(name)] = kept
     images: tuple[Block, ...] = ()
     # the user's last prompt, unless the tail contains it
     at = next((i for i in reversed(range(len(messages))) if _instruction(messages[i])), -1)
@@ -104,6 +108,32 @@ async def _compact(state: AgentState, run: Run, messages: Sequence[Message], pla
         images = instruction.images
     state.apply_compaction(Message("user", (*images, TextBlock(text)), utc_now(), meta), len(messages) - start)
     return summary
+
+
+def kept_key(name: str) -> str:
+    """In a summary's ``meta``: the text of this name that survived the compaction."""
+    return f"{KEPT}:{name}"
+
+
+def kept_text(messages: Sequence[Message], name: str) -> str | None:
+    """The newest text of this name, of a tool result or of a summary; None without one."""
+    for message in reversed(messages):
+        for block in reversed(message.content):
+            if isinstance(block, ToolResultBlock) and (text := kept_of(block.attached).get(name)) is not None:
+                return text
+        if (text := message.meta.get(kept_key(name))) is not None:
+            return text
+    return None
+
+
+def _kept_texts(messages: Sequence[Message], start: int) -> dict[str, str]:
+    """Texts before ``start`` that the tail does not replace, by name."""
+    blocks = (block for message in messages for block in message.content if isinstance(block, ToolResultBlock))
+    names = {name for block in blocks for name in kept_of(block.attached)}
+    prefix = kept_key("")
+    names |= {key.removeprefix(prefix) for message in messages for key in message.meta if key.startswith(prefix)}
+    missing = sorted(name for name in names if kept_text(messages[start:], name) is None)
+    return {name: text for name in missing if (text := kept_text(messages[:start], name))}
 
 
 async def compact_automatically(

@@ -17,8 +17,8 @@ Most subscribers receive the *shown* events. Their order within a prompt::
 A turn that failed before any content may be followed by another TurnStart with the same step, for a second model. One
 that broke off in mid-answer may be followed by a UserMessage marked ``SYNTHETIC``, to make the model continue; the
 next AssistantMessage then has both parts. ``RetryWait`` comes between a failed attempt and the next. ``Notice``,
-``Diagnostic`` and ``SessionFault`` may come anywhere, also while idle. A failure before the model answered has no
-AssistantStart. The tags are the wire names; ``zot.wire.events`` encodes events as JSON.
+``Todos``, ``Diagnostic`` and ``SessionFault`` may come anywhere, also while idle. A failure before the model answered
+has no AssistantStart. The tags are the wire names; ``zot.wire.events`` encodes events as JSON.
 
 *Recorded* events are for the session, which is the first subscriber: ``MessageAppended`` comes before the event that
 shows the message, so everything shown is on disk. ``LifecycleEvent`` is for extensions, and front ends that ask a user.
@@ -39,7 +39,8 @@ REPLACES = "replaces"  # in a message's ``meta``: it replaces the unanswered pro
 PERMISSION_MODE = "permission_mode"  # likewise: zot informs the model about the mode
 TYPED = "typed"  # likewise: the user's own words, which an extension rewrote
 OF_EXTENSION = "extension"  # likewise: the extension that sent or rewrote the text
-OF_PROMPTS = frozenset({REPLACES, TYPED, OF_EXTENSION})  # marks of messages that are prompts
+OF_ZOT = "zot"  # likewise: zot queued the prompt for the user, such as an approved plan
+OF_PROMPTS = frozenset({REPLACES, TYPED, OF_EXTENSION, OF_ZOT})  # marks of messages that are prompts
 
 Status = Literal["completed", "failed", "blocked", "cancelled", "timed_out"]
 
@@ -153,6 +154,22 @@ class CompactDone(msgspec.Struct, frozen=True, tag="compact_done"):
     automatic: bool = False
 
 
+TodoStatus = Literal["pending", "in_progress", "done"]
+
+
+class Todo(msgspec.Struct, frozen=True):
+    """One step of the list that the model keeps."""
+
+    text: str
+    status: TodoStatus = "pending"
+
+
+class Todos(msgspec.Struct, frozen=True, tag="todos"):
+    """The model replaced its list of steps, or another session with another list began."""
+
+    items: tuple[Todo, ...]
+
+
 class Notice(msgspec.Struct, frozen=True, tag="notice"):
     """Information for the user outside the conversation (a retry, a repair)."""
 
@@ -211,6 +228,7 @@ ShownEvent = (
     | ToolResultEvent
     | CompactStart
     | CompactDone
+    | Todos
     | Notice
     | SessionFault
     | Diagnostic

@@ -35,7 +35,7 @@ _STEPS: dict[Mode, dict[Kind, Step]] = {
 
 PLANNING = (
     "denied: plan mode is on, and nothing may be changed. Read what you need with the read-only tools, "
-    "then answer with a plan; the user decides when it is carried out"
+    "then present a plan; the user decides when it is carried out"
 )
 
 

@@ -54,6 +54,7 @@ def changes_of(details: dict[str, Any] | None) -> str:
 
 ATTACHED = "attached"  # in the details of a result: ``view`` and ``details`` of its extension
 DECIDED_BY = "decided_by"  # likewise: who allowed or denied the call; absent in mode everything
+KEPT = "kept"  # in what is attached: texts by name; the newest of each name survives a compaction
 END_TURN = "end_turn"  # likewise: the prompt may end without another model call
 MOST_ATTACHED = 64 * 1024  # bytes as JSON
 
@@ -67,6 +68,13 @@ def attached_of(details: dict[str, Any] | None) -> dict[str, Any] | None:
 def decided_by(details: dict[str, Any] | None) -> str:
     by = (details or {}).get(DECIDED_BY)
     return by if isinstance(by, str) else ""
+
+
+def kept_of(attached: dict[str, Any] | None) -> dict[str, str]:
+    """Texts by name that survive a compaction; other programs may use the name differently."""
+    kept = (attached or {}).get(KEPT)
+    fields = cast("dict[Any, Any]", kept) if isinstance(kept, dict) else {}
+    return {name: text for name, text in fields.items() if isinstance(name, str) and isinstance(text, str)}
 
 
 def refused_of(details: dict[str, Any] | None) -> bool:

@@ -7,8 +7,9 @@ from typing import Any
 from zot.agent.conversation import Conversation
 from zot.agent.feature import Feature
 from zot.features.lookup import asks_outside, mcp
+from zot.features.todo.todo_list import todos_in
 from zot.wire import ops
-from zot.wire.events import JailState, message_of, totals_of
+from zot.wire.events import JailState, message_of, todos_of, totals_of
 from zot.wire.rpc_frames import McpServers, Messages, ModelInfo, Models, State
 
 
@@ -42,6 +43,7 @@ def conversation_state(conversation: Conversation, *, busy: bool) -> State:
         usage=totals_of(conversation.total_usage),
         permission_mode=present.permission_mode,
         jail=jail_state(conversation),
+        todos=todos_of(todos_in(conversation.messages)),
     )
 
 

@@ -1,4 +1,4 @@
-"""Questions that a client answers later, by request id: approvals, outside access, MCP questions.
+"""Questions that a client answers later, by request id: approvals, outside access, questions of models, plans, MCP.
 A client is asked only what it announced; when it disconnects, every open question is denied."""
 
 from __future__ import annotations
@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -19,9 +19,11 @@ from zot.system.visible_text import escape_invisible
 from zot.wire import rpc_frames as wire
 
 if TYPE_CHECKING:
+    from zot.features.ask_user.questions import UserQuestions
     from zot.features.extensions.dialogs import ExtensionDialog
     from zot.features.jail.outside_access import OutsideRequest
     from zot.features.mcp.elicitation import Elicitation
+    from zot.features.plan.plan_question import PlanQuestion
     from zot.features.questions import Approval
 
 GONE = "denied: the client disconnected before answering"
@@ -31,16 +33,22 @@ _CAPABILITIES = {
     "approvals": ("approval", "outside"),
     "dialogs": ("dialog",),
     "elicitation": ("elicitation",),
+    "questions": ("questions",),
+    "plans": ("plan",),
 }
 
 
 class PendingQuestions:
-    """The presenter of a front end that sends questions to a client. ``outside``: also outside access."""
+    """The presenter of a front end that sends questions to a client. ``outside``: also outside access. ``widest``:
+    the permission mode that the client may choose at most."""
 
-    def __init__(self, queue: QuestionQueue, send: Callable[[wire.Asked], None], *, outside: bool) -> None:
+    def __init__(
+        self, queue: QuestionQueue, send: Callable[[wire.Asked], None], *, outside: bool, widest: Mode = "everything"
+    ) -> None:
         self._queue = queue
         self._send = send
         self._outside = outside
+        self._widest: Mode = widest
         self._pending: dict[str, tuple[Question[Any], asyncio.Future[Any]]] = {}
         self._counts: Counter[str] = Counter()
         self._closed = False
@@ -50,6 +58,7 @@ class PendingQuestions:
         """The capabilities of the client."""
         kinds = {kind for name in capabilities for kind in _CAPABILITIES.get(name, ())}
         kinds -= set() if self._outside else {"outside"}
+        kinds -= {"plan"} if self._widest == "plan" else set()
         self._queue.present(self._present, kinds, one_at_a_time=False)
 
     def approve(self, command: wire.Approve) -> None:
@@ -79,6 +88,32 @@ class PendingQuestions:
             except ValueError as error:
                 raise UsageError(str(error)) from error
         future.set_result(answer)
+
+    def answer_questions(self, command: wire.AnswerQuestions) -> None:
+        """UsageError if they are not open, or the answers do not fit; they then stay open."""
+        from zot.features.ask_user.questions import QuestionAnswers, check_answers
+
+        asked, future = self._find(command.request_id, "question")
+        if command.declined:
+            future.set_result(QuestionAnswers(declined=True, comment=command.comment))
+            return
+        try:
+            future.set_result(QuestionAnswers(check_answers(asked.questions, command.answers)))
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+
+    def answer_plan(self, command: wire.AnswerPlan) -> None:
+        """UsageError if it is not open, or for a mode that was not offered; it then stays open."""
+        from zot.features.plan.plan_question import PlanAnswer
+
+        question, future = self._find(command.request_id, "plan")
+        if command.decision == "refuse":
+            future.set_result(PlanAnswer("refuse", comment=command.comment))
+            return
+        mode = parse_mode(command.mode or question.mode)
+        if mode is None or mode not in question.modes:
+            raise UsageError(f'invalid mode "{command.mode}": expected one of {", ".join(question.modes)}')
+        future.set_result(PlanAnswer("approve", mode, command.fresh, command.plan or None))
 
     def answer_dialog(self, command: wire.AnswerDialog) -> None:
         """UsageError if that dialog is not open, or the value does not fit it; it then stays open."""
@@ -113,6 +148,8 @@ class PendingQuestions:
     async def _present(self, question: Question[Any]) -> Any:
         if self._closed:
             return question.denial(GONE)
+        if question.kind == "plan":
+            question = self._within_limit(cast("PlanQuestion", question))
         prefix, to_frame = _FRAMES[question.kind]
         self._counts[prefix] += 1
         request_id = f"{prefix}-{self._counts[prefix]}"
@@ -125,6 +162,11 @@ class PendingQuestions:
             del self._pending[request_id]
             if prefix == "dialog" and not self._closed:
                 self._send(wire.ExtDialogClose(request_id=request_id))
+            elif prefix in ("question", "plan") and not self._closed:
+                self._send(wire.RequestClosed(request_id=request_id))
+
+    def _within_limit(self, question: PlanQuestion) -> PlanQuestion:
+        return question.limited_to(tuple(mode for mode in question.modes if not is_wider(mode, self._widest)))
 
 
 def _approval_frame(request_id: str, question: Approval) -> wire.ApprovalRequest:
@@ -180,12 +222,22 @@ def _dialog_frame(request_id: str, question: ExtensionDialog) -> wire.ExtDialog:
     return question.as_frame(request_id)
 
 
+def _questions_frame(request_id: str, question: UserQuestions) -> wire.QuestionRequest:
+    return question.as_frame(request_id)
+
+
+def _plan_frame(request_id: str, question: PlanQuestion) -> wire.PlanRequest:
+    return question.as_frame(request_id)
+
+
 # Prefix of the request id and frame, by kind.
 _FRAMES: dict[str, tuple[str, Callable[[str, Any], wire.Asked]]] = {
     "approval": ("approval", _approval_frame),
     "outside": ("approval", _outside_frame),
     "elicitation": ("elicitation", _elicitation_frame),
     "dialog": ("dialog", _dialog_frame),
+    "questions": ("question", _questions_frame),
+    "plan": ("plan", _plan_frame),
 }
 
 
@@ -194,7 +246,7 @@ class ClientPermissions:
 
     def __init__(self, gate: PermissionGate | None, limit: str) -> None:
         self._gate = gate
-        self._widest: Mode = "everything" if gate is None else gate.limit if limit else gate.mode
+        self.widest: Mode = "everything" if gate is None else gate.limit if limit else gate.mode
         self._mentioned = False
 
     def mention(self) -> None:
@@ -209,7 +261,7 @@ class ClientPermissions:
     def check_widening(self, mode: str) -> None:
         """UsageError if the mode exceeds the limit."""
         wanted = parse_mode(mode)
-        if wanted is not None and is_wider(wanted, self._widest):
+        if wanted is not None and is_wider(wanted, self.widest):
             raise UsageError(
-                f"cannot switch to mode {wanted}: this run allows at most {self._widest} (--permission-limit)"
+                f"cannot switch to mode {wanted}: this run allows at most {self.widest} (--permission-limit)"
             )

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from zot.sdk.sync import SyncRuntime, SyncStream
     from zot.sdk.tools import tool
     from zot.wire.events import message_text
+    from zot.wire.python_values import PlanDecision
     from zot.wire.rpc_codec import decode
     from zot.wire.rpc_frames import (
         AssistantMessage,
@@ -56,7 +57,9 @@ if TYPE_CHECKING:
         ExtNotify,
         Message,
         ModelInfo,
+        PlanRequest,
         PromptChanges,
+        QuestionRequest,
         RetryWait,
         Rewound,
         RewoundFile,
@@ -65,6 +68,8 @@ if TYPE_CHECKING:
         TextDelta,
         ThinkingDelta,
         ThinkingEnd,
+        Todo,
+        Todos,
         ToolCall,
         ToolProgress,
         ToolResult,
@@ -104,7 +109,10 @@ __all__ = [
     "ModelInfo",
     "Options",
     "OutsideRequest",
+    "PlanDecision",
+    "PlanRequest",
     "PromptChanges",
+    "QuestionRequest",
     "RetryWait",
     "Rewound",
     "RewoundFile",
@@ -120,6 +128,8 @@ __all__ = [
     "TextDelta",
     "ThinkingDelta",
     "ThinkingEnd",
+    "Todo",
+    "Todos",
     "Tool",
     "ToolCall",
     "ToolContext",
@@ -157,6 +167,7 @@ _OLDER = {
 _MODULES = (
     ("zot.errors", ("AgentBusy", "AnswerMismatch", "RuntimeClosed", "ToolError", "ZotError")),
     ("zot.wire.events", ("message_text",)),
+    ("zot.wire.python_values", ("PlanDecision",)),
     ("zot.wire.rpc_codec", ("decode",)),
     ("zot.core.permission_gate", ("ApprovalAnswer",)),
     ("zot.core.tool", ("Tool", "ToolContext")),

@@ -1,4 +1,5 @@
-"""Questions answered by functions of a program: approvals, access outside a jail, questions of MCP servers."""
+"""Questions answered by functions of a program: approvals, access outside a jail, questions of models and of MCP
+servers, plans."""
 
 from __future__ import annotations
 
@@ -10,15 +11,29 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from zot.core.permission_gate import Answer
+from zot.core.permission_modes import parse_mode
 from zot.system.jail.policy import AccessRequest
-from zot.wire.python_values import Decision, OutsideDecision, OutsideWord, to_approval_answer, to_outside_answer
+from zot.wire.python_values import (
+    Decision,
+    OutsideDecision,
+    OutsideWord,
+    PlanDecision,
+    QuestionAnswers,
+    to_answer_lists,
+    to_approval_answer,
+    to_outside_answer,
+    to_plan_decision,
+)
 
 if TYPE_CHECKING:
+    from zot.features.ask_user.questions import QuestionAnswers as Given
+    from zot.features.ask_user.questions import UserQuestions
     from zot.features.extensions.dialogs import DialogAnswer, ExtensionDialog
     from zot.features.jail.outside_access import OutsideRequest as OutsideQuestion
     from zot.features.mcp.elicitation import Elicitation
+    from zot.features.plan.plan_question import PlanAnswer, PlanQuestion
     from zot.features.questions import Approval as ApprovalRequest
-    from zot.wire.rpc_frames import ExtDialog
+    from zot.wire.rpc_frames import ExtDialog, PlanRequest, QuestionRequest
 
 
 class Approval(msgspec.Struct, frozen=True):
@@ -50,6 +65,8 @@ ElicitationAnswer = dict[str, Any] | None
 OnApproval = Callable[[Approval], Awaitable[Decision] | Decision]
 OnOutside = Callable[[OutsideRequest], Awaitable[OutsideDecision] | OutsideDecision]
 OnDialog = Callable[["ExtDialog"], Awaitable[Any] | Any]
+OnAskUser = Callable[["QuestionRequest"], Awaitable[QuestionAnswers] | QuestionAnswers]
+OnPlan = Callable[["PlanRequest"], Awaitable[PlanDecision | bool] | PlanDecision | bool]
 OnElicitation = Callable[["Elicitation"], Awaitable[ElicitationAnswer] | ElicitationAnswer]
 
 
@@ -62,9 +79,13 @@ class ProgramPresenter:
         outside: OnOutside | None,
         elicit: OnElicitation | None,
         dialog: OnDialog | None = None,
+        ask_user: OnAskUser | None = None,
+        plan: OnPlan | None = None,
     ) -> None:
         self._approve, self._outside, self._elicit, self._dialog = approve, outside, elicit, dialog
+        self._ask_user, self._plan = ask_user, plan
         given = {"approval": approve, "outside": outside, "elicitation": elicit, "dialog": dialog}
+        given |= {"questions": ask_user, "plan": plan}
         self.kinds = tuple(kind for kind, function in given.items() if function is not None)
 
     async def __call__(self, question: Any) -> Any:
@@ -100,3 +121,27 @@ class ProgramPresenter:
         answer = self._dialog(question.as_frame(""))
         value = await answer if isawaitable(answer) else answer
         return DialogAnswer(cancelled=True) if value is None else DialogAnswer(value)
+
+    async def _answer_questions(self, question: UserQuestions) -> Given:
+        """None declines."""
+        from zot.features.ask_user.questions import QuestionAnswers, check_answers
+
+        assert self._ask_user is not None
+        given = self._ask_user(question.as_frame(""))
+        answers = await given if isawaitable(given) else given
+        if answers is None:
+            return QuestionAnswers(declined=True)
+        return QuestionAnswers(check_answers(question.questions, to_answer_lists(answers)))
+
+    async def _answer_plan(self, question: PlanQuestion) -> PlanAnswer:
+        from zot.features.plan.plan_question import PlanAnswer
+
+        assert self._plan is not None
+        given = self._plan(question.as_frame(""))
+        decision = to_plan_decision(await given if isawaitable(given) else given)
+        if not decision.approved:
+            return PlanAnswer("refuse", comment=decision.comment)
+        mode = parse_mode(decision.mode) if decision.mode else question.mode
+        if mode is None:
+            raise ValueError(f'unknown permission mode "{decision.mode}"')
+        return PlanAnswer("approve", mode, decision.fresh, decision.plan or None)

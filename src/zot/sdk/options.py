@@ -19,7 +19,7 @@ from zot.core.permission_modes import Mode as PermissionMode
 from zot.core.tool import Tool
 from zot.errors import UsageError
 from zot.provider.model import Reasoning
-from zot.sdk.approvals import Approval, OutsideRequest, ProgramPresenter
+from zot.sdk.approvals import Approval, OnAskUser, OnPlan, OutsideRequest, ProgramPresenter
 from zot.sdk.interceptors import as_interceptor
 from zot.sdk.tools import as_tool
 from zot.wire.python_values import Decision, OutsideDecision, rename_options
@@ -81,6 +81,8 @@ class Options(_OlderOptions, total=False):
         Callable[[OutsideRequest], Awaitable[OutsideDecision] | OutsideDecision] | None
     )  # called before a call reaches outside; starts the jail
     on_question: OnQuestion | None  # answers MCP servers: values by name ({} for an opened address), None declines
+    on_ask_user: OnAskUser | None  # answers questions of the model, one text or several per question; None declines
+    on_plan: OnPlan | None  # decides about a plan in plan mode: True, False or a PlanDecision
     on_dialog: OnDialog | None  # answers questions of extensions with a value of their kind, None cancels
     on_surface: OnSurface | None  # called for each status item, widget, … that extensions draw or withdraw
     max_steps: int  # model calls per prompt; default and 0: 50
@@ -165,7 +167,12 @@ def config_of(options: Options) -> RunConfig:
 def front_end_of(options: Options, reader: Reader, surface: ExtensionUI) -> FrontEnd:
     """The front end of the program."""
     presenter = ProgramPresenter(
-        options.get("approve"), options.get("approve_outside"), options.get("on_question"), options.get("on_dialog")
+        options.get("approve"),
+        options.get("approve_outside"),
+        options.get("on_question"),
+        options.get("on_dialog"),
+        options.get("on_ask_user"),
+        options.get("on_plan"),
     )
     return FrontEnd(
         reader=reader,

@@ -89,6 +89,13 @@ class ToolResultContent(msgspec.Struct, frozen=True, kw_only=True, tag="tool_res
     content: tuple[TextContent | ImageContent, ...]
 
 
+class Todo(msgspec.Struct, frozen=True, kw_only=True):
+    """A step of the model's list."""
+
+    text: str
+    status: Literal["pending", "in_progress", "done"]
+
+
 Content = TextContent | ImageContent | ToolCallContent | ToolResultContent
 
 
@@ -239,6 +246,12 @@ class CompactDone(msgspec.Struct, frozen=True, kw_only=True, tag="compact_done")
     summary: str
 
 
+class Todos(msgspec.Struct, frozen=True, kw_only=True, tag="todos"):
+    """The model's list of steps, complete; sent when it changes and when a session with another list begins."""
+
+    items: tuple[Todo, ...]
+
+
 class SessionFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="session_fault"):
     """The session cannot be saved; the conversation continues. With ``lost`` the run ended and records are missing."""
 
@@ -286,6 +299,7 @@ WireEvent = (
     | ToolProgress
     | ToolResult
     | CompactDone
+    | Todos
     | SessionFault
     | Diagnostic
     | Error
@@ -309,6 +323,7 @@ _SAME: dict[type[ev.AgentEvent], type[WireEvent]] = {
     ev.AssistantStart: AssistantStart,
     ev.ToolUseStart: ToolUseStart,
     ev.ToolUseEnd: ToolUseEnd,
+    ev.Todos: Todos,
     ev.SessionFault: SessionFault,
     ev.Error: Error,
     ev.Done: Done,
@@ -364,6 +379,10 @@ def _reshaped(event: ev.AgentEvent) -> WireEvent | None:
 def message_of(message: CoreMessage) -> Message:
     """A message of the transcript."""
     return Message(role=message.role, content=_contents(message.content), time=message.time)
+
+
+def todos_of(todos: tuple[ev.Todo, ...]) -> tuple[Todo, ...]:
+    return tuple(Todo(text=todo.text, status=todo.status) for todo in todos)
 
 
 def totals_of(usage: CoreUsage) -> UsageTotals:

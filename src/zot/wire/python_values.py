@@ -4,8 +4,10 @@ Shared by ``zot.sdk`` and ``zot.client``."""
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
+
+import msgspec
 
 from zot.core.permission_gate import ApprovalAnswer
 from zot.errors import UsageError
@@ -24,6 +26,33 @@ Decision = bool | Word | ApprovalAnswer
 # About access outside a jail: ``session`` allows it from now on, ``never`` stops the questions.
 OutsideWord = Literal["once", "session", "never", "deny"]
 OutsideDecision = bool | OutsideWord
+
+# Answers to questions of a model, one per question: a text, or several where several are allowed. None declines.
+QuestionAnswers = Sequence[Sequence[str] | str] | None
+
+
+class PlanDecision(msgspec.Struct, frozen=True):
+    """What ``on_plan`` may return instead of a bool. ``approved`` switches to ``mode``, by default that of the request;
+    ``fresh`` starts a new session with the plan; ``plan`` replaces its text. Otherwise ``comment`` goes to the
+    model."""
+
+    approved: bool
+    mode: str = ""
+    fresh: bool = False
+    plan: str = ""
+    comment: str = ""
+
+
+def to_plan_decision(decision: object) -> PlanDecision:
+    if isinstance(decision, bool):
+        return PlanDecision(decision)
+    if not isinstance(decision, PlanDecision):
+        raise UsageError(f"on_plan returned {decision!r}: expected a bool or a PlanDecision")
+    return decision
+
+
+def to_answer_lists(answers: Sequence[Sequence[str] | str]) -> tuple[tuple[str, ...], ...]:
+    return tuple((each,) if isinstance(each, str) else tuple(each) for each in answers)
 
 
 def rename_options(options: Mapping[str, Any], older: Mapping[str, str], name: str) -> dict[str, Any]:

@@ -28,6 +28,8 @@ from zot.wire.events import TextContent as TextContent
 from zot.wire.events import TextDelta as TextDelta
 from zot.wire.events import ThinkingDelta as ThinkingDelta
 from zot.wire.events import ThinkingEnd as ThinkingEnd
+from zot.wire.events import Todo as Todo
+from zot.wire.events import Todos as Todos
 from zot.wire.events import ToolCall as ToolCall
 from zot.wire.events import ToolCallContent as ToolCallContent
 from zot.wire.events import ToolProgress as ToolProgress
@@ -60,7 +62,9 @@ from zot.wire.ops import SetReasoning as SetReasoning
 
 PROTOCOL_VERSION = 1
 MAX_LINE = 16 * 1024 * 1024  # of a command, without its line end
-CAPABILITIES = ("approvals", "commands", "dialogs", "elicitation", "panels", "permits", "surfaces")
+CAPABILITIES = (
+    *("approvals", "commands", "dialogs", "elicitation", "panels", "permits", "plans", "questions", "surfaces"),
+)
 REASONING = ("off", "minimum", "low", "medium", "high", "xhigh", "max")
 
 
@@ -96,6 +100,31 @@ class AnswerElicitation(Command, frozen=True, kw_only=True, tag="answer_elicitat
     request_id: str
     action: Literal["accept", "decline", "cancel"]
     content: Any = None
+
+
+class AnswerQuestions(Command, frozen=True, kw_only=True, tag="answer_questions"):
+    """Answer a ``question_request``. Requires the capability ``questions``. ``answers`` has one list of texts for each
+    question: labels of its options or the user's own words, empty for none. ``declined``: the user answers none of
+    them; ``comment`` may say why."""
+
+    request_id: str
+    answers: tuple[tuple[str, ...], ...] = ()
+    declined: bool = False
+    comment: str = ""
+
+
+class AnswerPlan(Command, frozen=True, kw_only=True, tag="answer_plan"):
+    """Answer a ``plan_request``. Requires the capability ``plans``. ``approve`` switches to ``mode``, one of the
+    offered ``modes``, by default the offered ``mode``; ``fresh`` starts a new session with the plan; ``plan`` is the
+    text as the user edited it, empty if unchanged. ``refuse`` sends ``comment`` to the model; without one the prompt
+    ends."""
+
+    request_id: str
+    decision: Literal["approve", "refuse"]
+    mode: str = ""
+    fresh: bool = False
+    plan: str = ""
+    comment: str = ""
 
 
 class AnswerDialog(Command, frozen=True, kw_only=True, tag="answer_dialog"):
@@ -176,6 +205,8 @@ AnyCommand = (
     | Approve
     | AnswerElicitation
     | AnswerDialog
+    | AnswerQuestions
+    | AnswerPlan
     | Permit
     | GetCommands
     | RunCommand
@@ -295,6 +326,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     usage: UsageTotals
     permission_mode: str = ""
     jail: JailState | None = None
+    todos: tuple[Todo, ...] = ()
 
 
 class Messages(msgspec.Struct, frozen=True, kw_only=True):
@@ -551,6 +583,49 @@ class ElicitationRequest(msgspec.Struct, frozen=True, kw_only=True, omit_default
     fields: tuple[ElicitationField, ...] = ()
 
 
+class QuestionOption(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An answer that a question offers."""
+
+    label: str
+    description: str = ""
+
+
+class UserQuestion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A question of the model. Without ``options`` it asks for text; ``multiple`` allows several options. The user may
+    always answer in other words."""
+
+    question: str
+    header: str = ""
+    options: tuple[QuestionOption, ...] = ()
+    multiple: bool = False
+
+
+class QuestionRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="question_request"):
+    """The model asks the user; its call waits for ``answer_questions``."""
+
+    request_id: str
+    tool_id: str
+    questions: tuple[UserQuestion, ...]
+
+
+class PlanRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="plan_request"):
+    """In plan mode the model presents a plan (Markdown); its call waits for ``answer_plan``. ``path`` is the saved
+    file, ``modes`` are the permission modes that may follow, ``mode`` the default one."""
+
+    request_id: str
+    tool_id: str
+    plan: str
+    modes: tuple[str, ...]
+    mode: str
+    path: str = ""
+
+
+class RequestClosed(msgspec.Struct, frozen=True, kw_only=True, tag="request_closed"):
+    """A ``question_request`` or ``plan_request`` is over: answered, aborted or too late."""
+
+    request_id: str
+
+
 class McpState(msgspec.Struct, frozen=True, kw_only=True, tag="mcp_state"):
     """An MCP server started, stopped, failed or listed its tools; ``server`` is its entry in ``get_mcp_servers``."""
 
@@ -585,7 +660,17 @@ class PermitSettled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 ExtensionEvent = ExtNotify | ExtDisplay | ExtClearNotes | ExtPanel | ExtPanelClose | ExtSurface
 
-Asked = ApprovalRequest | ElicitationRequest | ExtDialog | ExtDialogClose | PermitRequest | PermitSettled
+Asked = (
+    ApprovalRequest
+    | ElicitationRequest
+    | ExtDialog
+    | ExtDialogClose
+    | QuestionRequest
+    | PlanRequest
+    | RequestClosed
+    | PermitRequest
+    | PermitSettled
+)
 
 KnownEvent = WireEvent | ExtensionEvent | McpState | Asked
 ServerLine = Response | KnownEvent

@@ -26,7 +26,8 @@ def test_order_is_the_order_in_which_prompts_and_calls_pass() -> None:
     names = [row.name for row in FEATURES]
     assert names == [
         *("limits", "recording", "jail", "checkpoints", "budget", "mcp", "templates", "local_model"),
-        *("hooks", "rules", "front_end", "permissions", "extensions", "plugins", "skills", "swarm"),
+        *("hooks", "rules", "front_end", "permissions", "plan", "ask_user", "todo"),
+        *("extensions", "plugins", "skills", "swarm"),
         *(
             "telemetry",
             "model_refresh",

@@ -54,6 +54,7 @@ async def conversation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Async
 async def test_feature_contributes_commands_through_one_interface(conversation: Conversation) -> None:
     """issue 26: a package and a row of the table are enough; no front end names the feature."""
     assert [(command.name, command.summary) for command in list_commands(conversation)] == [
+        ("todos", "show the list of steps that the model keeps"),
         ("agents", "list the agents that the model can delegate to"),
         ("Time", "the time"),
         ("fix", "about fix"),

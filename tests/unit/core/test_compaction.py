@@ -249,3 +249,25 @@ async def test_history_larger_than_window_is_cut_before_sending() -> None:
     agent, client = make_agent(says("sum"), messages=messages, model=small)
     await agent.compact()
     assert len(client.requests[0].messages[0].text()) < 20_000 * 4
+
+
+def kept(call_id: str, text: str) -> Message:
+    block = answered(call_id).content[0]
+    return Message("tool", (msgspec.structs.replace(block, attached={"kept": {"List": text}}),), "")
+
+
+async def test_kept_texts_survive_compactions() -> None:
+    """issue 32.2: the newest text of a name is in the summary, also of a second compaction."""
+    messages = [user("go"), called("t1"), kept("t1", "- old"), called("t2"), kept("t2", "- new"), assistant("ok")]
+    agent, _ = make_agent(says("sum"), says("again"), messages=messages)
+    await agent.compact()
+    assert "\n\n## List\n\n- new\n\n## Last instruction" in agent.messages[0].text()
+    await agent.compact()
+    assert "again\n\n## List\n\n- new" in agent.messages[0].text() and "- old" not in agent.messages[0].text()
+
+
+async def test_kept_text_of_the_tail_is_not_repeated() -> None:
+    messages = [user("go"), called("t1"), kept("t1", "- old"), user("on"), called("t2"), kept("t2", "- new")]
+    agent, _ = make_agent(says("sum"), messages=messages)
+    await agent.compact(keep_tail=3)
+    assert "## List" not in agent.messages[0].text() and len(agent.messages) == 4

@@ -66,6 +66,10 @@ _LINES: list[tuple[ev.AgentEvent, str | None]] = [
     (ev.CompactStart(), None),
     (ev.CompactDone("short"), '{"type":"compact_done","summary":"short"}'),
     (ev.CompactDone("short", automatic=True), None),
+    (
+        ev.Todos((ev.Todo("a", "done"), ev.Todo("b"))),
+        '{"type":"todos","items":[{"text":"a","status":"done"},{"text":"b","status":"pending"}]}',
+    ),
     (ev.Notice("by the way"), None),
     (
         ev.Diagnostic("not as asked"),

@@ -15,7 +15,17 @@ from zot.agent.extension_ui import ExtensionUI
 from zot.agent.snapshot import ConversationSnapshot
 from zot.agent.tools.workspace import Workspace
 from zot.core.agent import Agent, InitialToolCall
-from zot.core.events import Diagnostic, Done, Error, ModelChanged, Notice, SessionEnded, SessionFault, SessionStarted
+from zot.core.events import (
+    Diagnostic,
+    Done,
+    Error,
+    ModelChanged,
+    Notice,
+    SessionEnded,
+    SessionFault,
+    SessionStarted,
+    Todos,
+)
 from zot.devkit.replay.comparison import Comparison, Difference
 from zot.devkit.replay.driver import ReplayDriver
 from zot.devkit.replay.rebuild import RecordedHost, RecordedSetup, apply_state, made_tools, rebuilt_agent
@@ -33,7 +43,7 @@ from zot.system.files import make_private_dir, zot_home
 from zot.system.jail.jail import Jail
 from zot.wire import limits
 
-_Told = Diagnostic | Done | Error | ModelChanged | Notice | SessionEnded | SessionFault | SessionStarted
+_Told = Diagnostic | Done | Error | ModelChanged | Notice | SessionEnded | SessionFault | SessionStarted | Todos
 _OF_EXTENSIONS = frozenset({"frame", "gone", "exit"})
 _SILENT = frozenset({"header", "setup", "command", "about"})
 _OF_PEOPLE = ("panel_key", "panel_close")  # frames caused by a key press

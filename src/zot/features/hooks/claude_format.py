@@ -21,6 +21,9 @@ NAMES = {
     "grep": "Grep",
     "glob": "Glob",
     "skill": "Skill",
+    "ask_user": "AskUserQuestion",
+    "todo": "TodoWrite",
+    "present_plan": "ExitPlanMode",
 }
 MODES = {"plan": "plan", "ask": "default", "accept-edits": "acceptEdits", "everything": "bypassPermissions"}
 _KEYS: dict[str, dict[str, str]] = {
@@ -31,6 +34,10 @@ _KEYS: dict[str, dict[str, str]] = {
     "glob": {"pattern": "pattern", "path": "path"},
     "skill": {"name": "skill"},
 }
+
+# Keys of lists of objects, at any depth.
+_TO_CLAUDE = {"ask_user": {"multiple": "multiSelect"}, "todo": {"items": "todos", "text": "content"}}
+_STATUS = {"done": "completed"}
 
 Resolve = Callable[[str], str]
 
@@ -50,6 +57,8 @@ def to_claude_input(tool: str, args: dict[str, Any], resolve: Resolve) -> dict[s
     """Claude Code's input for a call of ``tool``; unchanged for tools that are not built in."""
     if tool == "edit":
         return _edit_input(args, resolve)
+    if tool in ("ask_user", "todo"):
+        return _renamed(args, _TO_CLAUDE[tool], _STATUS)
     keys = _KEYS.get(tool)
     if keys is None:
         return args
@@ -60,6 +69,19 @@ def to_claude_input(tool: str, args: dict[str, Any], resolve: Resolve) -> dict[s
     if tool == "bash" and isinstance(args.get("timeout"), int):
         fields["timeout"] = args["timeout"] * 1000
     return fields
+
+
+def _renamed(value: Any, keys: dict[str, str], words: dict[str, str]) -> Any:
+    """The value with other keys, and with other words for a ``status``."""
+    if isinstance(value, list):
+        return [_renamed(item, keys, words) for item in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    fields = cast("dict[str, Any]", value)
+    made = {keys.get(name, name): _renamed(item, keys, words) for name, item in fields.items()}
+    if isinstance(status := made.get("status"), str):
+        made["status"] = words.get(status, status)
+    return made
 
 
 def _edit_input(args: dict[str, Any], resolve: Resolve) -> dict[str, Any]:
@@ -87,6 +109,9 @@ def from_claude_input(tool: str, fields: dict[str, Any], args: dict[str, Any], r
     """The arguments for a hook's ``updatedInput``; UnsupportedInput if zot has no counterpart."""
     if tool == "edit":
         return _edit_args(fields, args, resolve)
+    if tool in ("ask_user", "todo"):
+        renamed = {new: old for old, new in _TO_CLAUDE[tool].items()}
+        return _renamed(fields, renamed, {new: old for old, new in _STATUS.items()})
     keys = _KEYS.get(tool)
     if keys is None:
         return fields

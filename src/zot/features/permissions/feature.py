@@ -191,7 +191,8 @@ class CallClassifier:
 
 _PLAN = (
     "[zot: the user has switched to plan mode. Do not change anything: tools that could are refused. Find out what you "
-    "need to know with the tools that only read, ask about what is open, and answer with a plan of what you would do.]"
+    "need to know with the tools that only read, ask about what is open, and present a plan with `present_plan`; "
+    "without that tool, answer with the plan.]"
 )
 _OVER = (
     "[zot: the user has left plan mode. Tools that change something may be called again, within what the user permits.]"

@@ -11,12 +11,15 @@ from zot.core.events import (
     TextDelta,
     ThinkingDelta,
     ThinkingEnd,
+    Todo,
+    Todos,
     ToolCall,
     ToolProgress,
     ToolResultEvent,
 )
 from zot.core.permission_gate import preview
 from zot.frontends.console import Stdout, TextOutput, print_notice
+from zot.provider.messages import ToolCallBlock
 
 _DIM, _PLAIN = "\x1b[2m", "\x1b[22m"
 
@@ -46,6 +49,10 @@ class StreamMode:
             case AssistantMessage():
                 self._output.close()
                 self._end_line()
+            case Todos(items):
+                print_notice(f"[todos] {_todo_line(items)}")
+            case ToolCall(ToolCallBlock(id, "todo")):
+                self._names[id] = "todo"  # the list follows
             case ToolCall(call):
                 self._names[call.id] = call.name
                 print_notice(f"[{call.name}] {preview(call.value, 120)}")
@@ -72,6 +79,13 @@ class StreamMode:
         if self._open_line:
             self._output.write("\n")
             self._open_line = False
+
+
+def _todo_line(items: tuple[Todo, ...]) -> str:
+    from zot.features.todo.todo_list import current, progress  # few runs have a list
+
+    now = current(items)
+    return progress(items) + (f"; now: {now.text}" if now is not None else "") if items else "cleared"
 
 
 class ThinkingOutput:

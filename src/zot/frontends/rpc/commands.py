@@ -71,6 +71,8 @@ class RpcCommands:
             wire.Approve: self._approve,
             wire.AnswerElicitation: self._answer_elicitation,
             wire.AnswerDialog: self._answer_dialog,
+            wire.AnswerQuestions: self._answer_questions,
+            wire.AnswerPlan: self._answer_plan,
             wire.Permit: self._permit,
             wire.GetCommands: self._get_commands,
             wire.RunCommand: self._run_command,
@@ -154,6 +156,16 @@ class RpcCommands:
     def _answer_dialog(self, command: wire.AnswerDialog, reply: PendingResponse) -> Any:
         self._must_be_announced("dialogs")
         self._questions.answer_dialog(command)
+        return msgspec.UNSET
+
+    def _answer_questions(self, command: wire.AnswerQuestions, reply: PendingResponse) -> Any:
+        self._must_be_announced("questions")
+        self._questions.answer_questions(command)
+        return msgspec.UNSET
+
+    def _answer_plan(self, command: wire.AnswerPlan, reply: PendingResponse) -> Any:
+        self._must_be_announced("plans")
+        self._questions.answer_plan(command)
         return msgspec.UNSET
 
     def _permit(self, command: wire.Permit, reply: PendingResponse) -> Any:
@@ -295,7 +307,10 @@ class RpcCommands:
             raise AgentBusy("agent is busy")
 
     def _must_be_announced(
-        self, capability: Literal["approvals", "commands", "dialogs", "elicitation", "panels", "permits", "surfaces"]
+        self,
+        capability: Literal[
+            "approvals", "commands", "dialogs", "elicitation", "panels", "permits", "plans", "questions", "surfaces"
+        ],
     ) -> None:
         if capability not in self._announced:
             raise UsageError(f'announce the capability "{capability}" in hello first')

@@ -74,12 +74,15 @@ async def _serve(config: RunConfig, door: EarlyPingServer, writer: Writer, stopp
         queue.conversation, surface.on_queued = conversation, queue.run_queued
         conversation.has_more_work = queue.has_waiting
         # a setting does not enable questions about outside paths: a client is no user
+        permissions = ClientPermissions(conversation.gate, config.permission_limit)
         questions = PendingQuestions(
-            question_queue(conversation.services), writer.send_event, outside=bool(config.approve)
+            question_queue(conversation.services),
+            writer.send_event,
+            outside=bool(config.approve),
+            widest=permissions.widest,
         )
         if (servers := mcp(conversation)) is not None:
             servers.on_state(writer.send_event)
-        permissions = ClientPermissions(conversation.gate, config.permission_limit)
         commands = RpcCommands(conversation, queue, questions, permissions, announced, surface, tasks, writer)
         server = RpcServer(
             writer=writer,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.agent.slash_commands import parse
-from zot.core.events import Diagnostic, EntryAdded, SessionFault, ToolResultEvent
+from zot.core.events import Diagnostic, EntryAdded, SessionFault, Todos, ToolResultEvent, UserMessage
 from zot.frontends.terminal.commands.command_context import CommandContext, EarlyCommandContext
 from zot.frontends.terminal.commands.command_runner import CommandRunner
 from zot.frontends.terminal.dialogs.dialog import CONFIRM, Dialogs
@@ -220,6 +220,10 @@ class App:
             self._notices.append(event.text)
         else:
             self._transcript.on_event(event)
+        if isinstance(event, Todos):
+            self._layout.show_todos(event.items)
+        elif isinstance(event, UserMessage) and self._layout.todos is not None:
+            self._layout.todos.prompt_begins()
         if isinstance(event, ToolResultEvent) and self.swarm is not None:
             self.swarm.tool_ended()
 
@@ -274,7 +278,14 @@ class App:
         )
         confirmations = ApprovalPrompts(ui, self._dialogs, conversation, turns.cancel)
         confirmations.existing = existing_in(conversation.workspace)
-        QuestionHost(conversation, ui, self._dialogs, confirmations, self._transcript.add_diagnostic)
+        QuestionHost(
+            conversation,
+            ui,
+            self._dialogs,
+            confirmations,
+            self._transcript.add_diagnostic,
+            self._around.lend_terminal,
+        )
         self.swarm = workers = WorkerList(conversation, ui, self._notes)
         self._layout.bar = AgentBar(
             conversation,

@@ -22,7 +22,9 @@ from zot.tui.terminal import Size
 from zot.tui.width import cells, cut, with_cursor
 
 if TYPE_CHECKING:
+    from zot.core.events import Todo
     from zot.frontends.terminal.extensions.panels import Panels
+    from zot.frontends.terminal.screen.todo_rows import TodoRows
 
 # The empty editor's placeholder; a hint disappears once the user has followed it.
 
@@ -100,8 +102,16 @@ class Layout:
         self._bar_rows = self._typing_rows = 0  # of the status bar in the last frame; of the editor, popup and it
         self._asked: list[str] | None = None  # the section of the dialog
         self.panels: Panels | None = None  # of extensions, from the first one on
+        self.todos: TodoRows | None = None  # the model's list of steps, from the first one on
         asides.on_begin = self._settle_header
         asides.hides_welcome = lambda: ui.surfaces is not None and ui.surfaces.replaces_welcome
+
+    def show_todos(self, items: Sequence[Todo]) -> None:
+        if self.todos is None:
+            from zot.frontends.terminal.screen.todo_rows import TodoRows  # many conversations have no list
+
+            self.todos = TodoRows()
+        self.todos.items = items
 
     @property
     def animated(self) -> bool:
@@ -186,7 +196,8 @@ class Layout:
         if extra is not None:
             below = extra.bar(below, self.bar.essentials(theme), blocks.get("footer", []), cells_of_rule)
         self._bar_rows = len(below)
-        above, below = [*above, *blocks.get("above", [])], [*blocks.get("below", []), *below]
+        todos = self.todos.rows(theme, columns, height) if self.todos is not None else []
+        above, below = [*above, *todos, *blocks.get("above", [])], [*blocks.get("below", []), *below]
         if ruled and height >= _RULED:  # a question has its own rules
             plain = theme.paint("border", "─" * cells_of_rule)
             mode = self._editor.mode_label

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from zot.features.questions import Question, question_queue
@@ -10,9 +10,11 @@ from zot.system.visible_text import escape_invisible
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
+    from zot.features.ask_user.questions import QuestionAnswers, UserQuestions
     from zot.features.extensions.dialogs import DialogAnswer, ExtensionDialog
     from zot.features.jail.outside_access import OutsideRequest
     from zot.features.mcp.elicitation import Elicitation
+    from zot.features.plan.plan_question import PlanAnswer, PlanQuestion
     from zot.features.trust_questions import GrantQuestion, TrustQuestion
     from zot.frontends.terminal.dialogs.confirm import ApprovalPrompts
     from zot.frontends.terminal.dialogs.dialog import Dialogs
@@ -29,12 +31,14 @@ class QuestionHost:
         dialogs: Dialogs,
         confirmations: ApprovalPrompts,
         notify: Callable[[str], None],
+        lend_terminal: Callable[[Sequence[str]], Awaitable[int]],
     ) -> None:
         self._conversation = conversation
         self._ui = ui
         self._dialogs = dialogs
         self._confirmations = confirmations
         self._notify = notify
+        self._lend_terminal = lend_terminal
         self._renderings: dict[str, Callable[[Any], Any]] = {
             "approval": confirmations.show,
             "outside": self._outside,
@@ -42,6 +46,8 @@ class QuestionHost:
             "trust": self._trust,
             "grant": self._grant,
             "dialog": self._dialog,
+            "questions": self._questions,
+            "plan": self._plan,
         }
         question_queue(conversation.services).present(self._show, self._renderings)
 
@@ -59,6 +65,25 @@ class QuestionHost:
         from zot.frontends.terminal.dialogs.question_form import QuestionPrompts
 
         return await QuestionPrompts(self._notify, self._dialogs, self._conversation.workspace).show(question)
+
+    async def _questions(self, question: UserQuestions) -> QuestionAnswers | None:
+        from zot.frontends.terminal.questions.user_questions import QuestionsDialog
+
+        return await self._dialogs.ask(QuestionsDialog(question, lambda: self._ui.painter))
+
+    async def _plan(self, question: PlanQuestion) -> PlanAnswer | None:
+        from zot.frontends.terminal.questions.plan_dialog import PlanDialog, edit_plan
+
+        async def edited(plan: str, changed: Callable[[str], None]) -> None:
+            text = await edit_plan(plan, question.path, self._lend_terminal, self._notify)
+            if text is not None and text != plan:
+                changed(text)
+            self._ui.redraw()
+
+        def edit(plan: str, changed: Callable[[str], None]) -> None:
+            self._ui.spawn(edited(plan, changed))
+
+        return await self._dialogs.ask(PlanDialog(question, lambda: self._ui.painter, edit))
 
     async def _dialog(self, question: ExtensionDialog) -> DialogAnswer | None:
         from zot.frontends.terminal.extensions.dialog_box import ExtensionDialogBox

@@ -89,3 +89,25 @@ def test_invalid_hook_is_reported_and_only_it_is_skipped() -> None:
     ]
     assert len(problems) == 6 and "FileChanged" in problems[-1]
     assert hooks_of({"hooks": []}, "f", problems) == () and hooks_of({}, "f", problems) == ()
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "said"),
+    [
+        (
+            "todo",
+            {"items": [{"text": "a", "status": "done"}, {"text": "b", "status": "pending"}]},
+            {"todos": [{"content": "a", "status": "completed"}, {"content": "b", "status": "pending"}]},
+        ),
+        (
+            "ask_user",
+            {"questions": [{"question": "q", "multiple": True, "options": [{"label": "a"}]}]},
+            {"questions": [{"question": "q", "multiSelect": True, "options": [{"label": "a"}]}]},
+        ),
+        ("present_plan", {"plan": "# p"}, {"plan": "# p"}),
+    ],
+)
+def test_tools_for_the_user_have_claude_names_and_inputs(tool: str, args: Any, said: Any) -> None:
+    """issue 32.2: hooks of AskUserQuestion, TodoWrite and ExitPlanMode read and rewrite these calls."""
+    assert to_claude_input(tool, args, absolute) == said
+    assert from_claude_input(tool, said, args, absolute) == args

@@ -85,7 +85,7 @@ COMMANDS: list[Command] = [
         aliases=("mode",),
         widens=True,
     ),
-    Command(name="plan", summary="plan mode: only read, then answer with a plan", arguments="[prompt]"),
+    Command(name="plan", summary="plan mode: only read, then present a plan", arguments="[prompt]"),
     Command(name="yolo", summary="approve all tool calls in this session", widens=True),
     Command(name="settings", summary="change settings, choose a theme", arguments="[theme [name]]"),
     Command(name="vim", summary="vi keys in the editor, on or off"),

@@ -34,6 +34,7 @@ class Dialog(Generic[T]):
     foreign = False  # an extension's question
     takes_text = True  # takes letters only with focus, else single ``answers``
     answers: frozenset[str] = frozenset()
+    listens_after = 0.0  # seconds on the screen before a key may be an answer
     fullscreen = False  # drawn on the alternate screen; ``lines`` then fill it
     overlaid = False  # a panel over the rest of the screen, drawn by the layout
     title = ""
@@ -44,6 +45,7 @@ class Dialog(Generic[T]):
         self.cursor: tuple[int, int] | None = None
         self.waits = False  # while the user types in the editor
         self.chosen = False  # focused by tab or an arrow: takes all keys
+        self._shown_at = 0.0
         self._result: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
 
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
@@ -62,11 +64,18 @@ class Dialog(Generic[T]):
     def done(self) -> bool:
         return self._result.done()
 
+    @property
+    def is_new(self) -> bool:
+        """True shortly after it appeared, so that typing is no answer."""
+        shown_for = time.monotonic() - self._shown_at if self._shown_at else 0.0
+        return shown_for < self.listens_after
+
     async def answer(self) -> T | None:
         return await self._result
 
     def lines(self, theme: Theme, width: int, height: int) -> list[str]:
         """The dialog with its frame: titled rule, hint, rows, closing rule."""
+        self._shown_at = self._shown_at or time.monotonic()
         head = [titled_rule(theme, self.title, width)]
         if (self.hint or self.waits) and height >= 5:
             hint = theme.paint("warning", WAITS) if self.waits else theme.paint("muted", cut(self.hint, width - 2))
@@ -200,7 +209,7 @@ class Dialogs:
             return True
         if dialog.unasked and not dialog.chosen and not dialog.takes_text and key.printable:
             # A letter may be an answer or the first of a word: the next key or a pause decides. Others start a word.
-            if key.name not in dialog.answers:
+            if key.name not in dialog.answers or dialog.is_new:
                 return False
             timer = asyncio.get_running_loop().call_later(ALONE_S, self._was_alone)
             self._held = (dialog, key, timer)

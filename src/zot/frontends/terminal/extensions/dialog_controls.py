@@ -34,7 +34,8 @@ class Control(Protocol):
 
 
 class OptionList:
-    """Choose one option, or several with space. Typing filters; groups have headings. ``letters`` choose at once."""
+    """Choose one option, or several with space. Typing filters; groups have headings. ``letters`` choose at once.
+    ``unmarked`` options are chosen alone, also where several are allowed."""
 
     cursor: tuple[int, int] | None = None
 
@@ -46,7 +47,9 @@ class OptionList:
         default: Any = None,
         several: bool = False,
         letters: dict[str, str] | None = None,
+        unmarked: frozenset[str] = frozenset(),
     ) -> None:
+        self._unmarked = unmarked
         self._options = options
         self._finish = finish
         self._several = several
@@ -58,6 +61,18 @@ class OptionList:
         usable = [at for at, option in enumerate(options) if not option.disabled]
         wanted = [at for at in usable if options[at].value == default]
         self._at: int | None = next(iter(wanted or usable), None)
+
+    @property
+    def selected(self) -> DialogOption | None:
+        """The option under the cursor."""
+        return None if self._at is None else self._options[self._at]
+
+    @property
+    def marked(self) -> list[str]:
+        return [option.value for option in self._options if option.value in self._marked]
+
+    def toggle(self, value: str) -> None:
+        self._marked ^= {value}
 
     @property
     def hint(self) -> str:
@@ -84,6 +99,7 @@ class OptionList:
     def _row(self, at: int, art: LineArt, theme: Theme, width: int) -> str:
         option = self._options[at]
         mark = ("[x] " if option.value in self._marked else "[ ] ") if self._several else ""
+        mark = " " * len(mark) if option.value in self._unmarked else mark
         label, detail = art.row(option.line, max(width - 4, 1)), one_line(option.description)
         if option.disabled:
             return theme.paint("muted", cut(f"  {mark}{visible(label)}  {detail}".rstrip(), width))
@@ -101,8 +117,8 @@ class OptionList:
         elif key.name in self._letters:
             self._finish(self._letters[key.name])
         elif self._several and key.name == "space":
-            if self._at is not None:
-                self._marked ^= {self._options[self._at].value}
+            if self.selected is not None:
+                self.toggle(self.selected.value)
         elif key.name == "backspace" and self._filter:
             self._narrow(self._filter[:-1])
         elif key.printable and not self._letters:
@@ -113,7 +129,7 @@ class OptionList:
 
     def _accept(self) -> None:
         if self._several:
-            self._finish([option.value for option in self._options if option.value in self._marked])
+            self._finish(self.marked)
         elif self._at is not None:
             self._finish(self._options[self._at].value)
 

@@ -4,7 +4,7 @@ Texts are sanitized and shortened before they are measured."""
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -74,7 +74,11 @@ _VERBS = {
     "grep": ("Search", "Searching", "Searched"),
     "glob": ("List", "Listing", "Listed"),
     "skill": ("Load skill", "Loading skill", "Loaded skill"),
+    "todo": ("Update the steps", "Updating the steps", "Updated the steps"),
+    "ask_user": ("Ask you", "Asking you", "Asked you"),
+    "present_plan": ("Present a plan", "Presenting a plan", "Presented a plan"),
 }
+_OF_USER = frozenset(("todo", "ask_user", "present_plan"))
 _SUBJECTS = {"grep": "pattern", "glob": "pattern", "skill": "name"}
 _REFUSALS = (SAID_NO, "denied", "refused", CALL_REFUSED)
 _ABORTED = "aborted: "
@@ -98,6 +102,8 @@ def subject(name: str, arguments: dict[str, Any], text: str) -> str:
     """The subject of a call: a path, a command, a pattern, up to three texts, or all arguments."""
     keys = (_SUBJECTS[name],) if name in _SUBJECTS else ("path", "file_path", "command")
     found = next((value for key in keys if isinstance(value := arguments.get(key), str) and value), None)
+    if name in _OF_USER:
+        return one_line(_of_user(name, arguments)[:_GIST])
     if found is None and name not in _VERBS and 1 <= len(arguments) <= _MOST_VALUES:
         texts = [value for value in arguments.values() if isinstance(value, str) and value.strip()]
         found = " · ".join(value[:_GIST] for value in texts) if len(texts) == len(arguments) else None
@@ -112,6 +118,19 @@ def subject(name: str, arguments: dict[str, Any], text: str) -> str:
     where = arguments.get("path")
     shown = f'"{summary}"' if name == "grep" and summary else summary
     return shown + (f" in {one_line(where[:_GIST])}" if isinstance(where, str) and where != "." else "")
+
+
+def _of_user(name: str, arguments: dict[str, Any]) -> str:
+    """The step in progress, the headers of questions, or the title of a plan."""
+    items: Any = arguments.get("items" if name == "todo" else "questions")
+    if name == "present_plan":
+        lines = str(arguments.get("plan") or "").strip().split("\n")
+        return lines[0].lstrip("# ")
+    listed = cast("list[Any]", items) if isinstance(items, list) else []
+    found = [cast("dict[str, Any]", item) for item in listed if isinstance(item, dict)]
+    if name == "ask_user":
+        return ", ".join(str(item.get("header") or item.get("question") or "") for item in found[:4])
+    return next((str(item.get("text") or "") for item in found if item.get("status") == "in_progress"), "")
 
 
 def _searches(name: str) -> bool:
@@ -196,6 +215,8 @@ def _of_success(name: str, text: str, details: dict[str, Any]) -> list[Words]:
         return [_counted(files if isinstance(files, int) else _lines(text, "no file matches "), "file", "files")]
     if name == "write":
         return [("unchanged", "muted")] if details.get("changes") == "" else []
+    if name == "present_plan" or (name == "ask_user" and "\n" not in text):
+        return [(one_line(re.split(r"[.:] ", text[:_GIST], maxsplit=1)[0]), "tool_out")]
     return [] if name in _VERBS else _summary_of(text)
 
 

@@ -1,0 +1,1 @@
+"""Dialogs of the model's questions and plans."""
