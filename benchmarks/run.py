@@ -40,6 +40,7 @@ from benchmarks import (  # noqa: E402
     swarm,
     telemetry,
     terminal,
+    web,
 )
 from benchmarks.measure import python_pass, shell_true  # noqa: E402
 from benchmarks.row import Row  # noqa: E402
@@ -66,6 +67,7 @@ GROUPS: dict[str, Callable[[float, float], Iterator[Row]]] = {
     "telemetry": lambda p, s: telemetry.rows(),
     "terminal": lambda p, s: terminal.rows(p),
     "embedding": lambda p, s: embedding.rows(),
+    "web": lambda p, s: web.rows(),
     "local-model": lambda p, s: local_model.rows(),
     "peers": lambda p, s: peers.rows(p),
     "size": lambda p, s: size.rows(),

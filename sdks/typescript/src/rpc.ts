@@ -873,6 +873,16 @@ export interface CompactDoneEvent {
   summary: string;
 }
 
+/** A background job `ended`, or a pattern that the model watches for `matched`. `text` describes the end, or is the line. Can arrive at any time, also while idle. */
+export interface JobUpdateEvent {
+  type: "job_update";
+  job: number;
+  command: string;
+  state: "ended" | "matched";
+  exit_code: number | null;
+  text: string;
+}
+
 /** The model's list of steps, complete; sent when it changes and when a session with another list begins. */
 export interface TodosEvent {
   type: "todos";
@@ -1094,6 +1104,7 @@ export type Event =
   | ToolProgressEvent
   | ToolResultEvent
   | CompactDoneEvent
+  | JobUpdateEvent
   | TodosEvent
   | SessionFaultEvent
   | DiagnosticEvent

@@ -32,8 +32,10 @@ F = TypeVar("F", bound="Feature")
 class FeatureRow(NamedTuple):
     """``early``: prepared before the conversation; ``depends_on_model``: tested again if the model changes.
     The others join a feature later: at the first prompt that begins with ``prompt_prefix`` or contains
-    ``prompt_part``, the first of its ``ops``, the ``first_event`` of a kind, the first file change by a tool, or when
-    one of its ``on_demand`` tools (names and summaries) is activated (``agent/tool_set.py``)."""
+    ``prompt_part``, the first of its ``ops``, the ``first_event`` of a kind, the first file change by a tool, the first
+    background job, or when one of its ``on_demand`` tools is activated (``agent/tool_set.py``): names and
+    summaries, which the model reads. A summary that equals the name is left out; a tool without one is activated by
+    its feature."""
 
     name: str
     target: str
@@ -45,6 +47,7 @@ class FeatureRow(NamedTuple):
     first_event: type[AgentEvent] | None = None
     records_changes: bool = False
     on_demand: Mapping[str, str] = {}
+    follows_jobs: bool = False
     prompt_part: str = ""
 
     def load(self) -> type[Feature]:
@@ -207,11 +210,6 @@ def _wants_plans(services: Services) -> bool:
     return (named is None or "present_plan" in named) and _wants_permissions(services)
 
 
-def _wants_web_search(services: Services) -> bool:
-    named = services.config.tools
-    return "web_search" in (services.settings.values.tools if named is None else named)
-
-
 def _wants_answer_schema(services: Services) -> bool:
     return bool(services.config.output_schema)
 
@@ -261,7 +259,20 @@ FEATURES = (
     FeatureRow("swarm", "zot.swarm.feature:SwarmFeature", _wants_swarm),
     FeatureRow("telemetry", "zot.features.telemetry.feature:TelemetryFeature", _wants_telemetry),
     FeatureRow("model_refresh", "zot.features.model_refresh:ModelRefreshFeature", _wants_model_refresh),
-    FeatureRow("web_search", "zot.features.web_search:WebSearchFeature", _wants_web_search),
+    FeatureRow(
+        "web",
+        "zot.features.web.feature:WebFeature",
+        _never,
+        on_demand={"web_fetch": "web_fetch", "web_search": "web_search"},  # the names say it
+    ),
+    FeatureRow(
+        "jobs",
+        "zot.features.jobs.feature:JobsFeature",
+        _never,
+        prompt_prefix="/",
+        on_demand={"jobs": ""},
+        follows_jobs=True,
+    ),
     FeatureRow("answer_schema", "zot.features.answer_schema:AnswerSchemaFeature", _wants_answer_schema, early=True),
     FeatureRow(
         "agents",
@@ -307,6 +318,7 @@ class FeatureSet:
         conversation.toolset.join_named()
         self.join_for_model(conversation)
         conversation.workspace.recorder = lambda: self.change_recorder(conversation)
+        conversation.workspace.job_started = lambda: self.join_for_job(conversation)
 
     def _join_after(self, row: FeatureRow, conversation: Conversation) -> None:
         """Join soon after the first event of a kind, without delaying the events after it."""
@@ -341,6 +353,15 @@ class FeatureSet:
         """The feature that has this on-demand tool, or None."""
         row = next((row for row in FEATURES if name in row.on_demand), None)
         return None if row is None else self._join(row, conversation, now=True)
+
+    def join_for_job(self, conversation: Conversation) -> bool:
+        """The first background job lets its feature join, with its tool; true if the model has that tool."""
+        names = [name for row in FEATURES if row.follows_jobs for name in row.on_demand]
+        for row in FEATURES:
+            if row.follows_jobs:
+                self._join(row, conversation, now=True)
+        conversation.toolset.activate(names)
+        return any(name in conversation.agent.toolbox for name in names)
 
     def join_for_model(self, conversation: Conversation) -> None:
         """Let features that the current model needs join."""

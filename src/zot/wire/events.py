@@ -246,6 +246,17 @@ class CompactDone(msgspec.Struct, frozen=True, kw_only=True, tag="compact_done")
     summary: str
 
 
+class JobUpdate(msgspec.Struct, frozen=True, kw_only=True, tag="job_update"):
+    """A background job ``ended``, or a pattern that the model watches for ``matched``. ``text`` describes the end, or
+    is the line. Can arrive at any time, also while idle."""
+
+    job: int
+    command: str
+    state: Literal["ended", "matched"]
+    exit_code: int | None
+    text: str
+
+
 class Todos(msgspec.Struct, frozen=True, kw_only=True, tag="todos"):
     """The model's list of steps, complete; sent when it changes and when a session with another list begins."""
 
@@ -299,6 +310,7 @@ WireEvent = (
     | ToolProgress
     | ToolResult
     | CompactDone
+    | JobUpdate
     | Todos
     | SessionFault
     | Diagnostic
@@ -323,6 +335,7 @@ _SAME: dict[type[ev.AgentEvent], type[WireEvent]] = {
     ev.AssistantStart: AssistantStart,
     ev.ToolUseStart: ToolUseStart,
     ev.ToolUseEnd: ToolUseEnd,
+    ev.JobUpdate: JobUpdate,
     ev.Todos: Todos,
     ev.SessionFault: SessionFault,
     ev.Error: Error,

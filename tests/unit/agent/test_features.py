@@ -28,17 +28,8 @@ def test_order_is_the_order_in_which_prompts_and_calls_pass() -> None:
         *("limits", "recording", "jail", "checkpoints", "budget", "mcp", "templates", "local_model"),
         *("hooks", "rules", "front_end", "permissions", "plan", "ask_user", "todo"),
         *("extensions", "plugins", "skills", "swarm"),
-        *(
-            "telemetry",
-            "model_refresh",
-            "web_search",
-            "answer_schema",
-            "agents",
-            "more_tools",
-            "fallback",
-            "model_roles",
-            "state",
-        ),
+        *("telemetry", "model_refresh", "web", "jobs", "answer_schema", "agents", "more_tools", "fallback"),
+        *("model_roles", "state"),
     ]
 
 

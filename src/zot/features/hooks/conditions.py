@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from zot.features.rules.matching import host_fits
 from zot.features.rules.paths import path_fits
 from zot.features.rules.rule import split_rule
 from zot.features.shell.patterns import glob_fits, match_reach
@@ -36,6 +37,8 @@ def matches_condition(rule: str, names: Sequence[str], fields: dict[str, Any], c
         return path_fits(specifier, str(fields.get("file_path") or fields.get("path") or cwd), cwd, root)
     if names[0] == "Skill":
         return glob_fits(specifier, str(fields.get("skill", "")))
+    if names[0] == "WebFetch" and specifier.strip().startswith("domain:"):
+        return host_fits(specifier.strip(), fields.get("url"), exactly=True) != "no"
     return True
 
 

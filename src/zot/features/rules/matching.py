@@ -111,7 +111,7 @@ class RuleMatcher:
             path = self._path_of(args)
             return bool(path) and self._fits(rule, path, all)
         if call.name == "web_fetch":
-            return _host_fits(rule.pattern, args.get("url"), exactly=True) == "yes"
+            return host_fits(rule.pattern, args.get("url"), exactly=True) == "yes"
         if call.name == "skill":
             return glob_fits(rule.pattern, str(args.get("name", "")))
         if call.name == "agent":
@@ -137,7 +137,7 @@ class RuleMatcher:
                 return "maybe", "its path cannot be read"
             return ("yes" if self._fits(rule, path, any, reads=call.name in _READING) else "no"), ""
         if call.name == "web_fetch":
-            match = _host_fits(rule.pattern, args.get("url"), exactly=False)
+            match = host_fits(rule.pattern, args.get("url"), exactly=False)
             return match, "its address cannot be read" if match == "maybe" else ""
         if call.name == "skill":
             return ("yes" if glob_fits(rule.pattern, str(args.get("name", ""))) else "no"), ""
@@ -222,7 +222,7 @@ def _agent_names(args: dict[str, Any]) -> list[str]:
     return [str(args[key]) for key in ("agent", "subagent_type", "name", "type") if key in args]
 
 
-def _host_fits(pattern: str, url: Any, *, exactly: bool) -> Match:
+def host_fits(pattern: str, url: Any, *, exactly: bool) -> Match:
     """Deny and ask also cover subdomains; allow only with ``*.``."""
     wanted = pattern.removeprefix("domain:").strip().lower().rstrip(".")
     host = host_of(url)

@@ -32,11 +32,12 @@ _ALIASES = {  # Claude Code's names, and older ones
     "Task": "agent",
     "TodoWrite": "todo",
     "AskUserQuestion": "ask_user",
+    "ExitPlanMode": "present_plan",
 }
 # Tools of Claude Code that zot does not have: a rule about them has no effect, and is no slip.
 _NOT_HERE = frozenset(
     (
-        *("LS", "NotebookRead", "TodoRead", "BashOutput", "KillShell", "KillBash", "ExitPlanMode", "EnterPlanMode"),
+        *("LS", "NotebookRead", "TodoRead", "BashOutput", "KillShell", "KillBash", "EnterPlanMode"),
         *("SlashCommand", "Monitor", "LSP", "ListMcpResourcesTool", "ReadMcpResourceTool", "TaskCreate", "TaskGet"),
         *("TaskList", "TaskUpdate", "TaskOutput", "TaskStop", "ToolSearch", "EnterWorktree", "ExitWorktree"),
         *("PowerShell", "CronCreate", "CronDelete", "CronList", "SendMessage", "TeamCreate", "TeamDelete"),
