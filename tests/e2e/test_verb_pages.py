@@ -13,7 +13,7 @@ from zot.cli import flags, main
 from zot.cli.arguments import parse
 from zot.cli.help import page
 from zot.cli.verb_table import VERBS, Verb, options, subcommands, verb_of
-from zot.cli.verbs import auth, hooks, mcp, models, plugin, sessions
+from zot.cli.verbs import auth, hooks, mcp, models, permissions, plugin, sessions
 from zot.cli.verbs.ext import dispatch
 from zot.frontends.docs_index import pages
 from zot.local_model.cli import main as local
@@ -43,6 +43,7 @@ def test_every_verb_that_runs_has_a_row_and_every_row_runs() -> None:
     running |= {f"mcp {word}" for word in mcp._VERBS}
     running |= {f"models {word}" for word in models._OTHERS}
     running |= {f"hooks {word}" for word in hooks._VERBS}
+    running |= {f"permissions {word}" for word in permissions._VERBS}
     running |= {f"plugin {word}" for word in plugin._VERBS}
     running |= {f"swarm {word}" for word in swarm._VERBS}
     running |= {f"swarm {word}" for word, module in swarm._ELSEWHERE.items() if find_spec(module) is not None}

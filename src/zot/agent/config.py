@@ -68,6 +68,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     project: str = ""  # whose extensions, hooks and servers apply; a worker's is its starter's, whatever its cwd
     required_guards: tuple[str, ...] = ()  # directories of guards: every call is denied while one does not run
     required_hooks: tuple[str, ...] = ()  # files with PreToolUse hooks: the same
+    required_rules: tuple[str, ...] = ()  # permission rules of the run that started this worker, as JSON
     trusted_for_run: tuple[str, ...] = ()  # what the user trusted without saving it: "kind name digest"
     all_workers: bool = False  # a client may control every worker, not only those it started
     ext_trace: str = ""

@@ -138,10 +138,15 @@ def _wants_hooks(services: Services) -> bool:
     )
 
 
-def _wants_claude_permissions(services: Services) -> bool:
-    cwd, names = services.project, ("settings.json", "settings.local.json")
-    files = (*(cwd / ".claude" / name for name in names), user_home() / ".claude" / "settings.json")
-    return any(_contains(path, b'"permissions"') for path in files)
+def _wants_rules(services: Services) -> bool:
+    home, cwd = services.home, services.project
+    if services.config.required_rules or services.settings.values.permissions:
+        return True
+    if not is_missing(cwd / ".zot" / "settings.json"):
+        return True
+    claude = (cwd / ".claude" / "settings.json", cwd / ".claude" / "settings.local.json")
+    files = (home / "config.json", user_home() / ".claude" / "settings.json", *claude)
+    return any(not path.is_dir() and _contains(path, b'"permissions"') for path in files)
 
 
 def _contains(path: Path, word: bytes) -> bool:
@@ -235,9 +240,7 @@ FEATURES = (
     FeatureRow("templates", "zot.features.templates.feature:TemplatesFeature", _never, prompt_prefix="/"),
     FeatureRow("local_model", "zot.local_model.feature:LocalModelFeature", _wants_local_model, depends_on_model=True),
     FeatureRow("hooks", "zot.features.hooks.feature:HooksFeature", _wants_hooks),
-    FeatureRow(
-        "claude_permissions", "zot.features.claude_permissions:ClaudePermissionsFeature", _wants_claude_permissions
-    ),
+    FeatureRow("rules", "zot.features.rules.feature:RulesFeature", _wants_rules),
     FeatureRow("front_end", "zot.features.front_end:FrontEndFeature", _wants_front_end),
     FeatureRow("permissions", "zot.features.permissions.feature:PermissionsFeature", _wants_permissions),
     FeatureRow("plan", "zot.features.plan.feature:PlanFeature", _wants_plans),

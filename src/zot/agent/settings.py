@@ -92,6 +92,13 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
         Literal["", "plan", "ask", "accept-edits", "everything"],
         Meta(description="Default permission mode: `plan`, `ask`, `accept-edits` or `everything` (if absent)."),
     ] = ""
+    permissions: Annotated[
+        dict[str, Any],
+        Meta(
+            description="Permission rules in the lists `allow`, `ask` and `deny`, for every project: "
+            '`{"deny": ["Read(~/.ssh/**)"], "allow": ["Bash(npm test:*)"]}`. See `zot docs permission-rules`.'
+        ),
+    ] = {}
     tools: Annotated[
         tuple[str, ...],
         Meta(

@@ -56,6 +56,7 @@ COMMANDS = {
     "sessions": "list, export, fork, rewind, prune",
     "mcp": "manage MCP servers",
     "hooks": "review and trust hooks",
+    "permissions": "list, check and change permission rules",
     "ext": "install and write extensions",
     "plugin": "install plugins",
     "swarm": "run agents in the background",
