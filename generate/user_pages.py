@@ -152,7 +152,7 @@ def _type(field: msgspec.structs.FieldInfo) -> str:
     """The JSON type in words."""
     schema = msgspec.json.schema(field.type)
     words = {"boolean": "true/false", "array": "list", "integer": "number", "number": "number", "object": "object"}
-    kinds = [part.get("type", "") for part in schema.get("anyOf", [schema])]
+    kinds = ["object" if "$ref" in part else part.get("type", "") for part in schema.get("anyOf", [schema])]
     return " or ".join(dict.fromkeys(words.get(kind, "text") for kind in kinds if kind != "null"))
 
 

@@ -183,7 +183,7 @@ def test_a_tool_described_otherwise_is_the_first_difference(recorded: Path, veri
             if line["type"] == "request" and tool["name"] == "read":
                 tool["description"] = "Read."
 
-    assert "request 1 at .tools[4].description" in verified(rewritten(recorded, change)).out
+    assert "request 1 at .tools[5].description" in verified(rewritten(recorded, change)).out
 
 
 def test_changed_model_answer_leads_to_first_different_event(recorded: Path, verified: Callable[..., Ran]) -> None:

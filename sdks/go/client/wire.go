@@ -514,13 +514,14 @@ type ToolProgressEvent struct {
 // EventType is "tool_progress".
 func (ToolProgressEvent) EventType() string { return "tool_progress" }
 
-// ToolResultEvent: A tool finished, failed or was denied. `view` is how an extension wants its result shown.
+// ToolResultEvent: A tool finished, failed or was denied. `view` is how an extension wants its result shown. `decided_by` names who allowed or denied the call: a rule and its file, a saved answer, a mode, a hook, an extension, or `you`; absent in mode everything.
 type ToolResultEvent struct {
-	Type    string          `json:"type"`
-	ID      string          `json:"id"`
-	IsError bool            `json:"is_error"`
-	Content []Content       `json:"content"`
-	View    json.RawMessage `json:"view"`
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`
+	IsError   bool            `json:"is_error"`
+	Content   []Content       `json:"content"`
+	View      json.RawMessage `json:"view"`
+	DecidedBy string          `json:"decided_by,omitempty"`
 }
 
 // EventType is "tool_result".
@@ -534,6 +535,19 @@ type CompactDoneEvent struct {
 
 // EventType is "compact_done".
 func (CompactDoneEvent) EventType() string { return "compact_done" }
+
+// JobUpdateEvent: A background job `ended`, or a pattern that the model watches for `matched`. `text` describes the end, or is the line. Can arrive at any time, also while idle.
+type JobUpdateEvent struct {
+	Type     string `json:"type"`
+	Job      int    `json:"job"`
+	Command  string `json:"command"`
+	State    string `json:"state"`
+	ExitCode *int   `json:"exit_code"`
+	Text     string `json:"text"`
+}
+
+// EventType is "job_update".
+func (JobUpdateEvent) EventType() string { return "job_update" }
 
 // TodosEvent: The model's list of steps, complete; sent when it changes and when a session with another list begins.
 type TodosEvent struct {
@@ -1174,6 +1188,8 @@ func decodeEvent(kind string, line []byte) (Event, error) {
 		return decodeAs[ToolResultEvent](line)
 	case "compact_done":
 		return decodeAs[CompactDoneEvent](line)
+	case "job_update":
+		return decodeAs[JobUpdateEvent](line)
 	case "todos":
 		return decodeAs[TodosEvent](line)
 	case "session_fault":

@@ -857,19 +857,30 @@ export interface ToolProgressEvent {
   content?: unknown;
 }
 
-/** A tool finished, failed or was denied. `view` is how an extension wants its result shown. */
+/** A tool finished, failed or was denied. `view` is how an extension wants its result shown. `decided_by` names who allowed or denied the call: a rule and its file, a saved answer, a mode, a hook, an extension, or `you`; absent in mode everything. */
 export interface ToolResultEvent {
   type: "tool_result";
   id: string;
   is_error: boolean;
   content: readonly (TextContent | ImageContent)[];
   view: unknown;
+  decided_by?: string;
 }
 
 /** A compaction succeeded. `compact_done` is its last event; no `done` follows. */
 export interface CompactDoneEvent {
   type: "compact_done";
   summary: string;
+}
+
+/** A background job `ended`, or a pattern that the model watches for `matched`. `text` describes the end, or is the line. Can arrive at any time, also while idle. */
+export interface JobUpdateEvent {
+  type: "job_update";
+  job: number;
+  command: string;
+  state: "ended" | "matched";
+  exit_code: number | null;
+  text: string;
 }
 
 /** The model's list of steps, complete; sent when it changes and when a session with another list begins. */
@@ -1093,6 +1104,7 @@ export type Event =
   | ToolProgressEvent
   | ToolResultEvent
   | CompactDoneEvent
+  | JobUpdateEvent
   | TodosEvent
   | SessionFaultEvent
   | DiagnosticEvent

@@ -32,8 +32,10 @@ F = TypeVar("F", bound="Feature")
 class FeatureRow(NamedTuple):
     """``early``: prepared before the conversation; ``depends_on_model``: tested again if the model changes.
     The others join a feature later: at the first prompt that begins with ``prompt_prefix`` or contains
-    ``prompt_part``, the first of its ``ops``, the ``first_event`` of a kind, the first file change by a tool, or when
-    one of its ``on_demand`` tools (names and summaries) is activated (``agent/tool_set.py``)."""
+    ``prompt_part``, the first of its ``ops``, the ``first_event`` of a kind, the first file change by a tool, the first
+    background job, or when one of its ``on_demand`` tools is activated (``agent/tool_set.py``): names and
+    summaries, which the model reads. A summary that equals the name is left out; a tool without one is activated by
+    its feature."""
 
     name: str
     target: str
@@ -45,6 +47,7 @@ class FeatureRow(NamedTuple):
     first_event: type[AgentEvent] | None = None
     records_changes: bool = False
     on_demand: Mapping[str, str] = {}
+    follows_jobs: bool = False
     prompt_part: str = ""
 
     def load(self) -> type[Feature]:
@@ -69,6 +72,10 @@ def _wants_model_roles(services: Services) -> bool:
 
 def _wants_more_tools(services: Services) -> bool:
     return services.config.tools is None and any(row.on_demand for row in FEATURES)
+
+
+def _wants_editor_terminal(services: Services) -> bool:
+    return services.front_end.run_command is not None and services.settings.values.editor_terminal
 
 
 def _wants_telemetry(services: Services) -> bool:
@@ -131,10 +138,15 @@ def _wants_hooks(services: Services) -> bool:
     )
 
 
-def _wants_claude_permissions(services: Services) -> bool:
-    cwd, names = services.project, ("settings.json", "settings.local.json")
-    files = (*(cwd / ".claude" / name for name in names), user_home() / ".claude" / "settings.json")
-    return any(_contains(path, b'"permissions"') for path in files)
+def _wants_rules(services: Services) -> bool:
+    home, cwd = services.home, services.project
+    if services.config.required_rules or services.settings.values.permissions:
+        return True
+    if not is_missing(cwd / ".zot" / "settings.json"):
+        return True
+    claude = (cwd / ".claude" / "settings.json", cwd / ".claude" / "settings.local.json")
+    files = (home / "config.json", user_home() / ".claude" / "settings.json", *claude)
+    return any(not path.is_dir() and _contains(path, b'"permissions"') for path in files)
 
 
 def _contains(path: Path, word: bytes) -> bool:
@@ -202,11 +214,6 @@ def _wants_plans(services: Services) -> bool:
     return (named is None or "present_plan" in named) and _wants_permissions(services)
 
 
-def _wants_web_search(services: Services) -> bool:
-    named = services.config.tools
-    return "web_search" in (services.settings.values.tools if named is None else named)
-
-
 def _wants_answer_schema(services: Services) -> bool:
     return bool(services.config.output_schema)
 
@@ -233,9 +240,7 @@ FEATURES = (
     FeatureRow("templates", "zot.features.templates.feature:TemplatesFeature", _never, prompt_prefix="/"),
     FeatureRow("local_model", "zot.local_model.feature:LocalModelFeature", _wants_local_model, depends_on_model=True),
     FeatureRow("hooks", "zot.features.hooks.feature:HooksFeature", _wants_hooks),
-    FeatureRow(
-        "claude_permissions", "zot.features.claude_permissions:ClaudePermissionsFeature", _wants_claude_permissions
-    ),
+    FeatureRow("rules", "zot.features.rules.feature:RulesFeature", _wants_rules),
     FeatureRow("front_end", "zot.features.front_end:FrontEndFeature", _wants_front_end),
     FeatureRow("permissions", "zot.features.permissions.feature:PermissionsFeature", _wants_permissions),
     FeatureRow("plan", "zot.features.plan.feature:PlanFeature", _wants_plans),
@@ -256,9 +261,23 @@ FEATURES = (
     FeatureRow("plugins", "zot.features.plugins.feature:PluginsFeature", _wants_plugins),
     FeatureRow("skills", "zot.features.skills.feature:SkillsFeature", _wants_skills),
     FeatureRow("swarm", "zot.swarm.feature:SwarmFeature", _wants_swarm),
+    FeatureRow("editor_terminal", "zot.features.editor_terminal:EditorTerminalFeature", _wants_editor_terminal),
     FeatureRow("telemetry", "zot.features.telemetry.feature:TelemetryFeature", _wants_telemetry),
     FeatureRow("model_refresh", "zot.features.model_refresh:ModelRefreshFeature", _wants_model_refresh),
-    FeatureRow("web_search", "zot.features.web_search:WebSearchFeature", _wants_web_search),
+    FeatureRow(
+        "web",
+        "zot.features.web.feature:WebFeature",
+        _never,
+        on_demand={"web_fetch": "web_fetch", "web_search": "web_search"},  # the names say it
+    ),
+    FeatureRow(
+        "jobs",
+        "zot.features.jobs.feature:JobsFeature",
+        _never,
+        prompt_prefix="/",
+        on_demand={"jobs": ""},
+        follows_jobs=True,
+    ),
     FeatureRow("answer_schema", "zot.features.answer_schema:AnswerSchemaFeature", _wants_answer_schema, early=True),
     FeatureRow(
         "agents",
@@ -304,6 +323,7 @@ class FeatureSet:
         conversation.toolset.join_named()
         self.join_for_model(conversation)
         conversation.workspace.recorder = lambda: self.change_recorder(conversation)
+        conversation.workspace.job_started = lambda: self.join_for_job(conversation)
 
     def _join_after(self, row: FeatureRow, conversation: Conversation) -> None:
         """Join soon after the first event of a kind, without delaying the events after it."""
@@ -338,6 +358,15 @@ class FeatureSet:
         """The feature that has this on-demand tool, or None."""
         row = next((row for row in FEATURES if name in row.on_demand), None)
         return None if row is None else self._join(row, conversation, now=True)
+
+    def join_for_job(self, conversation: Conversation) -> bool:
+        """The first background job lets its feature join, with its tool; true if the model has that tool."""
+        names = [name for row in FEATURES if row.follows_jobs for name in row.on_demand]
+        for row in FEATURES:
+            if row.follows_jobs:
+                self._join(row, conversation, now=True)
+        conversation.toolset.activate(names)
+        return any(name in conversation.agent.toolbox for name in names)
 
     def join_for_model(self, conversation: Conversation) -> None:
         """Let features that the current model needs join."""

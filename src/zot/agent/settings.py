@@ -21,7 +21,14 @@ _Dollars = Annotated[float, Meta(ge=0)]
 _Seconds = Annotated[float, Meta(gt=0)]
 _LIMITS = ("max_cost_session", "max_cost_day", "extension_max_cost")
 _NO_AMOUNT = -1.0  # values of invalid limits: nothing is spent until they are fixed
-_WORDS = {"str": "text", "int": "a number", "float": "a number", "bool": "true or false", "array": "a list"}
+_WORDS = {
+    "str": "text",
+    "int": "a number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
 # Strict defaults for settings that cannot be read.
 _GUARDS: dict[str, Any] = {
     "permission_mode": "ask",
@@ -44,6 +51,14 @@ class ExtensionIndex(msgspec.Struct, frozen=True):
 
     url: str
     key: str = ""
+
+
+class WebSearchSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The engine of ``web_search``; ``key_env`` names the variable of its key, ``url`` its address."""
+
+    engine: Literal["", "provider", "brave", "tavily", "exa", "kagi", "searxng"] = ""
+    key_env: str = ""
+    url: str = ""
 
 
 class TelemetrySettings(msgspec.Struct, frozen=True):
@@ -77,6 +92,13 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
         Literal["", "plan", "ask", "accept-edits", "everything"],
         Meta(description="Default permission mode: `plan`, `ask`, `accept-edits` or `everything` (if absent)."),
     ] = ""
+    permissions: Annotated[
+        dict[str, Any],
+        Meta(
+            description="Permission rules in the lists `allow`, `ask` and `deny`, for every project: "
+            '`{"deny": ["Read(~/.ssh/**)"], "allow": ["Bash(npm test:*)"]}`. See `zot docs permission-rules`.'
+        ),
+    ] = {}
     tools: Annotated[
         tuple[str, ...],
         Meta(
@@ -100,6 +122,13 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
     bash_timeout_max_s: Annotated[
         _Seconds, Meta(description="The longest timeout in seconds that a model can set for a bash command.")
     ] = 600
+    jobs_start_turns: Annotated[
+        bool,
+        Meta(
+            description="A background job that ends, or a pattern the model watches for, starts a turn while zot waits "
+            "for your input (in the terminal and RPC). Otherwise the model reads about it with your next prompt."
+        ),
+    ] = False
     env_passthrough: Annotated[
         tuple[str, ...],
         Meta(
@@ -196,6 +225,23 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
         _Dollars,
         Meta(description="Cost limit of all runs on one day (local time) in US dollars; 0 for no limit."),
     ] = 0
+    web_search: Annotated[
+        WebSearchSetting,
+        Meta(
+            description='How `web_search` searches: `{"engine": "brave"}` with its key in `BRAVE_API_KEY` or in the '
+            "variable that `key_env` names (also `tavily`, `exa`, `kagi`), or a SearXNG address: "
+            '`{"engine": "searxng", "url": "http://localhost:8080"}`. Without it, or with `provider`, the provider '
+            "searches if it can."
+        ),
+    ] = WebSearchSetting()
+    web_allow_private: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Hosts, addresses and networks that `web_fetch` may reach although they are not public: "
+            '`["localhost", "*.corp.example", "10.0.0.0/8"]`.'
+        ),
+    ] = ()
+    web_timeout_s: Annotated[_Seconds, Meta(description="Timeout in seconds of one `web_fetch` or search.")] = 30
     http_proxy: Annotated[
         str, Meta(description="Proxy for all requests; the proxy variables of the environment take precedence.")
     ] = ""
@@ -325,6 +371,13 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[float, Meta(ge=0)],
         Meta(description="Also run `status_command` after this many seconds; 0: only after events."),
     ] = 0
+    editor_terminal: Annotated[
+        bool,
+        Meta(
+            description="With `zot acp`, run commands in terminals of the editor, if it has them. They run with the "
+            "editor's rights and its environment; jailed commands never do."
+        ),
+    ] = False
     telemetry: Annotated[
         TelemetrySettings,
         Meta(

@@ -62,7 +62,8 @@ class ToolSet:
         """Name and summary of the tools that the model may activate; constant during a conversation."""
         if self.choice.names is not None or self._conversation.resolved.provider.api == "local":
             return {}
-        return {name: text for name, text in ON_DEMAND.items() if name not in (*self._named, *self.choice.off)}
+        hidden = (*self._named, *self.choice.off)
+        return {name: text for name, text in ON_DEMAND.items() if text and name not in hidden}
 
     def join_named(self) -> None:
         """Let the features of activated tools join."""

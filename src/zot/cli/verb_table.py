@@ -18,6 +18,7 @@ WORKER = "worker"  # of a swarm
 TEMPLATES = ("progress", "question", "status", "provider")
 LANGUAGES = ("python", "typescript", "go", "bash", "node")
 SHELLS = ("bash", "zsh", "fish")
+EDITORS = ("zed", "jetbrains", "neovim", "emacs", "vscode")
 FORMATS = ("zotsession", "md", "html")
 _USAGE_MAX = 72
 
@@ -139,6 +140,23 @@ VERBS: tuple[Verb, ...] = (
             ("zot rpc", "wait for commands; nothing is saved"),
             ("zot rpc --continue --cwd ~/project", "continue the latest session there"),
             ("zot rpc --jail --permission-mode everything", "run unattended, confined to this directory"),
+        ),
+    ),
+    Verb(
+        "acp",
+        "[FLAGS]",
+        "use zot inside an editor: Zed, JetBrains, Neovim, Emacs, VS Code",
+        (
+            Switch("--setup", "print what to put into this editor's configuration", "EDITOR", EDITORS),
+            Switch("--login", "log in to a provider; editors run this in a terminal"),
+        ),
+        more="The editor starts `zot acp` and speaks the Agent Client Protocol with it. FLAGS are those of a run, such "
+        "as --model, --jail, --permission-mode; they apply to all sessions. See `zot docs editors`.",
+        intro="Use zot inside an editor that speaks the Agent Client Protocol: the editor starts it.",
+        examples=(
+            ("zot acp --setup zed", "print the configuration for Zed"),
+            ("zot acp --login", "log in to a provider in this terminal"),
+            ("zot acp --jail --permission-mode everything", "confine every session to its directory"),
         ),
     ),
     Verb(
@@ -723,6 +741,48 @@ VERBS: tuple[Verb, ...] = (
         more="Without FILE: those of all files. After a change a hook needs trust again.",
     ),
     Verb("hooks untrust", "[FILE…]", "revoke trust", kinds=(TEXT,)),
+    Verb(
+        "permissions",
+        "[COMMAND]",
+        "list, check and change permission rules",
+        more="Files: config.json in your zot home, ~/.claude/settings.json; in a project .zot/settings.json, "
+        ".claude/settings.json and .claude/settings.local.json (allow rules need trust). See `zot docs "
+        "permission-rules`.",
+        intro="List permission rules, see what decides about a call, and add or remove rules.",
+        examples=(
+            ("zot permissions add deny 'Read(~/.ssh/**)'", "for every project"),
+            ("zot permissions add --project allow 'Bash(npm test:*)'", "for everyone in this project"),
+            ("zot permissions check npm test", "what decides about a command"),
+        ),
+    ),
+    Verb("permissions list", "", "list rules, the strongest first (default)", (_JSON,)),
+    Verb(
+        "permissions check",
+        "CALL",
+        "show which rule, saved answer or mode decides about a call",
+        (Switch("--permission-mode", "as in this mode (default: that of the settings, else ask)", "MODE"),),
+        (TEXT,),
+        more="CALL is a command (npm test), a tool with its argument (read .env, 'Read(.env)', web_fetch URL), or a "
+        "tool with its arguments as JSON. Nothing runs.",
+        aliases=("why",),
+    ),
+    Verb(
+        "permissions add",
+        "LIST RULE",
+        "add a rule to the list allow, ask or deny",
+        (Switch("--project", "to .zot/settings.json of this directory, not to your zot home"),),
+        (TEXT, TEXT),
+    ),
+    Verb(
+        "permissions remove",
+        "RULE",
+        "delete a rule from all lists of its file",
+        (Switch("--project", "from .zot/settings.json of this directory, not from your zot home"),),
+        (TEXT,),
+        aliases=("rm",),
+    ),
+    Verb("permissions trust", "", "apply the allow rules of this project, exactly as they are now"),
+    Verb("permissions untrust", "", "revoke trust"),
     Verb(
         "plugin",
         "[COMMAND]",

@@ -17,8 +17,8 @@ Most subscribers receive the *shown* events. Their order within a prompt::
 A turn that failed before any content may be followed by another TurnStart with the same step, for a second model. One
 that broke off in mid-answer may be followed by a UserMessage marked ``SYNTHETIC``, to make the model continue; the
 next AssistantMessage then has both parts. ``RetryWait`` comes between a failed attempt and the next. ``Notice``,
-``Todos``, ``Diagnostic`` and ``SessionFault`` may come anywhere, also while idle. A failure before the model answered
-has no AssistantStart. The tags are the wire names; ``zot.wire.events`` encodes events as JSON.
+``Todos``, ``JobUpdate``, ``Diagnostic`` and ``SessionFault`` may come anywhere, also while idle. A failure before the
+model answered has no AssistantStart. The tags are the wire names; ``zot.wire.events`` encodes events as JSON.
 
 *Recorded* events are for the session, which is the first subscriber: ``MessageAppended`` comes before the event that
 shows the message, so everything shown is on disk. ``LifecycleEvent`` is for extensions, and front ends that ask a user.
@@ -154,6 +154,17 @@ class CompactDone(msgspec.Struct, frozen=True, tag="compact_done"):
     automatic: bool = False
 
 
+class JobUpdate(msgspec.Struct, frozen=True, tag="job_update"):
+    """A background job ``ended``, or a pattern that the model watches for ``matched``; ``text`` describes the end, or
+    is the line. May come anywhere, also while idle."""
+
+    job: int
+    command: str
+    state: Literal["ended", "matched"]
+    exit_code: int | None
+    text: str
+
+
 TodoStatus = Literal["pending", "in_progress", "done"]
 
 
@@ -228,6 +239,7 @@ ShownEvent = (
     | ToolResultEvent
     | CompactStart
     | CompactDone
+    | JobUpdate
     | Todos
     | Notice
     | SessionFault
@@ -318,13 +330,15 @@ class ConfirmationRequested(msgspec.Struct, frozen=True, tag="confirmation_reque
 
 
 class PermissionDecided(msgspec.Struct, frozen=True, tag="permission_decided"):
-    """``origin`` is the extension that requested the call, empty for the model."""
+    """``origin`` is the extension that requested the call, empty for the model. ``by`` names who decided: a rule and
+    its file, a saved answer, the mode, a hook, an extension, or ``you``."""
 
     call: ToolCallBlock
     decision: Literal["approved", "denied", "cancelled"]
     source: Literal["user", "remembered", "policy", "yolo"]
     reason: str = ""
     origin: str = ""
+    by: str = ""
 
 
 class ToolEnded(msgspec.Struct, frozen=True, tag="tool_ended"):

@@ -63,7 +63,7 @@ class MoreToolsTool:
         self.listed = listed
         self._agent = agent
         self._activate = activate
-        tools = ", ".join(f"{name} ({summary})" for name, summary in listed.items())
+        tools = ", ".join(name if text == name else f"{name} ({text})" for name, text in listed.items())
         self.description = f"Makes more tools callable: {tools}"
         self.schema: dict[str, Any] = {
             "type": "object",

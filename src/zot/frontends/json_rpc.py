@@ -59,9 +59,10 @@ Handler = Callable[[str, Params], Awaitable[Any]]
 
 
 class Peer:
-    """``on_request`` answers requests, ``on_notification`` takes notifications."""
+    """``on_request`` answers requests, ``on_notification`` takes notifications. ``early`` was read before."""
 
-    def __init__(self, on_request: Handler, on_notification: Callable[[str, Params], None]) -> None:
+    def __init__(self, on_request: Handler, on_notification: Callable[[str, Params], None], early: bytes = b"") -> None:
+        self._early = early
         self._on_request = on_request
         self._on_notification = on_notification
         self._lines = LineSplitter(MAX_LINE)
@@ -97,6 +98,11 @@ class Peer:
             raise
         finally:
             del self._waiting[number]
+
+    def notify_request(self, method: str, params: Any) -> None:
+        """A request whose answer does not matter."""
+        self._count += 1
+        self._send({"jsonrpc": "2.0", "id": self._count, "method": method, "params": params})
 
     async def wait_for_room(self) -> None:
         """Until the client has read enough, or has gone."""
@@ -148,6 +154,7 @@ class Peer:
         """Serve until the client closes its end."""
         for fd in (0, 1):
             os.set_blocking(fd, False)
+        self._feed(self._early)
         try:
             self._loop.add_reader(0, self._read)
             self._polled = True
@@ -186,6 +193,9 @@ class Peer:
             self._take(self._lines.rest())
             self.end()
             return
+        self._feed(data)
+
+    def _feed(self, data: bytes) -> None:
         for line in self._lines.feed(data):
             if line is None:
                 self._fail(None, INVALID_REQUEST, f"a line longer than {MAX_LINE >> 20} MiB")

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from zot.core import events as ev
-from zot.core.tool import attached_of
+from zot.core.tool import attached_of, decided_by
 from zot.provider.messages import (
     Block,
     ImageBlock,
@@ -229,18 +229,32 @@ class ToolProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True, tag="tool_result"):
-    """A tool finished, failed or was denied. ``view`` is how an extension wants its result shown."""
+    """A tool finished, failed or was denied. ``view`` is how an extension wants its result shown. ``decided_by`` names
+    who allowed or denied the call: a rule and its file, a saved answer, a mode, a hook, an extension, or ``you``;
+    absent in mode everything."""
 
     id: str
     is_error: bool
     content: tuple[TextContent | ImageContent, ...]
     view: Any = msgspec.UNSET
+    decided_by: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class CompactDone(msgspec.Struct, frozen=True, kw_only=True, tag="compact_done"):
     """A compaction succeeded. ``compact_done`` is its last event; no ``done`` follows."""
 
     summary: str
+
+
+class JobUpdate(msgspec.Struct, frozen=True, kw_only=True, tag="job_update"):
+    """A background job ``ended``, or a pattern that the model watches for ``matched``. ``text`` describes the end, or
+    is the line. Can arrive at any time, also while idle."""
+
+    job: int
+    command: str
+    state: Literal["ended", "matched"]
+    exit_code: int | None
+    text: str
 
 
 class Todos(msgspec.Struct, frozen=True, kw_only=True, tag="todos"):
@@ -296,6 +310,7 @@ WireEvent = (
     | ToolProgress
     | ToolResult
     | CompactDone
+    | JobUpdate
     | Todos
     | SessionFault
     | Diagnostic
@@ -320,6 +335,7 @@ _SAME: dict[type[ev.AgentEvent], type[WireEvent]] = {
     ev.AssistantStart: AssistantStart,
     ev.ToolUseStart: ToolUseStart,
     ev.ToolUseEnd: ToolUseEnd,
+    ev.JobUpdate: JobUpdate,
     ev.Todos: Todos,
     ev.SessionFault: SessionFault,
     ev.Error: Error,
@@ -355,7 +371,9 @@ def _reshaped(event: ev.AgentEvent) -> WireEvent | None:
             return ToolCall(id=call.id, name=call.name, args=_own(call.value))
         case ev.ToolResultEvent(id, is_error, content, details):
             view = (attached_of(details) or {}).get("view", msgspec.UNSET)
-            return ToolResult(id=id, is_error=is_error, content=tuple(map(_result, content)), view=view)
+            by = decided_by(details) or msgspec.UNSET
+            made = tuple(map(_result, content))
+            return ToolResult(id=id, is_error=is_error, content=made, view=view, decided_by=by)
         case ev.UsageEvent(usage, cumulative, auxiliary, quota):
             sums = msgspec.structs.asdict(totals_of(usage))
             left = tuple(Quota(**msgspec.structs.asdict(window)) for window in quota)

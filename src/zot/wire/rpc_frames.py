@@ -20,6 +20,7 @@ from zot.wire.events import Done as Done
 from zot.wire.events import Error as Error
 from zot.wire.events import ImageContent as ImageContent
 from zot.wire.events import JailState as JailState
+from zot.wire.events import JobUpdate as JobUpdate
 from zot.wire.events import Message as Message
 from zot.wire.events import Quota as Quota
 from zot.wire.events import RetryWait as RetryWait

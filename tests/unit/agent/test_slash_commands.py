@@ -73,7 +73,7 @@ async def test_error_of_a_feature_is_a_failed_command(conversation: Conversation
 async def test_hidden_command_is_found_but_not_listed(conversation: Conversation) -> None:
     assert find_command(conversation, "/secret") is not None
     names = {command.name for command in list_commands(conversation, hidden=True)}
-    assert names - {command.name for command in list_commands(conversation)} == {"secret", "skill"}
+    assert names - {command.name for command in list_commands(conversation)} == {"jobs", "secret", "skill"}
 
 
 @pytest.mark.parametrize("text", ["/fix 3", "/git:tidy"])

@@ -79,6 +79,14 @@ _LINES: list[tuple[ev.AgentEvent, str | None]] = [
         ev.Diagnostic("it crashed", source="mcp", level="error"),
         '{"type":"diagnostic","source":"mcp","level":"error","message":"it crashed"}',
     ),
+    (
+        ev.JobUpdate(1, "make", "ended", 2, "exit 2 after 3.0s"),
+        '{"type":"job_update","job":1,"command":"make","state":"ended","exit_code":2,"text":"exit 2 after 3.0s"}',
+    ),
+    (
+        ev.JobUpdate(1, "make", "matched", None, "ready"),
+        '{"type":"job_update","job":1,"command":"make","state":"matched","exit_code":null,"text":"ready"}',
+    ),
     (ev.SessionFault("disk full"), '{"type":"session_fault","message":"disk full"}'),
     (ev.SessionFault("disk full", lost=True), '{"type":"session_fault","message":"disk full","lost":true}'),
     (ev.Error("no"), '{"type":"error","message":"no"}'),

@@ -1,9 +1,11 @@
 """The bash tool: one command in its own session with empty input. A timeout or a cancelled call ends its process
-tree; background children are named in the result and end with the agent."""
+tree; background children are named in the result and end with the agent. A command with ``background`` becomes a job
+with an open input, unless it ends at once."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import time
 from collections.abc import Iterable
@@ -13,6 +15,7 @@ from typing import Any
 import msgspec
 
 from zot.agent.tools.arguments import ToolArguments
+from zot.agent.tools.background_jobs import Job
 from zot.agent.tools.bash_output import OutputCapture, OutputPipe
 from zot.agent.tools.registry import BashLimits, bash_spec
 from zot.agent.tools.workspace import Workspace, WorkspaceTool
@@ -52,6 +55,8 @@ def _word(name: str, text: str) -> bool:
 
 
 BACKGROUND_GRACE = 1.0
+_FIRST_OUTPUT_S = 0.5  # a job that fails at once is reported like any command
+_JOBS_TOOL = "the tool jobs reads its output, waits, sends input, stops it"
 _LIMITS = "limits: argument timeout, settings bash_timeout_s and bash_timeout_max_s"
 _MOST_NAMED = 5
 
@@ -69,6 +74,8 @@ class BashTool(WorkspaceTool):
         arguments = ToolArguments(self.name, args)
         command = arguments.filled_text("command")
         seconds = self._timeout(arguments.integer("timeout"))
+        if arguments.flag("background"):
+            return await self._start_job(command, context)
         capture = OutputCapture()
         cwd = self._workspace.cwd
         failure = f"bash: could not start {self._shell} in {cwd}"
@@ -97,6 +104,60 @@ class BashTool(WorkspaceTool):
             finally:
                 capture.discard_spool()
 
+    async def _start_job(self, command: str, context: ToolContext) -> ToolResult:
+        """Start the command and return with its first output; a plain result if it ended by then."""
+        from zot.agent.tools.job_output import JobOutput  # few runs need it
+
+        workspace, capture, text = self._workspace, OutputCapture(), JobOutput()
+        capture.tap = text.feed
+        cwd, shown = workspace.cwd, (context.requested or {}).get("command", command)
+        async with workspace.record_command(self.name):
+            began = time.monotonic()
+            failure = f"bash: could not start {self._shell} in {cwd}"
+            tree, output, stdin = workspace.start_with_input([self._shell, "-c", command], cwd, failure)
+            pipe = OutputPipe(output, capture, context.progress)
+            try:
+                code = await self._first_end(tree, pipe)
+            except BaseException:
+                os.close(stdin)
+                await _stop(tree, pipe)
+                capture.discard_spool()
+                raise
+            if code is None:
+                path = capture.open_spool().named()
+                pipe.detach()
+                text.read = text.total
+                job = workspace.jobs.follow(command, tree, began, path, text, stdin, pipe)
+                return _started(shown, capture, job, workspace.job_started())
+            os.close(stdin)
+            capture.tap = None
+            return self._ended_at_once(shown, tree, pipe, capture, code, began)
+
+    def _ended_at_once(
+        self, command: str, tree: ProcessTree, pipe: OutputPipe, capture: OutputCapture, code: int, began: float
+    ) -> ToolResult:
+        try:
+            ending = _ended(tree, pipe, capture, code)
+            if tree.jail_failed:
+                raise ToolError(f"bash: the jail could not be built, so nothing ran: {capture.text().strip()}")
+            if ending.left:
+                self._workspace.jobs.add(command, tree, began, ending.output)
+            remarks = tuple(f"[jail: {remark}]" for remark in tree.jail_messages)
+            ending = msgspec.structs.replace(ending, notes=(*ending.notes, *remarks))
+            return _result(command, capture, ending, time.monotonic() - began)
+        finally:
+            capture.discard_spool()
+
+    async def _first_end(self, tree: ProcessTree, pipe: OutputPipe) -> int | None:
+        """The exit code if it ends within the first half second."""
+        try:
+            async with asyncio.timeout(_FIRST_OUTPUT_S):
+                code = await tree.wait()
+                await pipe.wait(_FIRST_OUTPUT_S)
+                return code
+        except TimeoutError:
+            return tree.exit_code
+
     def _timeout(self, asked: int) -> int:
         return min(asked if asked > 0 else self._limits.bash_timeout_s, self._limits.bash_max_timeout_s)
 
@@ -122,6 +183,11 @@ async def _run(tree: ProcessTree, pipe: OutputPipe, capture: OutputCapture, seco
     except asyncio.CancelledError:
         await _stop(tree, pipe)
         raise
+    return _ended(tree, pipe, capture, code)
+
+
+def _ended(tree: ProcessTree, pipe: OutputPipe, capture: OutputCapture, code: int) -> Ending:
+    """The shell has ended; processes that it left go on, and their output is kept."""
     left = tree.detach(suspicious=not pipe.ended)
     code = code if code >= 0 else -1
     if not left:
@@ -159,6 +225,14 @@ def _result(command: str, capture: OutputCapture, ending: Ending, seconds: float
         "duration_ms": int(seconds * 1000),
     }
     return text_result("\n".join(parts), is_error=ending.exit_code != 0, details=details)
+
+
+def _started(command: str, capture: OutputCapture, job: Job, has_tool: bool) -> ToolResult:
+    output = capture.text()
+    tool = f"; {_JOBS_TOOL}" if has_tool else ""
+    note = f"[job {job.number} runs in the background; output: {job.output}{tool}]"
+    details = {"job": job.number, "output": str(job.output)}
+    return text_result("\n".join([f"$ {command}\n", *([output] if output else []), note]), details=details)
 
 
 def duration(seconds: float) -> str:

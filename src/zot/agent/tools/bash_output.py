@@ -150,9 +150,10 @@ def _last_drawn(line: bytes) -> bytes:
 
 
 class OutputCapture:
-    """Collects the output of one command; ``text`` is for the model."""
+    """Collects the output of one command; ``text`` is for the model. ``tap`` also gets everything, if set."""
 
     def __init__(self) -> None:
+        self.tap: Callable[[bytes], None] | None = None
         self.spool: Spool | None = None
         self._raw = bytearray()  # everything, until there is a file
         self._redrawn = CarriageReturnFilter()
@@ -176,6 +177,8 @@ class OutputCapture:
         return self._overflowed
 
     def feed(self, data: bytes) -> None:
+        if self.tap is not None:
+            self.tap(data)
         if self.spool is not None:
             self.spool.write(data)
         else:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ALL_TOOLS = ("read", "write", "edit", "bash", "glob", "grep")  # short descriptions: see the test of the first request
 SWARM = "swarm"  # name of this group in --tools and in the settings
-EXTRAS = (SWARM, "web_search")  # off unless named
+EXTRAS = (SWARM,)  # off unless named
 SWARM_NAMES = ("swarm_spawn", "agent_wait", "agent_send", "agent_stop", "agent_list")
 
 
@@ -210,6 +210,7 @@ def bash_spec(shell: str, limits: BashLimits) -> ToolDefinition:
                         f"{limits.bash_max_timeout_s} at most."
                     ),
                 },
+                "background": {"type": "boolean"},
             },
             "required": ["command"],
         },

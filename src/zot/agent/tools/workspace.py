@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from zot.system.jail.jailed_files import JailedFiles
     from zot.system.processes import ProcessTree
 
+_NO_INPUT = -3  # subprocess.DEVNULL, whose module is slow to import
+
 # Secrets of zot itself; those of providers are passed to the Workspace.
 OWN_SECRETS = frozenset({"ZOTCORE_RPC_TOKEN", "TELEGRAM_BOT_TOKEN", "ZOT_TELEGRAM_TOKEN"})
 
@@ -54,6 +56,14 @@ class ChangeRecorder(Protocol):
     async def after_command(self, by: str) -> None: ...
 
 
+class FileHost(Protocol):
+    """Has files that are open elsewhere, such as in an editor."""
+
+    async def read(self, path: Path) -> bytes | None: ...
+
+    async def write(self, path: Path, data: bytes) -> None: ...
+
+
 class Workspace:
     """``credentials`` are variables that children must not see, besides those with secret-looking names.
     ``passthrough`` are the user's exceptions, ``present`` the current values of SESSION_VARIABLES. ``recorder`` has
@@ -71,9 +81,11 @@ class Workspace:
         self.present: Callable[[], ConversationSnapshot] | None = None
         self.recorder: Callable[[], ChangeRecorder | None] = lambda: None
         self._jobs: Jobs | None = None
+        self.job_started: Callable[[], bool] = lambda: False  # true if the model has a tool for jobs now
         self.jail: Jail | None = None
         self.added_dirs: tuple[str, ...] = ()  # real paths that the user added: tools may use them like the project
         self.notify: Callable[[str], None] = lambda text: None
+        self.file_host: FileHost | None = None  # reads and writes text files instead
         self.added: dict[str, str] = {}  # variables from SessionStart hooks, for commands
         self._credentials = OWN_SECRETS | frozenset(credentials)
         self._passthrough = frozenset(passthrough)
@@ -86,6 +98,10 @@ class Workspace:
 
             self._jobs = Jobs()
         return self._jobs
+
+    @property
+    def had_jobs(self) -> bool:
+        return self._jobs is not None and self._jobs.started > 0
 
     async def stop_jobs(self, grace: float) -> None:
         """Stop all background commands."""
@@ -119,6 +135,11 @@ class Workspace:
     def display_path(self, path: Path) -> str:
         """The path for a model: relative if inside the session's directory."""
         return str(path.relative_to(self.cwd)) if path.is_relative_to(self.cwd) else str(path)
+
+    def withhold(self, variable: str) -> None:
+        """Treat a variable as a credential that no child gets."""
+        self._credentials |= {variable}
+        self._sorted = ({}, {}, [])
 
     def removed_credentials(self) -> list[str]:
         """Names of set variables that no child gets."""
@@ -193,6 +214,18 @@ class Workspace:
         """A child, and the descriptor of its stdout and stderr; ToolError begins with ``failure``."""
         return self._start(argv, cwd, failure)
 
+    def start_with_input(self, argv: list[str], cwd: Path, failure: str) -> tuple[ProcessTree, int, int]:
+        """The same with a pipe for its input, whose writing end is the last value."""
+        stdin, feeding = os.pipe()
+        try:
+            os.set_blocking(feeding, False)
+            return *self._start(argv, cwd, failure, stdin, is_free=False), feeding
+        except BaseException:
+            os.close(feeding)
+            raise
+        finally:
+            os.close(stdin)
+
     def ask(self, argv: list[str], given: bytes, failure: str) -> tuple[ProcessTree, int]:
         """The same for the user's own program with input; only its stdout is read, outside the jail."""
         stdin, feeding = os.pipe()
@@ -201,20 +234,23 @@ class Workspace:
             with contextlib.suppress(BlockingIOError):
                 os.write(feeding, given)
             os.close(feeding)
-            return self._start(argv, self.cwd, failure, stdin)
+            return self._start(argv, self.cwd, failure, stdin, is_free=True)
         finally:
             os.close(stdin)
 
-    def _start(self, argv: list[str], cwd: Path, failure: str, stdin: int | None = None) -> tuple[ProcessTree, int]:
+    def _start(
+        self, argv: list[str], cwd: Path, failure: str, stdin: int | None = None, *, is_free: bool = False
+    ) -> tuple[ProcessTree, int]:
         from zot.system.processes import spawn  # only tools that start a process need it
 
         read_end, write_end = os.pipe()
         try:
-            if stdin is None:
-                env = self.child_environment()
-                tree = spawn(argv, cwd=cwd, env=env, stdout=write_end, stderr=write_end, jail=self.jail)
+            given = _NO_INPUT if stdin is None else stdin
+            if is_free:
+                tree = spawn(argv, cwd=cwd, env=self.free_environment(), stdin=given, stdout=write_end)
             else:
-                tree = spawn(argv, cwd=cwd, env=self.free_environment(), stdin=stdin, stdout=write_end)
+                env = self.child_environment()
+                tree = spawn(argv, cwd=cwd, env=env, stdout=write_end, stderr=write_end, jail=self.jail, stdin=given)
         except (OSError, ValueError) as error:
             os.close(read_end)
             reason = reason_of(error) if isinstance(error, OSError) else str(error)
@@ -263,6 +299,27 @@ class Workspace:
         with self._jailed(path), self.jail.files.writable_path(path, make=True) as place:
             return replace_file(place, data, follow=False)
 
+    async def load(self, path: Path, limit: int) -> bytes:
+        """The whole file, as an editor has it if one is connected; same errors as ``read_whole``."""
+        data = self.read_whole(path, limit)
+        newer = await self.unsaved(path)
+        return data if newer is None else newer
+
+    async def unsaved(self, path: Path) -> bytes | None:
+        """What a connected editor has; None without one, or if it does not know the file."""
+        return await self.file_host.read(path) if self.file_host is not None else None
+
+    async def store(self, path: Path, data: bytes) -> bool:
+        """Write a file, through a connected editor if it is text; True if it is new."""
+        if self.file_host is None or not _is_text(data):
+            return self.replace(path, data)
+        created = not path.exists()
+        if self.jail is not None:
+            with self._jailed(path), self.jail.files.writable_path(path, make=True):
+                pass  # it may be written
+        await self.file_host.write(path, data)
+        return created
+
     def check_place(self, path: Path) -> None:
         """ToolError if a search may not begin there."""
         if self.jail is not None:
@@ -308,6 +365,14 @@ class Workspace:
             yield
         finally:
             await recorder.after_command(by)
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 class WorkspaceTool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -59,6 +59,12 @@ class ReplayDriver:
         line = self.line
         fits = line is not None and line.type == type and all(line.fields.get(k) == v for k, v in fields.items())
         return line if fits else None
+
+    def follows_event(self, tag: str) -> bool:
+        """True if the line before the cursor is this event."""
+        before = self._lines[self._at - 1] if self._at else None
+        event = before.fields.get("event") if before is not None and before.type == "event" else None
+        return isinstance(event, dict) and cast("dict[str, Any]", event).get("type") == tag
 
     # --- output of the run
 

@@ -19,6 +19,7 @@ from zot.core.events import (
     Diagnostic,
     Done,
     Error,
+    JobUpdate,
     ModelChanged,
     Notice,
     SessionEnded,
@@ -43,7 +44,9 @@ from zot.system.files import make_private_dir, zot_home
 from zot.system.jail.jail import Jail
 from zot.wire import limits
 
-_Told = Diagnostic | Done | Error | ModelChanged | Notice | SessionEnded | SessionFault | SessionStarted | Todos
+_Told = (
+    Diagnostic | Done | Error | JobUpdate | ModelChanged | Notice | SessionEnded | SessionFault | SessionStarted | Todos
+)
 _OF_EXTENSIONS = frozenset({"frame", "gone", "exit"})
 _SILENT = frozenset({"header", "setup", "command", "about"})
 _OF_PEOPLE = ("panel_key", "panel_close")  # frames caused by a key press
@@ -294,10 +297,16 @@ class _SecondRun:
             case "take_all":
                 return self.conductor.soon(lambda: _done(agent.drain_input()))
             case "add":
-                message = _converted(line, "message", Message)
-                return self.conductor.soon(lambda: agent.add(message))
+                return self._add(agent, _converted(line, "message", Message))
             case _:
                 return self._change_by_input(agent, line)
+
+    def _add(self, agent: Agent, message: Message) -> bool:
+        """At once where a step starts, whose request has it."""
+        if not self.conductor.follows_event("turn_start"):
+            return self.conductor.soon(lambda: agent.add(message))
+        agent.add(message)
+        return True
 
     def _change_by_input(self, agent: Agent, line: RecordedLine) -> bool:
         match line.fields.get("what"):

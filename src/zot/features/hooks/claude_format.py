@@ -21,6 +21,8 @@ NAMES = {
     "grep": "Grep",
     "glob": "Glob",
     "skill": "Skill",
+    "web_fetch": "WebFetch",
+    "web_search": "WebSearch",
     "ask_user": "AskUserQuestion",
     "todo": "TodoWrite",
     "present_plan": "ExitPlanMode",
@@ -33,6 +35,8 @@ _KEYS: dict[str, dict[str, str]] = {
     "grep": {"pattern": "pattern", "path": "path", "glob": "glob", "ignore_case": "-i", "context": "-C"},
     "glob": {"pattern": "pattern", "path": "path"},
     "skill": {"name": "skill"},
+    "web_fetch": {"url": "url", "prompt": "prompt", "offset": "offset"},
+    "web_search": {"query": "query"},
 }
 
 # Keys of lists of objects, at any depth.

@@ -161,15 +161,16 @@ async def connect(route: Route, contexts: Callable[[bool], ssl.SSLContext], time
     loop = asyncio.get_running_loop()
     connection = HttpConnection(route, loop)
     first = route.proxy.url if route.proxy else Url(route.scheme, route.host, route.port, "/")
-    is_address = ":" in first.host or first.host.replace(".", "").isdecimal()
+    is_address = route.address or ":" in first.host or first.host.replace(".", "").isdecimal()
     try:
         async with asyncio.timeout(timeout):
             context = contexts(route.insecure) if first.scheme == "https" else None
             await loop.create_connection(
                 lambda: connection,
-                first.host,
+                route.address or first.host,
                 first.port,
                 ssl=context,
+                server_hostname=first.host if context is not None else None,
                 happy_eyeballs_delay=None if is_address else _HAPPY_EYEBALLS_S,
             )
             if route.proxy is not None and route.scheme == "https":

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from zot.errors import BadRequest, TransportFailed
 from zot.provider.http.connection import HttpConnection, NeverAnswered, connect
 from zot.provider.http.message import Body, HttpRequest, ResponseHead, body_of, cut_off, encode_head
-from zot.provider.http.route import Route, parse_url, proxy_for
+from zot.provider.http.route import Proxy, Route, Url, parse_url, proxy_for
 
 if TYPE_CHECKING:
     import ssl
@@ -32,15 +32,21 @@ class HttpPool:
         self._open: set[HttpConnection] = set()
         self._contexts: dict[bool, ssl.SSLContext] = {}
 
+    def proxy_of(self, url: Url) -> Proxy | None:
+        """The proxy that requests to this address use."""
+        return proxy_for(url, self._environ, self._proxy)
+
     async def dispatch(
-        self, request: HttpRequest, *, insecure: bool = False, connect_timeout: float = 30.0
+        self, request: HttpRequest, *, insecure: bool = False, connect_timeout: float = 30.0, address: str = ""
     ) -> HttpResponse:
         """Send the request and wait for the response head; TransportFailed or BadRequest. If a reused connection dies
-        before the first byte, the request is repeated on a new one."""
+        before the first byte, the request is repeated on a new one. Without a proxy, ``address`` is connected to
+        instead of resolving the host."""
         url = parse_url(request.url)
-        proxy = proxy_for(url, self._environ, self._proxy)
+        proxy = self.proxy_of(url)
         head = encode_head(request, url, proxy)
-        route = Route(url.scheme, url.host, url.port, proxy, insecure and url.scheme == "https")
+        address = "" if proxy is not None else address
+        route = Route(url.scheme, url.host, url.port, proxy, insecure and url.scheme == "https", address)
         if (idle := self._take_idle(route)) is not None:
             try:
                 return await self._exchange(idle, head, request.body)

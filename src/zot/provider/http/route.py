@@ -51,13 +51,14 @@ class Proxy(msgspec.Struct, frozen=True):
 
 
 class Route(msgspec.Struct, frozen=True):
-    """Requests with equal routes may share a connection."""
+    """Requests with equal routes may share a connection. ``address``: connect to this one, do not resolve the host."""
 
     scheme: str
     host: str
     port: int
     proxy: Proxy | None
     insecure: bool
+    address: str = ""
 
 
 @lru_cache(maxsize=8)  # every request has one

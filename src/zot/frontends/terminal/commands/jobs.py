@@ -1,4 +1,5 @@
-"""``/jobs``: shows and stops background commands, started by ``!npm run dev &`` or by the agent; all end with zot."""
+"""``/jobs`` with a dialog: shows and stops background commands, started by ``!npm run dev &`` or by the agent. Other
+front ends show the list of ``features/jobs``."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.agent.tools.background_jobs import Job
-from zot.agent.tools.bash import duration
 from zot.errors import UsageError, ZotError
+from zot.features.jobs.listing import state_of
 from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.dialogs.dialog import Dialog
 from zot.tui.keys import Key
@@ -38,14 +39,17 @@ async def run(context: CommandContext, arguments: str) -> None:
         return
 
     number = 0
-    while living := context.conversation.workspace.jobs.living():
-        act = await context.dialogs.ask(JobsList(living, selected=number))
+    jobs = context.conversation.workspace.jobs
+    while known := jobs.known():
+        act = await context.dialogs.ask(JobsList(known, selected=number))
         if act is None:
             return
         number = act.number
-        job = next((job for job in living if job.number == number), None)
-        if job is not None:
-            await (_stop(context, [job]) if act.stop else _show(context, job))
+        job = next((job for job in known if job.number == number), None)
+        if job is not None and not act.stop:
+            await _show(context, job)
+        elif job is not None and job in jobs.living():
+            await _stop(context, [job])
     if not context.status.text:
         context.status.ok(_NONE)
 
@@ -71,9 +75,10 @@ async def _show(context: CommandContext, job: Job) -> None:
     from zot.tui.sanitize import sanitize
     from zot.tui.width import wrap
 
-    if job.output is None:
+    if job.output is None and job.text is None:
         raise ZotError(f"job {job.number} has no readable output")
-    text = sanitize(end_of(job.output)).expandtabs(4).rstrip("\n") or "(nothing yet)"
+    end = job.text.tail(_LOOKED_AT) if job.text is not None else end_of(job.output) if job.output is not None else ""
+    text = sanitize(end).expandtabs(4).rstrip("\n") or "(nothing yet)"
 
     def rows(theme: object, width: int) -> list[str]:
         return [row for line in text.split("\n") for row in wrap(f"  {line}", width, "  ")]
@@ -115,7 +120,7 @@ class JobsList(Dialog[JobAction]):
 
     def __init__(self, jobs: Sequence[Job], selected: int = 0) -> None:
         super().__init__()
-        names = [(str(job.number), one_line(job.command), duration(job.seconds)) for job in jobs]
+        names = [(str(job.number), one_line(job.command), state_of(job)) for job in jobs]
         rows = [Choice(number, f"{number}  {command}", age) for number, command, age in names]
         self.list = SelectList(rows, filterable=True, selected=str(selected))
 

@@ -239,7 +239,8 @@ def always_choices(tool: str, prefixes: Sequence[Sequence[str]], *, of_worker: b
     whole = "every bash command" if tool == "bash" else tool
     covered: list[tuple[str, str, Literal["prefix", "tool"]]] = [(whole, "this tool", "tool")]
     if prefixes:
-        covered.insert(0, (" and ".join(f"`{' '.join(prefix)} …`" for prefix in prefixes), "like it", "prefix"))
+        more = " …" if tool == "bash" else ""  # a command may go on; a host may not
+        covered.insert(0, (" and ".join(f"`{' '.join(prefix)}{more}`" for prefix in prefixes), "like it", "prefix"))
     elif tool == "bash":
         return []
     if of_worker:

@@ -11,8 +11,9 @@ import msgspec
 from zot.core.interceptors import CALL_REFUSED
 from zot.core.permission_gate import SAID_NO
 from zot.core.permission_modes import PLANNING
+from zot.core.tool import decided_by
 from zot.provider.messages import TextBlock
-from zot.tui.sanitize import one_line
+from zot.tui.sanitize import beginning, one_line
 from zot.tui.tool_call_rows import Words
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ _ENDING = re.compile(
 )
 _NOTES = ("[timed out after ", "[still running in the background: ", "[the full output file ")
 _CANCELLED = "[cancelled by the user]"
+_JOB = re.compile(r"\[(job \d{1,9}) runs in the background; [^\n]*\]")
 
 
 class BashText(msgspec.Struct, frozen=True):
@@ -36,6 +38,7 @@ class BashText(msgspec.Struct, frozen=True):
     took: str = ""
     notes: tuple[str, ...] = ()
     cancelled: bool = False
+    job: str = ""
 
     @property
     def timed_out(self) -> str:
@@ -53,6 +56,8 @@ def read_bash(text: str, command: str) -> BashText:
     head, _, last = body.rpartition("\n")
     if last == _CANCELLED:
         return BashText(head, cancelled=True)
+    if started := _JOB.fullmatch(last):
+        return BashText(head, job=started[1])
     if (ending := _ENDING.fullmatch(last)) is None:
         return BashText(body)
     notes: list[str] = [ending["full"].strip(" ()")] if ending["full"] else []
@@ -73,17 +78,21 @@ _VERBS = {
     "grep": ("Search", "Searching", "Searched"),
     "glob": ("List", "Listing", "Listed"),
     "skill": ("Load skill", "Loading skill", "Loaded skill"),
+    "jobs": ("Job", "Job", "Job"),
+    "web_fetch": ("Fetch", "Fetching", "Fetched"),
+    "web_search": ("Search the web for", "Searching the web for", "Searched the web for"),
     "todo": ("Update the steps", "Updating the steps", "Updated the steps"),
     "ask_user": ("Ask you", "Asking you", "Asked you"),
     "present_plan": ("Present a plan", "Presenting a plan", "Presented a plan"),
 }
 _OF_USER = frozenset(("todo", "ask_user", "present_plan"))
-_SUBJECTS = {"grep": "pattern", "glob": "pattern", "skill": "name"}
+_SUBJECTS = {"grep": "pattern", "glob": "pattern", "skill": "name", "web_fetch": "url", "web_search": "query"}
 _REFUSALS = (SAID_NO, "denied", "refused", CALL_REFUSED)
 _ABORTED = "aborted: "
 _GIST = 1_000  # characters of the arguments searched for a subject
 _MOST_VALUES = 3
 _INLINE = 80  # characters of a one-line result after the call
+_LONGEST_DECISION = 120
 
 
 def verb(name: str, state: str) -> str:
@@ -100,6 +109,8 @@ def subject(name: str, arguments: dict[str, Any], text: str) -> str:
     """The subject of a call: a path, a command, a pattern, up to three texts, or all arguments."""
     keys = (_SUBJECTS[name],) if name in _SUBJECTS else ("path", "file_path", "command")
     found = next((value for key in keys if isinstance(value := arguments.get(key), str) and value), None)
+    if name == "jobs":
+        found = " ".join(str(arguments[key]) for key in ("action", "job", "pattern", "text") if arguments.get(key))
     if name in _OF_USER:
         return one_line(_of_user(name, arguments)[:_GIST])
     if found is None and name not in _VERBS and 1 <= len(arguments) <= _MOST_VALUES:
@@ -168,8 +179,22 @@ def state_of(result: ToolResultEvent) -> str:
 def outcome(
     name: str, arguments: dict[str, Any], result: ToolResultEvent, seconds: float, *, asked: bool = False
 ) -> tuple[Words, ...]:
-    """The outcome, most important first; the reason of a failure is in ``failure_line``.
-    The output of a command the user ``asked`` for is shown below."""
+    """The outcome, most important first, and who decided unless a mode did; the reason of a failure is in
+    ``failure_line``. The output of a command the user ``asked`` for is shown below."""
+    by = decided_by(result.details)
+    is_named = not by or by.startswith("mode ") or by in text_of(result)
+    decided: tuple[Words, ...] = () if is_named else ((_decision(result, by), "muted"),)
+    return (*_outcome(name, arguments, result, seconds, asked=asked), *decided)
+
+
+def _decision(result: ToolResultEvent, by: str) -> str:
+    word = "denied by" if (result.details or {}).get("refused") else "allowed by"
+    return one_line(beginning(f"{word} {by}", _LONGEST_DECISION))
+
+
+def _outcome(
+    name: str, arguments: dict[str, Any], result: ToolResultEvent, seconds: float, *, asked: bool
+) -> tuple[Words, ...]:
     state = state_of(result)
     if state == "interrupted":
         return (("interrupted", "muted"),)
@@ -179,6 +204,8 @@ def outcome(
         parts: list[Words] = []
         if output.timed_out:
             return ((f"timed out after {output.timed_out.removesuffix('s')} s", "error"),)
+        if output.job:
+            return ((f"{output.job} in the background", "muted"),)
         if output.exit_code:
             parts.append((f"exit {output.exit_code}", "error" if state == "failed" else "muted"))
         if took := duration_of(output.took):
@@ -187,6 +214,9 @@ def outcome(
             parts += _summary_of(output.output)
         return tuple(parts)
     took = [(spelled, "muted")] if (spelled := duration(seconds)) else []
+    status = (result.details or {}).get("status")
+    if state == "failed" and name == "web_fetch" and isinstance(status, int):
+        return ((f"http {status}", "error"), *took)
     return (*(_of_success(name, text, result.details or {}) if state == "done" else ()), *took)
 
 
@@ -199,9 +229,28 @@ def _of_success(name: str, text: str, details: dict[str, Any]) -> list[Words]:
         return [_counted(files if isinstance(files, int) else _lines(text, "no file matches "), "file", "files")]
     if name == "write":
         return [("unchanged", "muted")] if details.get("changes") == "" else []
+    if name in ("web_fetch", "web_search"):
+        return _of_web(details)
     if name == "present_plan" or (name == "ask_user" and "\n" not in text):
         return [(one_line(re.split(r"[.:] ", text[:_GIST], maxsplit=1)[0]), "tool_out")]
     return [] if name in _VERBS else _summary_of(text)
+
+
+def _of_web(details: dict[str, Any]) -> list[Words]:
+    """The host that answered and the size, or the engine and the number of results."""
+    results, size = details.get("results"), details.get("bytes")
+    parts: list[Words] = [(one_line(str(details[key])), "muted") for key in ("host", "engine") if details.get(key)]
+    if isinstance(results, int):
+        parts.append(_counted(results, "result", "results"))
+    if isinstance(size, int):
+        parts.append((_bytes(size), "muted"))
+    return parts + [("cached", "muted")] * bool(details.get("cached"))
+
+
+def _bytes(size: int) -> str:
+    if size < 1_000:
+        return f"{size} B"
+    return f"{size / 1_000:.0f} kB" if size < 999_500 else f"{size / 1_000_000:.1f} MB"
 
 
 def _summary_of(text: str) -> list[Words]:

@@ -15,7 +15,7 @@ from zot.frontends.terminal.screen.tool_view import BY_HAND, CallGroup, ToolView
 from zot.frontends.terminal.screen.ui_services import ScreenServices
 from zot.provider.messages import ImageBlock, Message
 from zot.tui.markdown import MarkdownStream
-from zot.tui.sanitize import Sanitizer
+from zot.tui.sanitize import Sanitizer, one_line
 from zot.tui.widgets import tokens
 from zot.tui.width import visible
 
@@ -99,18 +99,25 @@ class Transcript:
                 self._end_thought(seconds)
             case events.TurnEnd(stop):
                 self._turn_ends(stop)
+            case events.Done():
+                self._end_text()
+                self._drop_unfinished()
+                self._settle_group()
+            case _:
+                self._report(event)
+
+    def _report(self, event: events.AgentEvent) -> None:
+        match event:
             case events.Notice(text, level):
                 self._notes.add("zot", level, text)
+            case events.JobUpdate(number, command, _, _, text):
+                self._notes.add("zot", "info", f"job {number}: {one_line(text)}: {one_line(command)}")
             case events.Error(message=text) | events.SessionFault(message=text):
                 self.error(text)
             case events.Diagnostic(text):
                 self.add_diagnostic(text)
             case events.EntryAdded():
                 self._entry(event)
-            case events.Done():
-                self._end_text()
-                self._drop_unfinished()
-                self._settle_group()
             case _:
                 pass
 

@@ -67,7 +67,7 @@ def test_allow_applies_from_the_users_file_and_trusted_projects(zot: Zot, serve:
     rules = {"allow": ["Bash(touch:*)", "Edit(src/**)"]}
     settings(zot, ".claude/settings.local.json", **rules)
     told, err = run(zot, serve, calls, "--permission-mode", "ask")
-    assert told.count("denied: ") == 3 and "ignored 2 allow rules; --trust-project applies them" in err
+    assert told.count("denied: ") == 3 and "ignored 2 allow rules of this project; apply with --trust-project" in err
     told, _ = run(zot, serve, calls, "--permission-mode", "ask", "--trust-project")
     assert told.count("denied: ") == 1 and (zot.project / "a").exists() and (zot.project / "src" / "c").exists()
     (zot.project / ".claude" / "settings.local.json").unlink()
@@ -79,12 +79,10 @@ def test_allow_applies_from_the_users_file_and_trusted_projects(zot: Zot, serve:
 
 def test_what_cannot_be_applied_is_named(zot: Zot, serve: Any) -> None:
     """issue 29.6: one line each; an unreadable file makes every call require approval."""
-    path = settings(zot, deny=["WebFetch", "mcp__x"], allow=["mcp__x__y(a)"], defaultMode="plan")
+    path = settings(zot, deny=["NotebookRead", "mcp__x"], allow=["mcp__x__y(a)"], defaultMode="plan")
     _, err = run(zot, serve, [bash("touch made")])
-    assert "cannot apply deny of WebFetch: zot has no such tool" in err and "mcp__x," not in err
-    assert (
-        "cannot apply allow of mcp__x__y(a)" in err and '"defaultMode" is not supported; use --permission-mode' in err
-    )
+    assert "cannot apply deny NotebookRead: zot has no such tool" in err and "mcp__x," not in err
+    assert "cannot apply allow mcp__x__y(a)" in err and '"defaultMode" is not supported; use --permission-mode' in err
     assert (zot.project / "made").exists()
     path.write_text('{"permissions": {"deny": "Bash"}}')
     told, err = run(zot, serve, [bash("touch other")])
@@ -103,3 +101,60 @@ def test_ask_rule_asks_once_in_the_terminal(zot: Zot, serve: Any, open_zot: Open
     terminal.press("1")
     terminal.wait_for("finished")
     assert (zot.project / "a").exists()
+
+
+def test_grammar_is_loaded_only_to_judge_a_command(zot: Zot, serve: Any) -> None:
+    """issue 32.5: a run without rules loads nothing of it, and rules alone do not load the grammar."""
+
+    def loaded(*args: str) -> str:
+        zot.environment["PYTHONPROFILEIMPORTTIME"] = "1"
+        ran = zot("-p", "go", *args)
+        assert ran.out == "done\n"
+        return ran.err
+
+    serve([CallTools([bash("true")]), Say("done")])
+    err = loaded()
+    assert "zot.features.rules" not in err and "tree_sitter" not in err
+    settings(zot, ".zot/settings.json", deny=["Read(.env)", "Bash(rm:*)"])
+    serve([CallTools([("read", {"path": "x"})]), Say("done")])
+    err = loaded()
+    assert "zot.features.rules" in err and "tree_sitter" not in err
+    serve([CallTools([bash("true")]), Say("done")])
+    assert "tree_sitter" in loaded()
+
+
+def test_results_name_who_decided(zot: Zot, serve: Any) -> None:
+    """issue 32.5: `--json` has the rule and its file, for allowed and denied calls."""
+    settings(zot, "~/.claude/settings.json", allow=["Bash(touch:*)"], deny=["Bash(mkdir:*)"])
+    serve([CallTools([bash("touch a"), bash("mkdir b"), bash("true")]), Say("done")])
+    ran = zot("--json", "go", "--permission-mode", "ask")
+    events = [json.loads(line) for line in ran.out.splitlines()]
+    decided = [event.get("decided_by") for event in events if event["type"] == "tool_result"]
+    rule = "rule Bash({}:*) in ~/.claude/settings.json"
+    assert decided == [rule.format("touch"), rule.format("mkdir"), "mode ask"]
+
+
+def test_doctor_names_contradictory_rules(zot: Zot) -> None:
+    """issue 32.5: an allow rule that a deny rule covers never applies."""
+    settings(zot, "~/.claude/settings.json", allow=["Bash(npm test:*)"])
+    settings(zot, ".zot/settings.json", deny=["Bash(npm:*)"])
+    out = zot("doctor").out
+    assert "allow Bash(npm test:*) in ~/.claude/settings.json never applies" in out
+    assert "deny Bash(npm:*) in .zot/settings.json is stronger" in out
+
+
+def test_rules_are_managed_from_the_command_line(zot: Zot, serve: Any) -> None:
+    """issue 32.5: add, check, trust and remove."""
+    assert zot("permissions", "add", "--project", "allow", "Bash(touch:*)", model=False).code == 0
+    serve([CallTools([bash("touch a")]), Say("done"), CallTools([bash("touch b")]), Say("done")])
+    zot("-p", "go", "--permission-mode", "ask")
+    assert not (zot.project / "a").exists()
+    assert "Bash(touch:*)" in zot("permissions", "trust", model=False).err
+    assert (
+        "runs: rule Bash(touch:*) in .zot/settings.json"
+        in zot("permissions", "check", "touch", "-c", "b", model=False).out
+    )
+    zot("-p", "go", "--permission-mode", "ask")
+    assert (zot.project / "b").exists()
+    assert zot("permissions", "rm", "--project", "Bash(touch:*)", model=False).code == 0
+    assert zot("permissions", "rm", "--project", "Bash(touch:*)", model=False).code == 2

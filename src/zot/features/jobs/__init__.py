@@ -1,0 +1,1 @@
+"""Background jobs: the tool ``jobs``, ``/jobs``, and what the model is told about them."""

@@ -1,0 +1,1 @@
+"""Web pages and web search: the tools ``web_fetch`` and ``web_search``."""
