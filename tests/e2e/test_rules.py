@@ -158,3 +158,16 @@ def test_rules_are_managed_from_the_command_line(zot: Zot, serve: Any) -> None:
     assert (zot.project / "b").exists()
     assert zot("permissions", "rm", "--project", "Bash(touch:*)", model=False).code == 0
     assert zot("permissions", "rm", "--project", "Bash(touch:*)", model=False).code == 2
+
+
+def test_rule_is_removed_from_one_list_or_from_all(zot: Zot) -> None:
+    """issue 32.5: `remove` takes what `add` takes, or the rule alone; a wrong list is named."""
+    for decision in ("ask", "deny"):
+        assert zot("permissions", "add", decision, "Bash(rm:*)", model=False).code == 0
+    wrong = zot("permissions", "remove", "allow", "Bash(rm:*)", model=False)
+    assert wrong.code == 2 and "no rule Bash(rm:*) in its list allow" in wrong.err
+    assert "unknown list" in zot("permissions", "remove", "never", "Bash(rm:*)", model=False).err
+    assert zot("permissions", "remove", "deny", "Bash(rm:*)", model=False).code == 0
+    listed = zot("permissions", "list", model=False).out
+    assert "ask" in listed and "deny" not in listed
+    assert "ask Bash(rm:*)" in zot("permissions", "remove", "Bash(rm:*)", model=False).err
