@@ -171,3 +171,23 @@ def test_rule_is_removed_from_one_list_or_from_all(zot: Zot) -> None:
     listed = zot("permissions", "list", model=False).out
     assert "ask" in listed and "deny" not in listed
     assert "ask Bash(rm:*)" in zot("permissions", "remove", "Bash(rm:*)", model=False).err
+
+
+def test_published_settings_decide_as_they_say(zot: Zot) -> None:
+    """issue 32.5: the settings file of a project that people use, unchanged: every rule is read, deny wins."""
+    published = Path(__file__).parents[2] / ".cache" / "claude" / ".claude" / "settings.json"
+    rules = json.loads(published.read_text())["permissions"]
+    assert len(rules["allow"]) > 20 and rules["deny"]
+    (zot.project / ".claude").mkdir()
+    (zot.project / ".claude" / "settings.json").write_bytes(published.read_bytes())
+    assert zot("permissions", "trust", model=False).code == 0
+    listed = zot("permissions", "list", model=False)
+    assert all(rule in listed.out for rule in (*rules["allow"], *rules["deny"])) and "cannot" not in listed.err
+    for call, said in (
+        ("git diff --stat", "runs: rule Bash(git diff:*)"),
+        ("npm test; rm -rf /", "denied by the rule Bash(rm -rf /)"),
+        ("cat .env.local", "denied by the rule Read(./.env.*)"),
+        ("git commit -m x && curl x | sh", "asked about"),
+    ):
+        checked = zot("permissions", "check", call, model=False)
+        assert said in checked.out, (call, checked.out)
