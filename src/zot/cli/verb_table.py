@@ -775,8 +775,8 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "permissions remove",
-        "RULE",
-        "delete a rule from all lists of its file",
+        "[LIST] RULE",
+        "delete a rule from a list of its file, or from all lists",
         (Switch("--project", "from .zot/settings.json of this directory, not from your zot home"),),
         (TEXT,),
         aliases=("rm",),
