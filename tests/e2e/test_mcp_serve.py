@@ -83,6 +83,13 @@ def test_it_only_reads_unless_a_mode_was_given(zot: Zot) -> None:
     assert not (zot.project / "made").exists()
 
 
+def test_a_limit_is_narrower_than_the_mode(zot: Zot) -> None:
+    with client(zot, TOUCH, "--permission-mode", "everything", "--permission-limit", "plan") as other:
+        assert "not change" in other.request("tools/list")["tools"][0]["description"]
+        other.call("prompt", text="touch it")
+    assert not (zot.project / "made").exists()
+
+
 def test_a_session_with_more_rights_gets_those_of_the_server(zot: Zot) -> None:
     file = zot.home / "first.json"
     file.write_text(json.dumps({"turns": [{"text": "hello"}]}))

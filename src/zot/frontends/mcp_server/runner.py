@@ -11,6 +11,7 @@ import sys
 import msgspec
 
 from zot.agent.config import RunConfig
+from zot.core.permission_modes import is_wider, parse_mode
 from zot.errors import UsageError, ZotError
 from zot.frontends.console import EXIT_CODES, print_notice, run_loop
 from zot.frontends.mcp_server.service import Service
@@ -40,7 +41,9 @@ def run_server(config: RunConfig, http: str = "", *, token: bool = False) -> int
 
 def _fixed(config: RunConfig) -> RunConfig:
     """Read-only unless a mode was named. The mode is also the limit: no answer and no session widens it."""
-    mode = config.permission_mode or "plan"
+    wanted, limit = parse_mode(config.permission_mode or "plan"), parse_mode(config.permission_limit or "everything")
+    assert wanted is not None and limit is not None  # the flags were checked
+    mode = limit if is_wider(wanted, limit) else wanted
     root = os.path.realpath(os.path.expanduser(config.cwd) if config.cwd else os.getcwd())
     if not os.path.isdir(root):
         raise UsageError(f'--cwd "{config.cwd}": not a directory')
