@@ -179,7 +179,8 @@ class AcpSession:
 
     def _answer(self, outcome: Outcome) -> Json:
         if isinstance(outcome.error, NotLoggedIn):
-            raise RpcError(AUTH_REQUIRED, str(outcome.error))
+            text = str(outcome.error).replace("log in with /login", "run `zot acp --login` in a terminal")
+            raise RpcError(AUTH_REQUIRED, text)
         if self._cancelled or outcome.stop == "aborted":
             return {"stopReason": "cancelled"}
         if isinstance(outcome.error, StepLimitReached):
