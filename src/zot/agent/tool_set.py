@@ -67,8 +67,13 @@ class ToolSet:
 
     @property
     def on_demand(self) -> dict[str, str]:
-        """Name and summary of the tools that the model may activate; constant during a conversation."""
-        if self.choice.names is not None or self._conversation.resolved.provider.api == "local":
+        """Name and summary of the tools that the model may activate; none for a grammar-constrained model."""
+        conversation = self._conversation
+        if (
+            self.choice.names is not None
+            or conversation.model.tool_calls
+            or conversation.resolved.provider.api == "local"
+        ):
             return {}
         hidden = (*self._named, *self.choice.off)
         return {name: text for name, text in ON_DEMAND.items() if text and name not in hidden}
