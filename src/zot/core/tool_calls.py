@@ -19,6 +19,7 @@ from zot.errors import ToolError, describe_error
 from zot.provider.messages import ToolCallBlock
 
 _MOST_ROUNDS = 5
+_LONGEST_NAME = 64
 
 
 class AuthorizedCall(msgspec.Struct, frozen=True):
@@ -92,10 +93,21 @@ async def _performed(state: AgentState, permitted: AuthorizedCall, context: Tool
         return text_result(f"{call.name} failed: {type(error).__name__}: {error}", is_error=True)
 
 
+def _unknown(name: str, tools: Mapping[str, Tool]) -> str:
+    """Names the call that makes an on-demand tool callable, or a tool with a similar name."""
+    for enabling in tools.values():
+        if name in getattr(enabling, "listed", ()):
+            return f'unknown tool: {name}; call {enabling.name} with {{"names": ["{name}"]}} first'
+    from difflib import get_close_matches
+
+    similar = get_close_matches(name.lower(), list(tools), n=1, cutoff=0.75) if len(name) <= _LONGEST_NAME else []
+    return f"unknown tool: {name}" + (f"; did you mean {similar[0]}?" if similar else "")
+
+
 async def _permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBlock, origin: str) -> AuthorizedCall:
     tool = tools.get(call.name)
     if tool is None:
-        raise ToolError(f"unknown tool: {call.name}")
+        raise ToolError(_unknown(call.name, tools))
     arguments(call)  # do not ask about an invalid call
     for _ in range(_MOST_ROUNDS):
         reviewed = await review_call(state.interceptors, call, origin, state.report_interceptor)
