@@ -30,7 +30,7 @@ ON_DEMAND = {name: summary for row in FEATURES for name, summary in row.on_deman
 
 def unknown_tool_settings(settings: Settings) -> list[str]:
     """One line per unknown name in the setting ``tools``."""
-    known = (*EXTRAS, *(name for name in ON_DEMAND if name not in EXTRAS))
+    known = sorted({*EXTRAS, *ON_DEMAND})
     names = unknown_tools(settings.values.tools, ("skill", *ON_DEMAND))
     return [f"{settings.path}: tools: no tool named {name}; available: {', '.join(known)}" for name in names]
 
