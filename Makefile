@@ -51,6 +51,14 @@ $(STAMP)-mcp: $(STAMP)-system tests/setup/mcp.sh
 	@PYTHON=$(BIN)/python bash tests/setup/mcp.sh
 	@touch $@
 
+$(STAMP)-acp: $(STAMP)-system tests/setup/acp.sh
+	@bash tests/setup/acp.sh
+	@touch $@
+
+$(STAMP)-claude: $(STAMP)-system tests/setup/claude-files.sh
+	@bash tests/setup/claude-files.sh
+	@touch $@
+
 $(STAMP)-ray: $(STAMP)-dev requirements/ray.txt
 	@echo "==> installing Ray"
 	@$(PIP) install --progress-bar on -r requirements/ray.txt | grep -v '^Requirement already' || true
@@ -69,7 +77,7 @@ try: $(STAMP)-core ## zot fixes a failing test with a small model on this machin
 check: $(STAMP)-dev ## lint, types, layers, generated files
 	@echo "==> ruff";         $(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet .
 	@echo "==> basedpyright"; $(BIN)/basedpyright --warnings
-	@echo "==> layers";       $(BIN)/lint-imports | tail -n 4
+	@echo "==> layers";       $(BIN)/lint-imports > $(VENV)/layers.txt || { cat $(VENV)/layers.txt; exit 1; }; tail -n 2 $(VENV)/layers.txt
 	@echo "==> generated";    $(BIN)/python -m generate --check
 
 # One end-to-end test per front end: -p, --json, --stream, rpc, terminal, SDK.
@@ -106,7 +114,7 @@ models: $(STAMP)-dev ## write the model catalogue from public packages (npm, PyP
 
 # The tests start real processes by the hundred, and wait for many: four at once keep two cores busy.
 # One that failed beside the others is named and has one more go alone.
-test: $(STAMP)-sdks $(STAMP)-fixtures $(STAMP)-wheels $(STAMP)-mcp check ## everything CI runs
+test: $(STAMP)-sdks $(STAMP)-fixtures $(STAMP)-wheels $(STAMP)-mcp $(STAMP)-acp $(STAMP)-claude check ## everything CI runs
 	@echo "==> tests"; $(BIN)/python -m pytest -n 4 --dist loadfile || { [ $$? -eq 1 ] && \
 	  echo "==> once more, alone: what failed" && $(BIN)/python -m pytest -v --last-failed --last-failed-no-failures none --maxfail 3; }
 

@@ -27,6 +27,8 @@ NAMED = {
     **{"magenta": "#bc3fbc", "cyan": "#11a8cd", "white": "#e5e5e5"},
 }
 
+ACPX = ROOT / ".cache" / "acp" / "node_modules" / ".bin" / "acpx"
+PROMPT = "total() ignores how many of each item there are. Fix it."
 CODE = '''def total(items):
     """The price of a basket."""
     result = 0
@@ -129,6 +131,12 @@ def confirm(terminal: FakeTerminal) -> None:
     terminal.wait_idle(1.0)
 
 
+def editor(terminal: FakeTerminal) -> None:
+    """zot in another program: acpx, a client of the Agent Client Protocol (``bash tests/setup/acp.sh``)."""
+    terminal.wait_for("empty", timeout=30)
+    terminal.wait_idle(1.0)
+
+
 # name: (what happens, ground, columns, rows, arguments)
 PICTURES: dict[str, tuple[Callable[[FakeTerminal], None], str, int, int, tuple[str, ...]]] = {
     "welcome": (welcome, "dark", 80, 12, ()),
@@ -136,6 +144,7 @@ PICTURES: dict[str, tuple[Callable[[FakeTerminal], None], str, int, int, tuple[s
     "conversation-light": (conversation, "light", 90, 34, ()),
     "commands": (commands, "dark", 80, 24, ()),
     "confirm": (confirm, "dark", 80, 24, ("--no-yolo",)),
+    "editor": (editor, "dark", 90, 34, ()),
     "theme": (conversation, "dark", 90, 34, ("--theme", "harbour")),
     "narrow": (conversation, "dark", 40, 30, ()),
 }
@@ -151,9 +160,14 @@ def make(name: str) -> None:
         _theme(Path(home) / "zot" / "themes")
         env = {"HOME": home, "ZOT_HOME": f"{home}/zot", "PATH": os.environ["PATH"], "COLORTERM": "truecolor"}
         reply = "ffff/ffff/ffff" if ground == "light" else "1e1e/1e1e/1e1e"
-        argv = [f"{sys.prefix}/bin/zot", "--base-url", server.url, "--api-key", "none", *args]
+        run = ["--base-url", server.url, "--api-key", "none"]
+        argv = [f"{sys.prefix}/bin/zot", *run, *args]
+        if act is editor:
+            agent = f"{sys.prefix}/bin/zot acp {' '.join(run)} --permission-mode ask"
+            argv = [str(ACPX), "--agent", agent, "--cwd", str(project), "--approve-all", "exec", PROMPT]
         with FakeTerminal(argv, cwd=project, env=env, columns=columns, rows=rows, background=reply) as terminal:
-            terminal.wait_for("(anthropic)")
+            if act is not editor:
+                terminal.wait_for("(anthropic)")
             act(terminal)
             path = ROOT / "docs" / "pictures" / f"{name}.svg"
             path.write_text(svg(terminal, ground), encoding="utf-8")

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
-from fuzz import extension_values, files, guests, models, second_edition, small_models, texts, wires
+from fuzz import extension_values, files, guests, models, rules, second_edition, small_models, texts, wires
 from fuzz.cases import case
 from fuzz.reader import READERS, Reader
 
@@ -29,6 +29,7 @@ __all__ = [
     "files",
     "guests",
     "models",
+    "rules",
     "second_edition",
     "small_models",
     "texts",

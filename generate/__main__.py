@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from generate import api, extension, jail, man_page, rpc, rules, user_pages
+from generate import acp_registry, api, extension, jail, man_page, rpc, rules, user_pages
 from generate.models import page as models
 from zot.cli.verbs import completions
 from zot.frontends.docs_index import check_index
@@ -41,6 +41,8 @@ FILES: dict[str, Callable[[], str]] = {
     "src/zot/sdk/methods.py": rpc.python.sdk,
     "sdks/typescript/src/rpc.ts": rpc.typescript.module,
     "sdks/go/client/wire.go": rpc.go.module,
+    "share/acp/agent.json": acp_registry.entry,
+    "share/acp/icon.svg": acp_registry.icon,
     "share/man/man1/zot.1": man_page.page,
     "share/bash-completion/completions/zot": lambda: completions.BASH,
     "share/zsh/site-functions/_zot": lambda: completions.ZSH,

@@ -231,6 +231,8 @@ MEANINGS: dict[str, str] = {
     "decision": "`approved`, `denied` or `cancelled`.",
     "source": "`user`, `remembered`, `policy` or `yolo`.",
     "stage": "`pre_execution` or `tool_execution`.",
+    "by": "Who decided: a rule and its file, a saved answer, a mode, a hook, an extension, or `you`; absent in mode "
+    "everything.",
     "queued": "Whether the prompt waits for a running one.",
     "image_count": "Number of images in the prompt.",
     "compaction_id": "Connects `pre_compact` and `post_compact`.",

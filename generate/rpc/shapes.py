@@ -287,6 +287,8 @@ MEANINGS: dict[str, str] = {
     "replace": "True if the text replaces the earlier output of the tool; absent if it follows it.",
     "fraction": "How much is done, from 0 to 1; absent if unknown.",
     "view": "Styled lines to show in place of the output so far; absent if there are none.",
+    "decided_by": "Who allowed or denied the call: a rule and its file, a saved answer, a mode, a hook, an "
+    "extension, or `you`; absent in mode everything.",
     "ToolProgress.content": "A partial result; absent if there is none.",
     "Done.reason": "`handled` if an extension answered in the model's place; else absent.",
     "merged": "Number of pieces joined in this line; absent if it is one.",

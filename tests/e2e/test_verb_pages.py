@@ -13,7 +13,7 @@ from zot.cli import flags, main
 from zot.cli.arguments import parse
 from zot.cli.help import page
 from zot.cli.verb_table import VERBS, Verb, options, subcommands, verb_of
-from zot.cli.verbs import auth, hooks, mcp, models, plugin, sessions
+from zot.cli.verbs import auth, hooks, mcp, mcp_serve, models, permissions, plugin, sessions
 from zot.cli.verbs.ext import dispatch
 from zot.frontends.docs_index import pages
 from zot.local_model.cli import main as local
@@ -40,9 +40,10 @@ def test_every_verb_that_runs_has_a_row_and_every_row_runs() -> None:
     running = {*main.VERBS, "rpc"}
     running |= {f"ext {word}" for word in dispatch.VERBS} | {f"sessions {word}" for word in sessions._VERBS}
     running |= {f"auth {word}" for word in auth._VERBS} | {f"local {word}" for word in local._VERBS}
-    running |= {f"mcp {word}" for word in mcp._VERBS}
+    running |= {f"mcp {word}" for word in (*mcp._VERBS, *mcp._ELSEWHERE)}
     running |= {f"models {word}" for word in models._OTHERS}
     running |= {f"hooks {word}" for word in hooks._VERBS}
+    running |= {f"permissions {word}" for word in permissions._VERBS}
     running |= {f"plugin {word}" for word in plugin._VERBS}
     running |= {f"swarm {word}" for word in swarm._VERBS}
     running |= {f"swarm {word}" for word, module in swarm._ELSEWHERE.items() if find_spec(module) is not None}
@@ -101,11 +102,15 @@ def test_help_as_first_word_is_a_page_unless_a_prompt_follows(zot: Zot) -> None:
 @pytest.mark.parametrize(("verb", "line"), EXAMPLES, ids=lambda value: value if isinstance(value, str) else "")
 def test_example_parses_with_the_tables(verb: Verb, line: str) -> None:
     words = typed_words(line)
-    if not words or words[0] not in main.VERBS:
-        flags.parse(words[1:] if words[:1] == ["rpc"] else words)
+    of_run = words[:1] == ["acp"] and words[1] not in ("--setup", "--login")  # it takes the flags of a run
+    if not words or words[0] not in main.VERBS or of_run:
+        flags.parse(words[1:] if words[:1] in (["rpc"], ["acp"]) else words)
         return
     row = verb_of(" ".join(words[:2])) or verb_of(words[0])
     assert row is not None and row.path.startswith(verb.path)
+    if row.words == "[FLAGS]":
+        flags.parse(words[2:], mcp_serve.own_switches())
+        return
     needed = re.sub(r"\[.*?\]|-- ", "", row.words.replace("|-- COMMAND", "")).split()
     least = 0 if subcommands(row.path) or "--check" in words else len(needed)
     typed = parse(words[len(row.path.split()) :], options(row.path), least=least)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Zot
-from tests.e2e.test_claude_permissions import settings
 from tests.e2e.test_hooks import entry, last_result, own, say_json
+from tests.e2e.test_rules import settings
 from tests.fakes.model_server import CallTools, Say
 from tests.fakes.web import FakeWeb
 from zot.system.files import find_program

@@ -77,6 +77,12 @@ def test_shown_output_grows_while_the_job_runs(serve: Any, open_zot: OpenZot, pr
     terminal.wait_for("  second")
     terminal.press("esc")
     terminal.wait_for("ctrl+x stops it")
+    terminal.press("esc")
+    terminal.wait_gone("ctrl+x stops it")
+    terminal.submit("/jobs 7")
+    terminal.wait_for("no job 7")
+    terminal.submit("/jobs 1")
+    terminal.wait_for("  second")
 
 
 def test_background_command_is_a_job_and_ends_with_zot(serve: Any, open_zot: OpenZot, project: Path) -> None:

@@ -104,7 +104,7 @@ def test_the_model_reads_why_a_call_was_refused(serve: Any, open_zot: OpenZot) -
 
 def test_the_whole_command_can_be_read_before_it_is_approved(serve: Any, open_zot: OpenZot) -> None:
     """iface-201: nothing is cut, and hidden rows are announced."""
-    command = "\n".join(f"echo step {number}" for number in range(60)) + "\necho " + "x" * 300 + " THE-END"
+    command = "\n".join(f"echo step {number}" for number in range(60)) + "\ntouch a\necho " + "x" * 300 + " THE-END"
     serve([CallTools([("bash", {"command": command})]), Say("finished")])
     terminal = open_zot("--no-yolo")
     terminal.submit("go")

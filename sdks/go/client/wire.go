@@ -514,13 +514,14 @@ type ToolProgressEvent struct {
 // EventType is "tool_progress".
 func (ToolProgressEvent) EventType() string { return "tool_progress" }
 
-// ToolResultEvent: A tool finished, failed or was denied. `view` is how an extension wants its result shown.
+// ToolResultEvent: A tool finished, failed or was denied. `view` is how an extension wants its result shown. `decided_by` names who allowed or denied the call: a rule and its file, a saved answer, a mode, a hook, an extension, or `you`; absent in mode everything.
 type ToolResultEvent struct {
-	Type    string          `json:"type"`
-	ID      string          `json:"id"`
-	IsError bool            `json:"is_error"`
-	Content []Content       `json:"content"`
-	View    json.RawMessage `json:"view"`
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`
+	IsError   bool            `json:"is_error"`
+	Content   []Content       `json:"content"`
+	View      json.RawMessage `json:"view"`
+	DecidedBy string          `json:"decided_by,omitempty"`
 }
 
 // EventType is "tool_result".

@@ -481,6 +481,8 @@ export interface Event {
   source?: string;
   /** `pre_execution` or `tool_execution`. */
   stage?: string;
+  /** Who decided: a rule and its file, a saved answer, a mode, a hook, an extension, or `you`; absent in mode everything. */
+  by?: string;
   /** The visible text of the message, or the accepted prompt. */
   text?: string;
   /** Whether the prompt waits for a running one. */

@@ -857,13 +857,14 @@ export interface ToolProgressEvent {
   content?: unknown;
 }
 
-/** A tool finished, failed or was denied. `view` is how an extension wants its result shown. */
+/** A tool finished, failed or was denied. `view` is how an extension wants its result shown. `decided_by` names who allowed or denied the call: a rule and its file, a saved answer, a mode, a hook, an extension, or `you`; absent in mode everything. */
 export interface ToolResultEvent {
   type: "tool_result";
   id: string;
   is_error: boolean;
   content: readonly (TextContent | ImageContent)[];
   view: unknown;
+  decided_by?: string;
 }
 
 /** A compaction succeeded. `compact_done` is its last event; no `done` follows. */

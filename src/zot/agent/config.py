@@ -68,6 +68,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     project: str = ""  # whose extensions, hooks and servers apply; a worker's is its starter's, whatever its cwd
     required_guards: tuple[str, ...] = ()  # directories of guards: every call is denied while one does not run
     required_hooks: tuple[str, ...] = ()  # files with PreToolUse hooks: the same
+    required_rules: tuple[str, ...] = ()  # permission rules of the run that started this worker, as JSON
     trusted_for_run: tuple[str, ...] = ()  # what the user trusted without saving it: "kind name digest"
     all_workers: bool = False  # a client may control every worker, not only those it started
     ext_trace: str = ""
@@ -83,6 +84,9 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def __repr__(self) -> str:
         """Omits the key, since tracebacks show this."""
         return f"RunConfig(provider={self.provider!r}, model={self.model!r}, cwd={self.cwd!r})"
+
+
+RunCommand = Callable[[str, str], Awaitable[tuple[str, int]]]  # call id and command; output and exit code
 
 
 class FrontEnd(msgspec.Struct, frozen=True):
@@ -101,6 +105,7 @@ class FrontEnd(msgspec.Struct, frozen=True):
     on_question: Callable[[Any], Awaitable[Any]] | None = None  # features.questions.Presenter
     question_kinds: tuple[str, ...] = ()
     surface: ExtensionUI | None = None
+    run_command: RunCommand | None = None  # in a terminal that the user sees
     mode: str = "sdk"
     may_log_in: bool = False
     offers_to_go_on: bool = False

@@ -74,6 +74,10 @@ def _wants_more_tools(services: Services) -> bool:
     return services.config.tools is None and any(row.on_demand for row in FEATURES)
 
 
+def _wants_editor_terminal(services: Services) -> bool:
+    return services.front_end.run_command is not None and services.settings.values.editor_terminal
+
+
 def _wants_telemetry(services: Services) -> bool:
     environ, settings = services.environ, services.settings.values.telemetry
     named = settings.endpoint or any(name.startswith("OTEL_EXPORTER_OTLP_") and "ENDPOINT" in name for name in environ)
@@ -134,10 +138,15 @@ def _wants_hooks(services: Services) -> bool:
     )
 
 
-def _wants_claude_permissions(services: Services) -> bool:
-    cwd, names = services.project, ("settings.json", "settings.local.json")
-    files = (*(cwd / ".claude" / name for name in names), user_home() / ".claude" / "settings.json")
-    return any(_contains(path, b'"permissions"') for path in files)
+def _wants_rules(services: Services) -> bool:
+    home, cwd = services.home, services.project
+    if services.config.required_rules or services.settings.values.permissions:
+        return True
+    if not is_missing(cwd / ".zot" / "settings.json"):
+        return True
+    claude = (cwd / ".claude" / "settings.json", cwd / ".claude" / "settings.local.json")
+    files = (home / "config.json", user_home() / ".claude" / "settings.json", *claude)
+    return any(not path.is_dir() and _contains(path, b'"permissions"') for path in files)
 
 
 def _contains(path: Path, word: bytes) -> bool:
@@ -231,9 +240,7 @@ FEATURES = (
     FeatureRow("templates", "zot.features.templates.feature:TemplatesFeature", _never, prompt_prefix="/"),
     FeatureRow("local_model", "zot.local_model.feature:LocalModelFeature", _wants_local_model, depends_on_model=True),
     FeatureRow("hooks", "zot.features.hooks.feature:HooksFeature", _wants_hooks),
-    FeatureRow(
-        "claude_permissions", "zot.features.claude_permissions:ClaudePermissionsFeature", _wants_claude_permissions
-    ),
+    FeatureRow("rules", "zot.features.rules.feature:RulesFeature", _wants_rules),
     FeatureRow("front_end", "zot.features.front_end:FrontEndFeature", _wants_front_end),
     FeatureRow("permissions", "zot.features.permissions.feature:PermissionsFeature", _wants_permissions),
     FeatureRow("plan", "zot.features.plan.feature:PlanFeature", _wants_plans),
@@ -254,6 +261,7 @@ FEATURES = (
     FeatureRow("plugins", "zot.features.plugins.feature:PluginsFeature", _wants_plugins),
     FeatureRow("skills", "zot.features.skills.feature:SkillsFeature", _wants_skills),
     FeatureRow("swarm", "zot.swarm.feature:SwarmFeature", _wants_swarm),
+    FeatureRow("editor_terminal", "zot.features.editor_terminal:EditorTerminalFeature", _wants_editor_terminal),
     FeatureRow("telemetry", "zot.features.telemetry.feature:TelemetryFeature", _wants_telemetry),
     FeatureRow("model_refresh", "zot.features.model_refresh:ModelRefreshFeature", _wants_model_refresh),
     FeatureRow(

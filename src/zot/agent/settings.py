@@ -92,6 +92,13 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
         Literal["", "plan", "ask", "accept-edits", "everything"],
         Meta(description="Default permission mode: `plan`, `ask`, `accept-edits` or `everything` (if absent)."),
     ] = ""
+    permissions: Annotated[
+        dict[str, Any],
+        Meta(
+            description="Permission rules in the lists `allow`, `ask` and `deny`, for every project: "
+            '`{"deny": ["Read(~/.ssh/**)"], "allow": ["Bash(npm test:*)"]}`. See `zot docs permission-rules`.'
+        ),
+    ] = {}
     tools: Annotated[
         tuple[str, ...],
         Meta(
@@ -364,6 +371,13 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[float, Meta(ge=0)],
         Meta(description="Also run `status_command` after this many seconds; 0: only after events."),
     ] = 0
+    editor_terminal: Annotated[
+        bool,
+        Meta(
+            description="With `zot acp`, run commands in terminals of the editor, if it has them. They run with the "
+            "editor's rights and its environment; jailed commands never do."
+        ),
+    ] = False
     telemetry: Annotated[
         TelemetrySettings,
         Meta(

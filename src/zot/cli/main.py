@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 VERBS = {
+    "acp": "zot.cli.verbs.acp",
     "auth": "zot.cli.verbs.auth",
     "completions": "zot.cli.verbs.completions",
     "cost": "zot.cli.verbs.cost",
@@ -25,6 +26,7 @@ VERBS = {
     "mcp": "zot.cli.verbs.mcp",
     "models": "zot.cli.verbs.models",
     "hooks": "zot.cli.verbs.hooks",
+    "permissions": "zot.cli.verbs.permissions",
     "plugin": "zot.cli.verbs.plugin",
     "replay": "zot.devkit.cli.replay",
     "report": "zot.devkit.cli.report",

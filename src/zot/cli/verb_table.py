@@ -18,6 +18,7 @@ WORKER = "worker"  # of a swarm
 TEMPLATES = ("progress", "question", "status", "provider")
 LANGUAGES = ("python", "typescript", "go", "bash", "node")
 SHELLS = ("bash", "zsh", "fish")
+EDITORS = ("zed", "jetbrains", "neovim", "emacs", "vscode")
 FORMATS = ("zotsession", "md", "html")
 _USAGE_MAX = 72
 
@@ -139,6 +140,23 @@ VERBS: tuple[Verb, ...] = (
             ("zot rpc", "wait for commands; nothing is saved"),
             ("zot rpc --continue --cwd ~/project", "continue the latest session there"),
             ("zot rpc --jail --permission-mode everything", "run unattended, confined to this directory"),
+        ),
+    ),
+    Verb(
+        "acp",
+        "[FLAGS]",
+        "use zot inside an editor: Zed, JetBrains, Neovim, Emacs, VS Code",
+        (
+            Switch("--setup", "print what to put into this editor's configuration", "EDITOR", EDITORS),
+            Switch("--login", "log in to a provider; editors run this in a terminal"),
+        ),
+        more="The editor starts `zot acp` and speaks the Agent Client Protocol with it. FLAGS are those of a run, such "
+        "as --model, --jail, --permission-mode; they apply to all sessions. See `zot docs editors`.",
+        intro="Use zot inside an editor that speaks the Agent Client Protocol: the editor starts it.",
+        examples=(
+            ("zot acp --setup zed", "print the configuration for Zed"),
+            ("zot acp --login", "log in to a provider in this terminal"),
+            ("zot acp --jail --permission-mode everything", "confine every session to its directory"),
         ),
     ),
     Verb(
@@ -475,6 +493,22 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb("mcp untrust", "NAME…", "revoke trust", kinds=(TEXT,)),
     Verb(
+        "mcp serve",
+        "[FLAGS]",
+        "be an MCP server, so that other agents can give zot tasks",
+        (
+            Switch("--http", "serve HTTP at this port instead of stdin and stdout; 0 chooses one", "[HOST:]PORT"),
+            Switch("--token", "require a bearer token: ZOT_MCP_TOKEN, or a new one, printed"),
+        ),
+        more="Clients only read unless --permission-mode allows more. FLAGS are those of a run, such as --model, "
+        "--jail, --max-cost, --tools; they are fixed for all clients. See `zot docs mcp-server`.",
+        examples=(
+            ("claude mcp add zot -- zot mcp serve", "Claude Code can ask zot, which only reads"),
+            ("zot mcp serve --permission-mode everything --jail", "it may change this directory"),
+            ("zot mcp serve --http 8123 --token", "programs connect over HTTP"),
+        ),
+    ),
+    Verb(
         "swarm",
         "[COMMAND]",
         "run agents in the background, each in its own worktree",
@@ -707,6 +741,48 @@ VERBS: tuple[Verb, ...] = (
         more="Without FILE: those of all files. After a change a hook needs trust again.",
     ),
     Verb("hooks untrust", "[FILE…]", "revoke trust", kinds=(TEXT,)),
+    Verb(
+        "permissions",
+        "[COMMAND]",
+        "list, check and change permission rules",
+        more="Files: config.json in your zot home, ~/.claude/settings.json; in a project .zot/settings.json, "
+        ".claude/settings.json and .claude/settings.local.json (allow rules need trust). See `zot docs "
+        "permission-rules`.",
+        intro="List permission rules, see what decides about a call, and add or remove rules.",
+        examples=(
+            ("zot permissions add deny 'Read(~/.ssh/**)'", "for every project"),
+            ("zot permissions add --project allow 'Bash(npm test:*)'", "for everyone in this project"),
+            ("zot permissions check npm test", "what decides about a command"),
+        ),
+    ),
+    Verb("permissions list", "", "list rules, the strongest first (default)", (_JSON,)),
+    Verb(
+        "permissions check",
+        "CALL",
+        "show which rule, saved answer or mode decides about a call",
+        (Switch("--permission-mode", "as in this mode (default: that of the settings, else ask)", "MODE"),),
+        (TEXT,),
+        more="CALL is a command (npm test), a tool with its argument (read .env, 'Read(.env)', web_fetch URL), or a "
+        "tool with its arguments as JSON. Nothing runs.",
+        aliases=("why",),
+    ),
+    Verb(
+        "permissions add",
+        "LIST RULE",
+        "add a rule to the list allow, ask or deny",
+        (Switch("--project", "to .zot/settings.json of this directory, not to your zot home"),),
+        (TEXT, TEXT),
+    ),
+    Verb(
+        "permissions remove",
+        "[LIST] RULE",
+        "delete a rule from a list of its file, or from all lists",
+        (Switch("--project", "from .zot/settings.json of this directory, not from your zot home"),),
+        (TEXT,),
+        aliases=("rm",),
+    ),
+    Verb("permissions trust", "", "apply the allow rules of this project, exactly as they are now"),
+    Verb("permissions untrust", "", "revoke trust"),
     Verb(
         "plugin",
         "[COMMAND]",

@@ -330,13 +330,15 @@ class ConfirmationRequested(msgspec.Struct, frozen=True, tag="confirmation_reque
 
 
 class PermissionDecided(msgspec.Struct, frozen=True, tag="permission_decided"):
-    """``origin`` is the extension that requested the call, empty for the model."""
+    """``origin`` is the extension that requested the call, empty for the model. ``by`` names who decided: a rule and
+    its file, a saved answer, the mode, a hook, an extension, or ``you``."""
 
     call: ToolCallBlock
     decision: Literal["approved", "denied", "cancelled"]
     source: Literal["user", "remembered", "policy", "yolo"]
     reason: str = ""
     origin: str = ""
+    by: str = ""
 
 
 class ToolEnded(msgspec.Struct, frozen=True, tag="tool_ended"):

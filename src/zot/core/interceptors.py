@@ -35,12 +35,14 @@ class TurnVerdict(msgspec.Struct, frozen=True):
 
 
 class ToolVerdict(msgspec.Struct, frozen=True):
-    """``args`` replace the call's; None keeps them. ``result``: the interceptor has done the call itself."""
+    """``args`` replace the call's; None keeps them. ``result``: the interceptor has done the call itself. ``by`` names
+    who denied it: a rule, a hook, an extension."""
 
     allowed: bool = True
     reason: str = ""
     args: dict[str, Any] | None = None
     result: ToolResult | None = None
+    by: str = ""
 
 
 class TextVerdict(msgspec.Struct, frozen=True):
@@ -116,6 +118,9 @@ class CompactionVerdict(msgspec.Struct, frozen=True):
 
 class Interceptor:
     """Base class: each method allows everything, adds nothing and changes nothing."""
+
+    label = ""
+    """How decisions name it, if its verdicts do not."""
 
     @property
     def watches_text(self) -> bool:
@@ -195,6 +200,10 @@ class Gate(Protocol):
         """Why it is denied, or None; another call if the user's answer replaced it."""
         ...
 
+    def decided_by(self, call: ToolCallBlock) -> str:
+        """Who decided in ``authorize``; empty if unknown."""
+        ...
+
 
 # --- dispatch
 
@@ -221,6 +230,18 @@ async def turn_refusal(interceptors: Sequence[Interceptor], step: int, on_failur
     return None
 
 
+class Refusal(str):
+    """Why a call is denied; ``by`` names who denied it, if known."""
+
+    by: str = ""
+
+
+def refusal(reason: str, by: str) -> Refusal:
+    text = Refusal(reason)
+    text.by = by
+    return text
+
+
 async def review_call(
     interceptors: Sequence[Interceptor], call: ToolCallBlock, origin: str = "", on_failure: OnFailure = _ignore
 ) -> ToolCallBlock | HandledCall | str:
@@ -235,7 +256,7 @@ async def review_call(
             question = interceptor.before_tool_again if again else interceptor.before_tool
             verdict = await _verdict(interceptor, question(call, origin), ToolVerdict, on_failure)
             if not verdict.allowed:
-                return verdict.reason or CALL_REFUSED
+                return refusal(verdict.reason or CALL_REFUSED, verdict.by or interceptor.label)
             handled = handled or verdict.result
             if verdict.args is not None and handled is None:
                 try:

@@ -19,6 +19,7 @@ from zot.core.permission_modes import (
     decide,
     is_covered,
     is_wider,
+    named_answers,
     parse_mode,
 )
 from zot.errors import UsageError
@@ -27,17 +28,20 @@ from zot.provider.messages import ToolCallBlock
 PREVIEW_LIMIT = 120
 NO_USER_TO_ASK = "denied: this tool call requires approval (--permission-mode), and no user is present"
 SAID_NO = "the user refused this tool call"
+YOU = "you"
 
+_MOST_DECIDERS = 256  # calls
 _PREVIEW_KEYS = ("command", "path", "file_path", "url", "query", "name")
 
 
 class ApprovalAnswer(msgspec.Struct, frozen=True):
     """Allow ``once``, the command ``prefix``, the ``tool`` or ``all`` from now on, or ``deny``.
-    ``args`` replace the call's; the new call needs approval again."""
+    ``args`` replace the call's; the new call needs approval again. ``by`` names who answered; empty for the user."""
 
     decision: Literal["once", "prefix", "tool", "all", "deny"]
     reason: str = ""
     args: dict[str, Any] | None = None
+    by: str = ""
 
 
 Answer = ApprovalAnswer
@@ -58,11 +62,12 @@ class ApprovalQuestion(msgspec.Struct, frozen=True):
 
 
 class GateVerdict(msgspec.Struct, frozen=True):
-    """The decision about a call, and its source."""
+    """The decision about a call, and its source; ``by`` names the mode or the saved answer that decided."""
 
     step: Step
     source: Source
     reason: str = ""
+    by: str = ""
 
 
 Confirmer = Callable[[ApprovalQuestion], Awaitable[Answer]]
@@ -98,6 +103,7 @@ class PermissionGate:
         self.on_answer: Callable[[ApprovalQuestion, Answer], None] | None = None  # set by a recorder
         self.stand_in: StandIn | None = None
         self._rules: set[Rule] = set()
+        self._deciders: dict[str, str] = {}
 
     @property
     def mode(self) -> Mode:
@@ -116,17 +122,18 @@ class PermissionGate:
 
     def evaluate(self, call: ToolCallBlock) -> GateVerdict:
         if self.allows_everything:
-            return GateVerdict("run", "yolo")
+            return GateVerdict("run", "yolo", by="mode everything")
         nature = self._nature_of(call)
         wanted = decide(self.mode, nature.kind)
         if wanted == "refuse":
-            return GateVerdict("refuse", "policy", PLANNING)
+            return GateVerdict("refuse", "policy", PLANNING, "mode plan")
         if wanted == "run" and not self.asks_each:
-            return GateVerdict("run", "policy")
-        if self._remembers(call.name, nature):
-            return GateVerdict("run", "remembered")
+            return GateVerdict("run", "policy", by=f"mode {self.mode}")
+        if (remembered := self._remembered(call.name, nature)) is not None:
+            return GateVerdict("run", "remembered", by=remembered)
         may_ask = self.confirmer is not None or self.stand_in is not None
-        return GateVerdict("ask", "user") if may_ask else GateVerdict("refuse", "policy", NO_USER_TO_ASK)
+        by = f"mode {self.mode}"
+        return GateVerdict("ask", "user", by=by) if may_ask else GateVerdict("refuse", "policy", NO_USER_TO_ASK, by)
 
     def _nature_of(self, call: ToolCallBlock) -> CallClass:
         try:
@@ -134,17 +141,23 @@ class PermissionGate:
         except Exception:  # unclassified
             return CallClass()
 
-    def _remembers(self, tool: str, nature: CallClass) -> bool:
-        if self.asks_each or is_covered(self._rules, tool, nature):
-            return is_covered(self._rules, tool, nature)
+    def _remembered(self, tool: str, nature: CallClass) -> str | None:
+        """How to name the answers that cover the call; None if it is not covered."""
+        if is_covered(self._rules, tool, nature):
+            return named_answers(self._rules, tool, nature, "your answer in this session")
+        if self.asks_each:
+            return None
         try:
-            return is_covered((*self._rules, *self.kept()), tool, nature)
+            known = (*self._rules, *self.kept())
+            return named_answers(known, tool, nature, "saved answer") if is_covered(known, tool, nature) else None
         except Exception:  # unreadable rules allow nothing
-            return False
+            return None
 
     async def authorize(self, call: ToolCallBlock, origin: str = "") -> ToolCallBlock | str | None:
         judged = self.evaluate(call)
+        self._deciders.pop(call.id, None)
         if judged.step != "ask":
+            self._decide(call, judged.by)
             return None if judged.step == "run" else judged.reason
         nature = self._nature_of(call)
         try:
@@ -156,14 +169,26 @@ class PermissionGate:
                 answer = (
                     await self.confirmer(question) if self.confirmer is not None else Answer("deny", NO_USER_TO_ASK)
                 )
+            self._decide(call, answer.by or (judged.by if answer.reason == NO_USER_TO_ASK else YOU))
             if self.on_answer is not None:
                 self.on_answer(question, answer)
         except Exception as error:
+            self._decide(call, judged.by)
             return f"denied: asking for confirmation failed: {error or type(error).__name__}"
         if decide(self.mode, nature.kind) == "refuse":  # the mode changed while the user was asked
+            self._decide(call, "mode plan")
             return PLANNING
         refusal = self._heed(call.name, nature, answer)
         return refusal if refusal is not None or answer.args is None else call.with_args(answer.args)
+
+    def _decide(self, call: ToolCallBlock, by: str) -> None:
+        while len(self._deciders) >= _MOST_DECIDERS:
+            self._deciders.pop(next(iter(self._deciders)))
+        self._deciders[call.id] = by
+
+    def decided_by(self, call: ToolCallBlock) -> str:
+        """Who decided about this call in ``authorize``; each decision can be read once."""
+        return self._deciders.pop(call.id, "")
 
     def _heed(self, tool: str, nature: CallClass, answer: Answer) -> str | None:
         match answer.decision:

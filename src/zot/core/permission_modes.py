@@ -74,6 +74,14 @@ def is_covered(rules: Iterable[Rule], tool: str, nature: CallClass) -> bool:
     return bool(natures) and all(any(rule.matches(tool, part) for rule in listed) for part in natures)
 
 
+def named_answers(rules: Iterable[Rule], tool: str, nature: CallClass, what: str) -> str:
+    """The answers that cover a call, such as ``saved answer bash npm test …``."""
+    natures = [nature, *(msgspec.structs.replace(nature, words=part) for part in nature.parts)]
+    used = [rule for rule in rules if any(rule.matches(tool, each) for each in natures)]
+    named = dict.fromkeys(f"{rule.tool} {' '.join(rule.prefix)} …" if rule.prefix else rule.tool for rule in used)
+    return f"{what} {', '.join(named)}"
+
+
 def decide(mode: Mode, kind: Kind) -> Step:
     return _STEPS[mode][kind]
 

@@ -53,6 +53,7 @@ def changes_of(details: dict[str, Any] | None) -> str:
 
 
 ATTACHED = "attached"  # in the details of a result: ``view`` and ``details`` of its extension
+DECIDED_BY = "decided_by"  # likewise: who allowed or denied the call; absent in mode everything
 KEPT = "kept"  # in what is attached: texts by name; the newest of each name survives a compaction
 END_TURN = "end_turn"  # likewise: the prompt may end without another model call
 MOST_ATTACHED = 64 * 1024  # bytes as JSON
@@ -62,6 +63,11 @@ def attached_of(details: dict[str, Any] | None) -> dict[str, Any] | None:
     """Also saved: what an extension keeps with its result, for screens and for itself."""
     attached = (details or {}).get(ATTACHED)
     return cast("dict[str, Any]", attached) if isinstance(attached, dict) else None
+
+
+def decided_by(details: dict[str, Any] | None) -> str:
+    by = (details or {}).get(DECIDED_BY)
+    return by if isinstance(by, str) else ""
 
 
 def kept_of(attached: dict[str, Any] | None) -> dict[str, str]:

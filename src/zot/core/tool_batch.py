@@ -14,6 +14,7 @@ from zot.core.events import Checkpoint, ToolEnded, ToolReturned, ToolStarting
 from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.core.tool import (
+    DECIDED_BY,
     END_TURN,
     STOPPED,
     StoppedWithResult,
@@ -99,7 +100,9 @@ class ToolBatch:
             return _Ready(place, await authorize(self._state, self._tools, self._calls[place], self._origin))
         except ToolError as refusal:
             self._run.emit(Checkpoint())
-            refused = {"refused": True} if isinstance(refusal, CallDenied) else None
+            refused = None
+            if isinstance(refusal, CallDenied):
+                refused = {"refused": True, **({DECIDED_BY: refusal.by} if refusal.by else {})}
             self._settle(place, text_result(str(refusal), is_error=True, details=refused))
             return None
 
@@ -131,6 +134,9 @@ class ToolBatch:
             if self._run.cancelled:
                 raise
             return  # the tool cancelled itself; the run continues
+        by = ready.permitted.by
+        if by and by != "mode everything":
+            result = msgspec.structs.replace(result, details={**(result.details or {}), DECIDED_BY: by})
         self._finish(ready.place, result)
 
     # --- after

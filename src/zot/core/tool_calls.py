@@ -11,28 +11,33 @@ from typing import Any
 import msgspec
 
 from zot.core.events import ConfirmationRequested, PermissionDecided, Status, ToolEnded, ToolRunning
-from zot.core.interceptors import NO_AGREEMENT, Gate, HandledCall, apply_rewrite, review_call, review_result
+from zot.core.interceptors import NO_AGREEMENT, Gate, HandledCall, Refusal, apply_rewrite, review_call, review_result
 from zot.core.permission_gate import preview
 from zot.core.state import AgentState
 from zot.core.tool import STOPPED, StoppedWithResult, Tool, ToolContext, ToolResult, text_result
-from zot.errors import ToolError, describe_error
+from zot.errors import ToolError, closest_match, describe_error
 from zot.provider.messages import ToolCallBlock
 
 _MOST_ROUNDS = 5
-_LONGEST_NAME = 64
 
 
 class AuthorizedCall(msgspec.Struct, frozen=True):
-    """A call that may run, with its final arguments. ``handled`` is its result if an interceptor has done it."""
+    """A call that may run, with its final arguments. ``handled`` is its result if an interceptor has done it; ``by``
+    names who allowed it."""
 
     tool: Tool
     call: ToolCallBlock
     origin: str = ""
     handled: ToolResult | None = None
+    by: str = ""
 
 
 class CallDenied(ToolError):
-    """The call was denied, as opposed to invalid."""
+    """The call was denied by ``by``, as opposed to invalid."""
+
+    def __init__(self, reason: str, by: str = "") -> None:
+        super().__init__(reason)
+        self.by = by
 
 
 async def authorize(
@@ -98,10 +103,8 @@ def _unknown(name: str, tools: Mapping[str, Tool]) -> str:
     for enabling in tools.values():
         if name in getattr(enabling, "listed", ()):
             return f'unknown tool: {name}; call {enabling.name} with {{"names": ["{name}"]}} first'
-    from difflib import get_close_matches
-
-    similar = get_close_matches(name.lower(), list(tools), n=1, cutoff=0.75) if len(name) <= _LONGEST_NAME else []
-    return f"unknown tool: {name}" + (f"; did you mean {similar[0]}?" if similar else "")
+    similar = closest_match(name.lower(), tools, likeness=0.75)
+    return f"unknown tool: {name}" + (f"; did you mean {similar}?" if similar else "")
 
 
 async def _permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBlock, origin: str) -> AuthorizedCall:
@@ -114,20 +117,21 @@ async def _permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBl
         if isinstance(reviewed, HandledCall):
             return AuthorizedCall(tool, reviewed.call, origin, reviewed.result)
         if isinstance(reviewed, str):
-            state.emit(PermissionDecided(call, "denied", "policy", reviewed, origin))
-            raise CallDenied(reviewed)
+            by, reason = reviewed.by if isinstance(reviewed, Refusal) else "", str(reviewed)
+            state.emit(PermissionDecided(call, "denied", "policy", reason, origin, by))
+            raise CallDenied(reason, by)
         if state.gate is None:
-            state.emit(PermissionDecided(reviewed, "approved", "yolo", "", origin))
-            return AuthorizedCall(tool, reviewed, origin)
-        call = await _confirm(state, state.gate, reviewed, origin)
+            state.emit(PermissionDecided(reviewed, "approved", "yolo", "", origin, "mode everything"))
+            return AuthorizedCall(tool, reviewed, origin, by="mode everything")
+        call, by = await _confirm(state, state.gate, reviewed, origin)
         if call is reviewed:
-            return AuthorizedCall(tool, reviewed, origin)
+            return AuthorizedCall(tool, reviewed, origin, by=by)
     state.emit(PermissionDecided(call, "denied", "policy", NO_AGREEMENT, origin))
     raise CallDenied(NO_AGREEMENT)
 
 
-async def _confirm(state: AgentState, gate: Gate, call: ToolCallBlock, origin: str) -> ToolCallBlock:
-    """The same object if it may run; a replacement that needs approval otherwise."""
+async def _confirm(state: AgentState, gate: Gate, call: ToolCallBlock, origin: str) -> tuple[ToolCallBlock, str]:
+    """The same object if it may run, and who allowed it; a replacement that needs approval otherwise."""
     try:
         judged = gate.evaluate(call)
         if judged.step == "ask":
@@ -135,18 +139,18 @@ async def _confirm(state: AgentState, gate: Gate, call: ToolCallBlock, origin: s
         try:
             answer = await gate.authorize(call, origin)
         except asyncio.CancelledError:
-            state.emit(PermissionDecided(call, "cancelled", judged.source, "", origin))
+            state.emit(PermissionDecided(call, "cancelled", judged.source, "", origin, judged.by))
             raise
     except Exception as error:
         judged, answer = None, f"denied: the confirm gate failed: {error or type(error).__name__}"
-    source = judged.source if judged is not None else "policy"
+    source, by = (judged.source, gate.decided_by(call) or judged.by) if judged is not None else ("policy", "")
     if isinstance(answer, str):
-        state.emit(PermissionDecided(call, "denied", source, answer, origin))
-        raise CallDenied(answer)
+        state.emit(PermissionDecided(call, "denied", source, answer, origin, by))
+        raise CallDenied(answer, by)
     wanted = call if answer is None else apply_rewrite(call, answer.args or {})
     if wanted is call:
-        state.emit(PermissionDecided(call, "approved", source, "", origin))
-    return wanted
+        state.emit(PermissionDecided(call, "approved", source, "", origin, by))
+    return wanted, by
 
 
 def _status(result: ToolResult) -> Status:

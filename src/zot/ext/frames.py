@@ -331,6 +331,7 @@ class Event(Record, type="event", nested={"result": ResultView}):
     decision: str = ""
     source: str = ""
     stage: str = ""
+    by: str = ""
     text: str = ""
     queued: bool = False
     image_count: int = 0

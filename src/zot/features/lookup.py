@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from zot.features.mcp.feature import McpFeature
     from zot.features.mcp.host import McpHost
     from zot.features.permissions.feature import PermissionsFeature, SavedRules
+    from zot.features.rules.feature import RulesFeature
     from zot.features.skills.feature import SkillsFeature
 
 
@@ -63,6 +64,11 @@ def saved_rules(conversation: Conversation) -> SavedRules | None:
     """The saved permission answers; None if this run asks nothing."""
     feature = cast("PermissionsFeature | None", conversation.features.named("permissions"))
     return feature.saved_rules if feature is not None else None
+
+
+def rules(conversation: Conversation) -> RulesFeature | None:
+    """The permission rules; None if no file has any."""
+    return cast("RulesFeature | None", conversation.features.named("rules"))
 
 
 def skills(conversation: Conversation) -> SkillsFeature | None:

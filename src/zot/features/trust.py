@@ -17,7 +17,7 @@ from zot.system.digest import sha256
 from zot.system.files import locked
 from zot.system.json_store import JsonStore
 
-EntryKind = Literal["mcp", "hooks", "commands", "plugin"]
+EntryKind = Literal["mcp", "hooks", "commands", "plugin", "rules"]
 UntrustedKind = Literal["extension", "mcp", "hooks"]
 
 FILE = "trust.json"

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from zot.core import events as ev
-from zot.core.tool import attached_of
+from zot.core.tool import attached_of, decided_by
 from zot.provider.messages import (
     Block,
     ImageBlock,
@@ -229,12 +229,15 @@ class ToolProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True, tag="tool_result"):
-    """A tool finished, failed or was denied. ``view`` is how an extension wants its result shown."""
+    """A tool finished, failed or was denied. ``view`` is how an extension wants its result shown. ``decided_by`` names
+    who allowed or denied the call: a rule and its file, a saved answer, a mode, a hook, an extension, or ``you``;
+    absent in mode everything."""
 
     id: str
     is_error: bool
     content: tuple[TextContent | ImageContent, ...]
     view: Any = msgspec.UNSET
+    decided_by: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class CompactDone(msgspec.Struct, frozen=True, kw_only=True, tag="compact_done"):
@@ -368,7 +371,9 @@ def _reshaped(event: ev.AgentEvent) -> WireEvent | None:
             return ToolCall(id=call.id, name=call.name, args=_own(call.value))
         case ev.ToolResultEvent(id, is_error, content, details):
             view = (attached_of(details) or {}).get("view", msgspec.UNSET)
-            return ToolResult(id=id, is_error=is_error, content=tuple(map(_result, content)), view=view)
+            by = decided_by(details) or msgspec.UNSET
+            made = tuple(map(_result, content))
+            return ToolResult(id=id, is_error=is_error, content=made, view=view, decided_by=by)
         case ev.UsageEvent(usage, cumulative, auxiliary, quota):
             sums = msgspec.structs.asdict(totals_of(usage))
             left = tuple(Quota(**msgspec.structs.asdict(window)) for window in quota)

@@ -393,6 +393,7 @@ class Event(Frame, frozen=True, kw_only=True, tag="event"):
     decision: str = ""
     source: str = ""
     stage: str = ""
+    by: str = ""
     text: str = ""
     queued: bool = False
     image_count: int = 0

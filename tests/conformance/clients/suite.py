@@ -152,8 +152,9 @@ class ClientSuite:
     def test_an_extension(self, serve: Serve, run: Callable[..., Any], tmp_path: Path) -> None:
         """rpc-058, through every client."""
         serve([Say("Hello, Ada!")])
-        expected = {"commands": ["greet"], "action": "prompt", "text": "Hello, Ada!", "notes": ["greeting"]}
-        assert run("extension", extension=installed(tmp_path, "greeter", GREETER)) == expected
+        expected = {"action": "prompt", "text": "Hello, Ada!", "notes": ["greeting"]}
+        result = run("extension", extension=installed(tmp_path, "greeter", GREETER))
+        assert "greet" in result.pop("commands") and result == expected
 
     def test_a_panel_is_opened_drawn_and_closed_by_either_side(
         self, serve: Serve, run: Callable[..., Any], tmp_path: Path

@@ -26,9 +26,19 @@ def test_order_is_the_order_in_which_prompts_and_calls_pass() -> None:
     names = [row.name for row in FEATURES]
     assert names == [
         *("limits", "recording", "jail", "checkpoints", "budget", "mcp", "templates", "local_model"),
-        *("hooks", "claude_permissions", "front_end", "permissions", "plan", "ask_user", "todo"),
+        *("hooks", "rules", "front_end", "permissions", "plan", "ask_user", "todo"),
         *("extensions", "plugins", "skills", "swarm"),
-        *("telemetry", "model_refresh", "web", "jobs", "answer_schema", "agents", "more_tools", "fallback"),
+        *(
+            "editor_terminal",
+            "telemetry",
+            "model_refresh",
+            "web",
+            "jobs",
+            "answer_schema",
+            "agents",
+            "more_tools",
+            "fallback",
+        ),
         *("model_roles", "state"),
     ]
 

@@ -207,6 +207,9 @@ async def test_abort_while_the_gate_asks_refuses_the_call() -> None:
         def evaluate(self, call: ToolCallBlock) -> GateVerdict:
             return GateVerdict("ask", "user")
 
+        def decided_by(self, call: ToolCallBlock) -> str:
+            return ""
+
         async def authorize(self, call: ToolCallBlock, origin: str = "") -> str | None:
             asked.set()
             return await asyncio.Future()

@@ -109,6 +109,9 @@ async def test_gate_runs_after_interception_with_final_arguments() -> None:
         def evaluate(self, call: ToolCallBlock) -> GateVerdict:
             return GateVerdict("ask", "user")
 
+        def decided_by(self, call: ToolCallBlock) -> str:
+            return ""
+
         async def authorize(self, call: ToolCallBlock, origin: str = "") -> str | None:
             asked.append((call.name, call.args))
             return "no"
@@ -139,6 +142,9 @@ async def test_a_gate_that_raises_denies_the_call() -> None:
     class Broken:
         def evaluate(self, call: ToolCallBlock) -> GateVerdict:
             return GateVerdict("ask", "user")
+
+        def decided_by(self, call: ToolCallBlock) -> str:
+            return ""
 
         async def authorize(self, call: ToolCallBlock, origin: str = "") -> str | None:
             raise RuntimeError("no terminal")

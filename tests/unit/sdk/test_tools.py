@@ -54,7 +54,10 @@ async def test_custom_tools_are_offered_beside_builtin_tools(serve: Serve, embed
     async with embed(server, tools=[forecast], allowed_tools=["read"]) as zot:
         await zot.ask("hi")
     offered = [[each["name"] for each in request.json["tools"]] for request in server.requests]
-    assert offered == [["bash", "edit", "forecast", "glob", "grep", "read", "write"], ["forecast", "read"]]
+    assert offered == [
+        ["bash", "edit", "forecast", "glob", "grep", "more_tools", "read", "write"],
+        ["forecast", "read"],
+    ]
 
 
 async def test_arguments_that_do_not_fit_are_an_error_the_model_reads(serve: Serve, embed: Embed) -> None:

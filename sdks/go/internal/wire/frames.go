@@ -408,6 +408,7 @@ type Event struct {
 	Decision        string          `json:"decision,omitempty"`         // `approved`, `denied` or `cancelled`.
 	Source          string          `json:"source,omitempty"`           // `user`, `remembered`, `policy` or `yolo`.
 	Stage           string          `json:"stage,omitempty"`            // `pre_execution` or `tool_execution`.
+	By              string          `json:"by,omitempty"`               // Who decided: a rule and its file, a saved answer, a mode, a hook, an extension, or `you`; absent in mode everything.
 	Text            string          `json:"text,omitempty"`             // The visible text of the message, or the accepted prompt.
 	Queued          bool            `json:"queued,omitempty"`           // Whether the prompt waits for a running one.
 	ImageCount      int             `json:"image_count,omitempty"`      // Number of images in the prompt.

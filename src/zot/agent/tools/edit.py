@@ -38,7 +38,7 @@ class EditTool(WorkspaceTool):
         shown = self._workspace.display_path(path)
         try:
             with self._reading(path):
-                before = self._workspace.read_whole(path, LARGEST)
+                before = await self._workspace.load(path, LARGEST)
                 text = EditableText(before)
         except TooLarge as error:
             hint = "use bash for it, with sed or a short script"
@@ -52,7 +52,7 @@ class EditTool(WorkspaceTool):
             raise ToolError(f"edit: {shown} was not changed: newText holds a lone surrogate") from error
         try:
             with self._workspace.record_write(path, data, self.name, before):
-                self._workspace.replace(path, data)
+                await self._workspace.store(path, data)
         except OSError as error:
             raise ToolError(f"edit: {shown} was not changed: {reason_of(error)}") from error
         diff = diff_of(text.body, spans)

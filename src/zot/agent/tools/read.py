@@ -55,7 +55,8 @@ class ReadTool(WorkspaceTool):
                     return ToolResult((ImageBlock(kind, image.read(MAX_IMAGE_BYTES)),))
             if b"\0" in head:
                 raise ToolError(f"read: {shown}: is a binary file and cannot be shown as text")
-            window = await _window(fd, first, limit)
+            newer = await self._workspace.unsaved(path)
+            window = await _window(fd, first, limit) if newer is None else _window_of(newer, first, limit)
         if b"\0" in window.data:
             raise ToolError(f"read: {shown}: holds binary data in these lines and cannot be shown as text")
         details = {
@@ -108,6 +109,16 @@ async def _window(fd: int, first: int, limit: int) -> ReadWindow:
             os.close(own)
 
     return await asyncio.to_thread(read_and_close)
+
+
+def _window_of(data: bytes, first: int, limit: int) -> ReadWindow:
+    """Of a file that a connected editor has."""
+    import tempfile  # few have one
+
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        return read_window(file.fileno(), first, limit)
 
 
 def _notes(first: int, window: ReadWindow) -> str:

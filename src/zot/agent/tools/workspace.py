@@ -56,6 +56,14 @@ class ChangeRecorder(Protocol):
     async def after_command(self, by: str) -> None: ...
 
 
+class FileHost(Protocol):
+    """Has files that are open elsewhere, such as in an editor."""
+
+    async def read(self, path: Path) -> bytes | None: ...
+
+    async def write(self, path: Path, data: bytes) -> None: ...
+
+
 class Workspace:
     """``credentials`` are variables that children must not see, besides those with secret-looking names.
     ``passthrough`` are the user's exceptions, ``present`` the current values of SESSION_VARIABLES. ``recorder`` has
@@ -77,6 +85,7 @@ class Workspace:
         self.jail: Jail | None = None
         self.added_dirs: tuple[str, ...] = ()  # real paths that the user added: tools may use them like the project
         self.notify: Callable[[str], None] = lambda text: None
+        self.file_host: FileHost | None = None  # reads and writes text files instead
         self.added: dict[str, str] = {}  # variables from SessionStart hooks, for commands
         self._credentials = OWN_SECRETS | frozenset(credentials)
         self._passthrough = frozenset(passthrough)
@@ -290,6 +299,27 @@ class Workspace:
         with self._jailed(path), self.jail.files.writable_path(path, make=True) as place:
             return replace_file(place, data, follow=False)
 
+    async def load(self, path: Path, limit: int) -> bytes:
+        """The whole file, as an editor has it if one is connected; same errors as ``read_whole``."""
+        data = self.read_whole(path, limit)
+        newer = await self.unsaved(path)
+        return data if newer is None else newer
+
+    async def unsaved(self, path: Path) -> bytes | None:
+        """What a connected editor has; None without one, or if it does not know the file."""
+        return await self.file_host.read(path) if self.file_host is not None else None
+
+    async def store(self, path: Path, data: bytes) -> bool:
+        """Write a file, through a connected editor if it is text; True if it is new."""
+        if self.file_host is None or not _is_text(data):
+            return self.replace(path, data)
+        created = not path.exists()
+        if self.jail is not None:
+            with self._jailed(path), self.jail.files.writable_path(path, make=True):
+                pass  # it may be written
+        await self.file_host.write(path, data)
+        return created
+
     def check_place(self, path: Path) -> None:
         """ToolError if a search may not begin there."""
         if self.jail is not None:
@@ -335,6 +365,14 @@ class Workspace:
             yield
         finally:
             await recorder.after_command(by)
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 class WorkspaceTool:

@@ -35,7 +35,7 @@ class WriteTool(WorkspaceTool):
             before = None
         try:
             with self._workspace.record_write(path, data, self.name, before):
-                created = self._workspace.replace(path, data)
+                created = await self._workspace.store(path, data)
         except OSError as error:
             raise ToolError(f"write: {shown}: {reason_of(error)}; nothing was changed") from error
         lines = content.count("\n") + (bool(content) and not content.endswith("\n"))

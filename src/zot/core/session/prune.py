@@ -101,6 +101,14 @@ def _not_plain(info: os.stat_result) -> str | None:
     return "it has a second name (hard link)" if info.st_nlink > 1 else None
 
 
+def delete_session(path: Path) -> str:
+    """Delete one session; returns why it stays, or nothing."""
+    found = _look(path)
+    if isinstance(found, Kept):
+        return found.reason
+    return delete(found) or ""
+
+
 def _delete_transcripts(directory: Path) -> None:
     """Of the session's agents; other files stay."""
     if not directory.is_dir() or directory.is_symlink():

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import msgspec
 
+from zot.core.tool import DECIDED_BY
 from zot.features.recording.reader import RecordedLine
 
 _CLOCK = frozenset({"t", "sum", "latency", "pending"})  # keys of a line
@@ -71,10 +72,13 @@ class Comparison:
         return at, _json(old), _json(new)
 
     def _parting_of_fields(self, old: dict[str, Any], new: dict[str, Any], at: str) -> tuple[str, str, str] | None:
+        old, new = _without_only_decider(old), _without_only_decider(new)
         thought = old.get("type") == "thinking_end"
         for key in dict.fromkeys((*old, *new)):
             if key in _FLEETING or (thought and key == "seconds") or (self._live and key == "details"):
                 continue
+            if key == DECIDED_BY or (key == "by" and old.get("type") == "permission_decided"):
+                continue  # names for people; older recordings have none
             if key not in old or key not in new:
                 return f"{at}.{key}", _json(old[key]) if key in old else "", _json(new[key]) if key in new else ""
             if parted := self._parting(old[key], new[key], f"{at}.{key}", key):
@@ -144,6 +148,14 @@ def _excerpt(text: str, place: int) -> str:
 
 def _body(fields: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if key not in _CLOCK}
+
+
+def _without_only_decider(fields: dict[str, Any]) -> dict[str, Any]:
+    """Details that only name who decided count as none."""
+    details: Any = fields.get("details")
+    if not isinstance(details, dict) or cast("dict[str, Any]", details).keys() != {DECIDED_BY}:
+        return fields
+    return {**fields, "details": None}
 
 
 def _item(values: list[Any], place: int) -> str:

@@ -40,10 +40,12 @@ class NarrowGate:
 
     def evaluate(self, call: ToolCallBlock) -> GateVerdict:
         if self._only_reads and self._is_change(call):
-            return GateVerdict("refuse", "policy", ONLY_READS.format(name=self._name))
-        judged = GateVerdict("run", "yolo") if self._parent is None else self._parent.evaluate(call)
+            return GateVerdict("refuse", "policy", ONLY_READS.format(name=self._name), f"agent {self._name}")
+        judged = (
+            GateVerdict("run", "yolo", by="mode everything") if self._parent is None else self._parent.evaluate(call)
+        )
         if judged.step == "ask" and self._never_asks:
-            return GateVerdict("refuse", "policy", NEVER_ASKS.format(name=self._name))
+            return GateVerdict("refuse", "policy", NEVER_ASKS.format(name=self._name), f"agent {self._name}")
         return judged
 
     def _is_change(self, call: ToolCallBlock) -> bool:
@@ -57,3 +59,6 @@ class NarrowGate:
         if judged.step == "refuse":
             return judged.reason
         return None if self._parent is None else await self._parent.authorize(call, origin)
+
+    def decided_by(self, call: ToolCallBlock) -> str:
+        return "" if self._parent is None else self._parent.decided_by(call)

@@ -120,6 +120,8 @@ def _confirmation(event: events.ConfirmationRequested) -> _Fields:
 
 def _permission(event: events.PermissionDecided) -> _Fields:
     decided = {"decision": event.decision, "source": event.source, "stage": "pre_execution", "reason": event.reason}
+    if event.by and event.by != "mode everything":
+        decided["by"] = event.by
     return {**_call(event.call, event.origin), **decided}
 
 

@@ -145,7 +145,8 @@ class ExtensionInterceptor(Interceptor):
                 raise Denied("", reason)
             args = await self.agreed("tool_call", call.value, asked, question, rewritten, tool=call.name)
         except Denied as blocked:
-            return ToolVerdict(False, blocked.reason or CALL_REFUSED)
+            by = f"extension {blocked.extension}" if blocked.extension else "a missing guard"
+            return ToolVerdict(False, blocked.reason or CALL_REFUSED, by=by)
         except Handled as handled:
             from zot.features.extensions.edition2_interception import handled_result
 
@@ -155,7 +156,7 @@ class ExtensionInterceptor(Interceptor):
         if wants_approval:
             changed = call if args is call.value else call.with_args(args)
             if refusal := await self._host().require_approval(changed, origin, wants_approval):
-                return ToolVerdict(False, refusal)
+                return ToolVerdict(False, refusal, by=f"you, asked by extension {wants_approval[0][0]}")
         return ToolVerdict(args=None if args is call.value else args)
 
     async def before_message(self, text: str) -> TextVerdict:

@@ -33,11 +33,14 @@ _ALLOWED = ToolVerdict()
 _UNSUPPORTED_CHANGE = "denied: a hook changed the input to one zot does not support"
 _REQUIRED = "a hook requires approval"
 _NO_USER = "denied: a hook requires approval, and no user is present"
+_REQUEST_HOOK = "a PermissionRequest hook"
 _MISSING = "denied: the PreToolUse hooks of {} run in the session that started this worker and cannot run here"
 
 
 class HookInterceptor(Interceptor):
     """``stop_event`` is the event at the end of a run: ``Stop``, or ``SubagentStop`` in a side chat."""
+
+    label = "a PreToolUse hook"
 
     def __init__(self, host: HookHost, stop_event: str = "Stop") -> None:
         self._host = host
@@ -83,7 +86,8 @@ class HookInterceptor(Interceptor):
         if decided is not None and decided.decision in ("ask", "defer"):
             refusal = await self._ask_user(final_call, origin, decided.reason)
             if refusal is not None:
-                return ToolVerdict(allowed=False, reason=refusal)
+                by = "" if refusal.startswith(_NO_USER) else "you"
+                return ToolVerdict(allowed=False, reason=refusal, by=by)
         if decided is not None and decided.decision in ("allow", "ask", "defer"):  # the gate does not ask again
             self._remember(self._permitted, call.id, final_call.arguments)
         if context := joined_context(answers):
@@ -109,7 +113,7 @@ class HookInterceptor(Interceptor):
         """The answer of PermissionRequest hooks; None if the user must decide."""
         call = question.call
         if self._permitted.get(call.id) == call.arguments:
-            return permission_gate.Answer("once")
+            return permission_gate.Answer("once", by="a PreToolUse hook")
         args = call.args or {}
         answers = await self._host.run_hooks("PermissionRequest", names_of(call.name), self._fields(call, args))
         decided = joined_decision(answers)
@@ -122,8 +126,8 @@ class HookInterceptor(Interceptor):
                 return permission_gate.Answer("deny", f"{_UNSUPPORTED_CHANGE}: {error}")
             if changed is not None:  # interceptors check it again; the user is not asked twice
                 self._remember(self._permitted, call.id, call.with_args(changed).arguments)
-            return permission_gate.Answer("once", args=changed)
-        return permission_gate.Answer("deny", decided.reason or "denied by a PermissionRequest hook")
+            return permission_gate.Answer("once", args=changed, by=_REQUEST_HOOK)
+        return permission_gate.Answer("deny", decided.reason or f"denied by {_REQUEST_HOOK}", by=_REQUEST_HOOK)
 
     # --- after it
 

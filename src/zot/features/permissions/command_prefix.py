@@ -1,18 +1,11 @@
-"""Splits a command into the programs it runs and their words, and finds the prefix a rule may allow.
-Commands with redirections to files, substitutions, variables, patterns or line breaks have no words, so no rule covers
-them."""
+"""The prefix of a command that an answer "always" may allow, and commands that look hard to undo."""
 
 from __future__ import annotations
 
 import re
 
-LONGEST = 4_000  # characters; longer ones cannot be reviewed
+from zot.features.shell.plain_commands import LONGEST_PLAIN
 
-_SPACES = re.compile(r"[ \t]+")
-_PIECE = re.compile(r"""[A-Za-z0-9_./:@%+,=-]+|'[^'\x00-\x1f\x7f]*'|"[^"\\$`!\x00-\x1f\x7f]*\"""")
-_OPERATOR = re.compile(r"&&|\|\||;(?!;)|\|(?![|&])")
-_DISCARD = re.compile(r"(?:2>&1|[12]?>[ \t]*/dev/null)(?=[ \t;&|]|$)")
-_NAME = re.compile(r"[A-Za-z0-9_.+/-]+")
 _PLAIN = re.compile(r"[a-z][a-z0-9:_-]*")
 
 # Programs that a prefix may allow from now on: none runs a program that its arguments name. An unknown program is never
@@ -120,49 +113,7 @@ _DANGER = re.compile(
 
 def is_dangerous(command: str) -> bool:
     """True if it looks hard to undo: "no" is preselected, and no prefix rule covers it."""
-    return len(command) > LONGEST or _DANGER.search(command) is not None
-
-
-def split_commands(command: str) -> tuple[tuple[str, ...], ...]:
-    """The words of each command joined by ``;``, ``&&``, ``||`` or ``|``; empty if one of them is not plain.
-    Output may be discarded (``>/dev/null``, ``2>&1``).
-
-    >>> split_commands("npm test 2>&1 | tail -5 && git status")
-    (('npm', 'test'), ('tail', '-5'), ('git', 'status'))
-    >>> split_commands("git commit -m 'it works; really'")
-    (('git', 'commit', '-m', 'it works; really'),)
-    >>> split_commands("echo a > x"), split_commands("echo a & touch x"), split_commands("ls;")
-    ((), (), ())
-    """
-    if is_dangerous(command):
-        return ()
-    parts: list[list[str]] = [[]]
-    text = command.strip(" \t")
-    place = 0
-    while place < len(text):
-        if mark := _DISCARD.match(text, place):
-            place = mark.end()
-        elif mark := _OPERATOR.match(text, place):
-            parts.append([])
-            place = mark.end()
-        else:
-            word, end = _word(text, place)
-            if end == place:
-                return ()
-            parts[-1].append(word)
-            place = end
-        gap = _SPACES.match(text, place)
-        place = gap.end() if gap is not None else place
-    # a leading assignment may change what the program does
-    return tuple(map(tuple, parts)) if all(part and _NAME.fullmatch(part[0]) for part in parts) else ()
-
-
-def _word(text: str, place: int) -> tuple[str, int]:
-    word = ""
-    while piece := _PIECE.match(text, place):
-        word += piece[0][1:-1] if piece[0][0] in "'\"" else piece[0]
-        place = piece.end()
-    return word, place
+    return len(command) > LONGEST_PLAIN or _DANGER.search(command) is not None
 
 
 def command_prefix(words: tuple[str, ...]) -> tuple[str, ...]:

@@ -270,7 +270,7 @@ class PermissionsFeature(Feature):
         """The answer of the first feature that has one."""
         for feature in self.conversation.features:
             if (answer := await feature.approve(question)) is not None:
-                return answer
+                return answer if answer.by else msgspec.structs.replace(answer, by=feature.name)
         return None
 
     def for_child(self, child: Conversation) -> Feature:

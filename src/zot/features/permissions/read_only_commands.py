@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Literal
 
 from zot.core.permission_modes import CallClass
-from zot.features.permissions.command_prefix import command_prefix, program_name, split_commands
+from zot.features.permissions.command_prefix import command_prefix, is_dangerous, program_name
+from zot.features.shell.plain_commands import PlainCommand, plain_commands
 from zot.system.safe_open import read_whole
 
 Reading = Literal["look", "look elsewhere", "no"]
@@ -62,17 +63,13 @@ _FIND = frozenset(
 )
 
 
-_CD = re.compile(
-    r"[ \t]*cd[ \t]+(/[^ \t;&|'\"]*|\.(?:/[^ \t;&|'\"]*)?)[ \t]*&&[ \t]*"
-)  # not a name that CDPATH may find
-
-
 def classify_command(command: str, cwd: Path, is_inside: Callable[[Path], bool]) -> CallClass:
     """The kind of a command, and the words of its parts that a rule may allow. ``cd DIR &&`` may precede parts that
     only read."""
-    moved = _CD.match(command)
-    base = Path(cwd, moved[1]) if moved else cwd
-    parts = split_commands(command[moved.end() :] if moved else command)
+    plain = () if is_dangerous(command) else plain_commands(command)
+    moved = _goes_to(plain)
+    base = Path(cwd, moved) if moved else cwd
+    parts = [part.words for part in (plain[1:] if moved else plain)]
     if not parts or (moved and (".." in base.parts or not base.is_dir())):
         return CallClass()
     found = [classify_reading(part, base, is_inside) for part in parts]
@@ -86,6 +83,14 @@ def classify_command(command: str, cwd: Path, is_inside: Callable[[Path], bool])
     if len(needed) == 1:
         return CallClass(kind, words=needed[0], prefix=prefixes[0])
     return CallClass(kind, parts=tuple(needed), prefixes=tuple(dict.fromkeys(prefixes)))
+
+
+def _goes_to(plain: tuple[PlainCommand, ...]) -> str:
+    """The directory of ``cd DIR &&`` at the start; empty if it is a name that CDPATH may find."""
+    if len(plain) < 2 or plain[1].joint != "&&" or len(plain[0].words) != 2 or plain[0].words[0] != "cd":
+        return ""
+    place = plain[0].words[1]
+    return place if place == "." or place.startswith(("/", "./")) else ""
 
 
 def classify_reading(words: tuple[str, ...], base: Path, is_inside: Callable[[Path], bool]) -> Reading:

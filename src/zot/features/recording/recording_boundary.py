@@ -278,6 +278,10 @@ class RecordingInterceptor(Interceptor):
     async def review_request(self, request: Request, purpose: str, origin: str = "") -> Request:
         return await self.inner.review_request(request, purpose, origin)  # the request itself is recorded
 
+    @property
+    def label(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.inner.label
+
     def for_child(self) -> Interceptor:
         return RecordingInterceptor(self.inner.for_child(), self._place, self._boundary)
 

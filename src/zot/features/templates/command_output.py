@@ -9,11 +9,12 @@ import shlex
 from typing import TYPE_CHECKING
 
 from zot.core.permission_gate import Answer, ApprovalQuestion, StandIn
-from zot.features.hooks.conditions import command_pattern_fits, split_rule
-from zot.features.permissions.command_prefix import split_commands
+from zot.features.permissions.command_prefix import is_dangerous
 from zot.features.permissions.feature import CallClassifier
 from zot.features.questions import question_queue
 from zot.features.required_approval import require_approval
+from zot.features.rules.rule import split_rule, zot_name
+from zot.features.shell.patterns import covers_command
 from zot.features.templates.expansion import COMMAND, words_of
 from zot.provider.messages import TextBlock, ToolCallBlock
 
@@ -86,7 +87,7 @@ class TemplateCommands:
 
         async def answer(question: ApprovalQuestion) -> Answer | None:
             if question.origin == self._origin and self._is_trusted and self._allows(question.call):
-                return Answer("once")
+                return Answer("once", by=f"allowed-tools of {self._origin}")
             return await before(question) if before is not None else None
 
         return answer
@@ -94,15 +95,11 @@ class TemplateCommands:
     def _allows(self, call: ToolCallBlock) -> bool:
         """True if ``allowed-tools`` covers each of the joined commands."""
         rules = [split_rule(rule) for rule in self._template.allowed_tools]
-        patterns = [rule[1].strip() for rule in rules if rule is not None and rule[0] == "Bash"]
+        patterns = [rule[1].strip() for rule in rules if rule is not None and zot_name(rule[0]) == "bash"]
         if any(pattern in ("", "*", ":*") for pattern in patterns):
             return True
-        parts = split_commands(str((call.args or {}).get("command", "")))
-        return bool(parts) and all(any(_fits(pattern, part) for pattern in patterns) for part in parts)
-
-
-def _fits(pattern: str, words: tuple[str, ...]) -> bool:
-    return command_pattern_fits(pattern, shlex.join(words)) or command_pattern_fits(pattern, " ".join(words))
+        command = str((call.args or {}).get("command", ""))
+        return not is_dangerous(command) and covers_command(patterns, command)
 
 
 def _not_run(reason: str) -> str:

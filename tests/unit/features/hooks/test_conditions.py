@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from zot.features.hooks.conditions import command_fits, matches_condition, path_fits
+from zot.features.hooks.conditions import command_fits, matches_condition
 from zot.features.hooks.config import Hook, hooks_of
+from zot.features.rules.paths import path_fits
 
 CWD, ROOT = Path("/p/sub"), Path("/p")
 

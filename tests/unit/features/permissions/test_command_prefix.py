@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from zot.features.permissions.command_prefix import command_prefix, split_commands
+from zot.features.permissions.command_prefix import command_prefix, is_dangerous
+from zot.features.shell.plain_commands import split_commands
 
 
 def single_command(command: str) -> tuple[str, ...]:
     """The words of a command that runs one program; empty for anything else."""
-    parts = split_commands(command)
+    parts = () if is_dangerous(command) else split_commands(command)
     return parts[0] if len(parts) == 1 else ()
 
 

@@ -27,11 +27,18 @@ _NONE = "no background commands; start one with !command &"
 
 
 async def run(context: CommandContext, arguments: str) -> None:
-    """``stop N`` and ``stop all`` open no list."""
+    """``stop N`` and ``stop all`` open no list, ``N`` the output of one job."""
+    if (named := arguments.strip()).isdecimal():
+        known = context.conversation.workspace.jobs.known()
+        job = next((job for job in known if str(job.number) == named), None)
+        if job is None:
+            raise ZotError(f"no job {named}; see /jobs" if known else _NONE)
+        await _show(context, job)
+        return
     if arguments:
         verb, _, which = arguments.partition(" ")
         if verb.lower() not in ("stop", "kill") or not (which.strip() == "all" or which.strip().isdecimal()):
-            raise UsageError("/jobs: expected nothing, stop N or stop all")
+            raise UsageError("/jobs: expected nothing, N, stop N or stop all")
         living = context.conversation.workspace.jobs.living()
         chosen = [job for job in living if which.strip() in ("all", str(job.number))]
         if not chosen:

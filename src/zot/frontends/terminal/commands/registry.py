@@ -80,8 +80,8 @@ COMMANDS: list[Command] = [
     Command(name="reload-ext", summary="restart all extensions", when_busy="apply"),
     Command(
         name="permissions",
-        summary="what runs without approval; delete saved answers",
-        arguments="[mode]",
+        summary="what runs without approval, rules, saved answers",
+        arguments="[mode|why CALL]",
         aliases=("mode",),
         widens=True,
     ),

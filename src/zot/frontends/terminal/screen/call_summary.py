@@ -11,8 +11,9 @@ import msgspec
 from zot.core.interceptors import CALL_REFUSED
 from zot.core.permission_gate import SAID_NO
 from zot.core.permission_modes import PLANNING
+from zot.core.tool import decided_by
 from zot.provider.messages import TextBlock
-from zot.tui.sanitize import one_line
+from zot.tui.sanitize import beginning, one_line
 from zot.tui.tool_call_rows import Words
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ _ABORTED = "aborted: "
 _GIST = 1_000  # characters of the arguments searched for a subject
 _MOST_VALUES = 3
 _INLINE = 80  # characters of a one-line result after the call
+_LONGEST_DECISION = 120
 
 
 def verb(name: str, state: str) -> str:
@@ -181,8 +183,22 @@ def state_of(result: ToolResultEvent) -> str:
 def outcome(
     name: str, arguments: dict[str, Any], result: ToolResultEvent, seconds: float, *, asked: bool = False
 ) -> tuple[Words, ...]:
-    """The outcome, most important first; the reason of a failure is in ``failure_line``.
-    The output of a command the user ``asked`` for is shown below."""
+    """The outcome, most important first, and who decided unless a mode did; the reason of a failure is in
+    ``failure_line``. The output of a command the user ``asked`` for is shown below."""
+    by = decided_by(result.details)
+    is_named = not by or by.startswith("mode ") or by in text_of(result)
+    decided: tuple[Words, ...] = () if is_named else ((_decision(result, by), "muted"),)
+    return (*_outcome(name, arguments, result, seconds, asked=asked), *decided)
+
+
+def _decision(result: ToolResultEvent, by: str) -> str:
+    word = "denied by" if (result.details or {}).get("refused") else "allowed by"
+    return one_line(beginning(f"{word} {by}", _LONGEST_DECISION))
+
+
+def _outcome(
+    name: str, arguments: dict[str, Any], result: ToolResultEvent, seconds: float, *, asked: bool
+) -> tuple[Words, ...]:
     state = state_of(result)
     if state == "interrupted":
         return (("interrupted", "muted"),)

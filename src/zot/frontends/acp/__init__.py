@@ -1,0 +1,1 @@
+"""``zot acp``: the Agent Client Protocol, for editors."""
