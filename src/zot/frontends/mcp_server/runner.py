@@ -106,8 +106,6 @@ async def _serve_stdio(config: RunConfig) -> int:
     finally:
         await engine.aclose()
         tasks.cancel()
-        for fd in (0, 1):  # the terminal or pipe may be shared with the shell
-            os.set_blocking(fd, True)
     if server.reason:
         print_notice(server.reason)
     return stopping.code or (1 if server.reason else 0)
