@@ -31,7 +31,7 @@ ON_DEMAND = {name: summary for row in FEATURES for name, summary in row.on_deman
 def unknown_tool_settings(settings: Settings) -> list[str]:
     """One line per unknown name in the setting ``tools``, and per probable typo in ``tools_off``, which may also name
     tools of extensions and MCP servers."""
-    known = (*EXTRAS, *(name for name in ON_DEMAND if name not in EXTRAS))
+    known = sorted({*EXTRAS, *ON_DEMAND})
     lines = [
         f"{settings.path}: tools: no tool named {name}; available: {', '.join(known)}"
         for name in unknown_tools(settings.values.tools, ("skill", *ON_DEMAND))
