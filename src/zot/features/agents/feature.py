@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from zot.agent.feature import Feature, PromptDraft
 from zot.agent.slash_commands import CommandAnswer, Display, SlashCommand
+from zot.agent.tool_set import ON_DEMAND
+from zot.agent.tools.registry import ALL_TOOLS
 from zot.core.session.store import AGENTS
 from zot.features.agents.builtin import BUILTIN
-from zot.features.agents.definitions import AgentDefinition, dirs_in, dirs_of, listed, read_agents
+from zot.features.agents.definitions import AgentDefinition, dirs_in, dirs_of, listed, read_agents, zot_names
 from zot.provider.messages import Message, TextBlock, utc_now
 
 if TYPE_CHECKING:
@@ -97,7 +99,8 @@ class AgentsFeature(Feature):
 
     async def run_slash_command(self, name: str, arguments: str) -> CommandAnswer:
         self._agents = None
-        return Display("agents", "\n".join(map(_line, listed(self.agents))))
+        known = {*ALL_TOOLS, *ON_DEMAND, "skill", *self.conversation.agent.toolbox}
+        return Display("agents", "\n".join(_line(agent, known) for agent in listed(self.agents)))
 
     def mentions(self) -> Iterable[tuple[str, str]]:
         return [(f"agent-{one.name}", one.description) for one in listed(self.agents)]
@@ -124,6 +127,8 @@ class AgentsFeature(Feature):
         return [*problems, *(f"agent {one.file}: {note}" for one in agents.values() for note in one.notes)]
 
 
-def _line(agent: AgentDefinition) -> str:
-    where = f"{agent.label}" if agent.file is None else f"{agent.label}, {agent.file}"
-    return f"{agent.name}: {agent.description} ({'; '.join((where, *agent.notes))})"
+def _line(agent: AgentDefinition, known: Collection[str]) -> str:
+    where = agent.label if agent.file is None else f"{agent.label}, {agent.file}"
+    notes = list(agent.notes)
+    zot_names((*(agent.tools or ()), *agent.disallowed), known, notes)
+    return f"{agent.name}: {agent.description} ({'; '.join((where, *notes))})"

@@ -74,6 +74,15 @@ class AddressPolicy:
             self._check(host, found)
         return found
 
+    def refuses(self, host: str) -> bool:
+        """True if the spelling of the host alone decides that it is refused, before any name is resolved."""
+        literal = parse_address(host)
+        try:
+            self._check(host, [str(literal)]) if literal is not None else self._check_name(host)
+        except ToolError:
+            return True
+        return False
+
     def _check_name(self, host: str) -> None:
         """A name that only the proxy can resolve: those that are private by definition are refused."""
         name = host.rstrip(".")

@@ -79,6 +79,8 @@ class WebFetchTool:
 
         address = str(args.get("url", "")).strip()
         host = host_of(address if "://" in address else f"https://{address}")
+        if host and self._feature.shared.policy.refuses(host):
+            return CallClass("look")  # the call itself refuses it: a question would be useless
         return CallClass("look elsewhere", words=(host,), prefix=(host,)) if host else CallClass("look elsewhere")
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:

@@ -228,6 +228,7 @@ async def test_slash_command_lists_agents(talk: Talking, write_agent: Callable[.
         answer = await found.run()
         assert isinstance(answer, Display)
         assert "reviewer: Does reviewer. (project (claude)" in answer.text and "memory" in answer.text
+        assert "no tool is called 'Nonsense'" in answer.text
         assert "explore: " in answer.text
 
 

@@ -70,3 +70,11 @@ async def test_modes(conversation: Conversation, mode: str, step: str) -> None:
     gate.confirmer = answer
     conversation.set_permission_mode(mode)
     assert gate.evaluate(fetch("https://example.com/")).step == step
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1/", "http://localhost:8080/x", "http://0x7f000001/", "http://[::1]/"])
+async def test_address_that_is_refused_anyway_is_not_asked_about(conversation: Conversation, url: str) -> None:
+    """The call says how the user can allow it."""
+    gate = conversation.gate
+    assert gate is not None and gate.evaluate(fetch(url)).step == "run"
+    assert gate.evaluate(fetch("https://example.com/")).step != "run"

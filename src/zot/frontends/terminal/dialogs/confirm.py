@@ -197,7 +197,9 @@ class ConfirmDialog(DigitDialog[ApprovalChoice]):
         if self._reason is not None:
             return "enter denies and sends the reason · esc goes back"
         turns = " · ←→ changes 2" if self._always else ""
-        return f"1–4 or enter answers{turns} · r denies with a reason · esc denies"
+        digits = "".join(choice.digit for choice in self._choices)
+        keys = "1–4" if digits == "1234" else ", ".join(digits)
+        return f"{keys} or enter answers{turns} · r denies with a reason · esc denies"
 
     # --- keys
 
