@@ -16,7 +16,7 @@ from tests.terminal.conftest import OpenZot
 from tests.terminal.scripts import said
 from zot.frontends.terminal.dialogs.confirm import DEAF_S
 
-BASH = "1–4 or enter answers"
+BASH = "or enter answers"
 
 
 def listening(terminal: FakeTerminal) -> None:

@@ -162,7 +162,7 @@ def test_a_question_of_zot_hides_every_panel(serve: Any, open_zot: OpenZot, pane
     terminal.wait_gone("APPROVED")
     assert "inline one" not in terminal.screen
     terminal.press("tab")
-    terminal.wait_for("1–4 or enter")
+    terminal.wait_for("or enter answers")
     end = time.monotonic() + 0.4  # its first moment takes no key
     terminal.wait_until(lambda: time.monotonic() > end)
     terminal.press("1")

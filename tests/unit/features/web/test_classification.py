@@ -51,7 +51,6 @@ async def test_always_allows_this_host_alone(conversation: Conversation) -> None
         "https://www.example.com/",
         "https://example.org",
         "",
-        7,
         "http://[::1",
     ):
         assert gate.evaluate(fetch(other)).step == "ask", other
