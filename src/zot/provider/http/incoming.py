@@ -28,7 +28,7 @@ class IncomingRequest(msgspec.Struct, frozen=True):
 
 
 async def read_request(reader: asyncio.StreamReader, body_limit: int) -> IncomingRequest:
-    """ValueError, OSError, IncompleteReadError or LimitOverrunError for what is no request; the caller limits the time."""
+    """What is no request raises ValueError, IncompleteReadError or LimitOverrunError. The caller limits the time."""
     request = read_head(await reader.readuntil(b"\r\n\r\n"))
     size = request.headers.get("content-length", "0")
     if "transfer-encoding" in request.headers or not (size.isascii() and size.isdecimal()):
