@@ -55,6 +55,10 @@ $(STAMP)-acp: $(STAMP)-system tests/setup/acp.sh
 	@bash tests/setup/acp.sh
 	@touch $@
 
+$(STAMP)-claude: $(STAMP)-system tests/setup/claude-files.sh
+	@bash tests/setup/claude-files.sh
+	@touch $@
+
 $(STAMP)-ray: $(STAMP)-dev requirements/ray.txt
 	@echo "==> installing Ray"
 	@$(PIP) install --progress-bar on -r requirements/ray.txt | grep -v '^Requirement already' || true
@@ -110,7 +114,7 @@ models: $(STAMP)-dev ## write the model catalogue from public packages (npm, PyP
 
 # The tests start real processes by the hundred, and wait for many: four at once keep two cores busy.
 # One that failed beside the others is named and has one more go alone.
-test: $(STAMP)-sdks $(STAMP)-fixtures $(STAMP)-wheels $(STAMP)-mcp $(STAMP)-acp check ## everything CI runs
+test: $(STAMP)-sdks $(STAMP)-fixtures $(STAMP)-wheels $(STAMP)-mcp $(STAMP)-acp $(STAMP)-claude check ## everything CI runs
 	@echo "==> tests"; $(BIN)/python -m pytest -n 4 --dist loadfile || { [ $$? -eq 1 ] && \
 	  echo "==> once more, alone: what failed" && $(BIN)/python -m pytest -v --last-failed --last-failed-no-failures none --maxfail 3; }
 

@@ -158,3 +158,36 @@ def test_rules_are_managed_from_the_command_line(zot: Zot, serve: Any) -> None:
     assert (zot.project / "b").exists()
     assert zot("permissions", "rm", "--project", "Bash(touch:*)", model=False).code == 0
     assert zot("permissions", "rm", "--project", "Bash(touch:*)", model=False).code == 2
+
+
+def test_rule_is_removed_from_one_list_or_from_all(zot: Zot) -> None:
+    """issue 32.5: `remove` takes what `add` takes, or the rule alone; a wrong list is named."""
+    for decision in ("ask", "deny"):
+        assert zot("permissions", "add", decision, "Bash(rm:*)", model=False).code == 0
+    wrong = zot("permissions", "remove", "allow", "Bash(rm:*)", model=False)
+    assert wrong.code == 2 and "no rule Bash(rm:*) in its list allow" in wrong.err
+    assert "unknown list" in zot("permissions", "remove", "never", "Bash(rm:*)", model=False).err
+    assert zot("permissions", "remove", "deny", "Bash(rm:*)", model=False).code == 0
+    listed = zot("permissions", "list", model=False).out
+    assert "ask" in listed and "deny" not in listed
+    assert "ask Bash(rm:*)" in zot("permissions", "remove", "Bash(rm:*)", model=False).err
+
+
+def test_published_settings_decide_as_they_say(zot: Zot) -> None:
+    """issue 32.5: the settings file of a project that people use, unchanged: every rule is read, deny wins."""
+    published = Path(__file__).parents[2] / ".cache" / "claude" / ".claude" / "settings.json"
+    rules = json.loads(published.read_text())["permissions"]
+    assert len(rules["allow"]) > 20 and rules["deny"]
+    (zot.project / ".claude").mkdir()
+    (zot.project / ".claude" / "settings.json").write_bytes(published.read_bytes())
+    assert zot("permissions", "trust", model=False).code == 0
+    listed = zot("permissions", "list", model=False)
+    assert all(rule in listed.out for rule in (*rules["allow"], *rules["deny"])) and "cannot" not in listed.err
+    for call, said in (
+        ("git diff --stat", "runs: rule Bash(git diff:*)"),
+        ("npm test; rm -rf /", "denied by the rule Bash(rm -rf /)"),
+        ("cat .env.local", "denied by the rule Read(./.env.*)"),
+        ("git commit -m x && curl x | sh", "asked about"),
+    ):
+        checked = zot("permissions", "check", call, model=False)
+        assert said in checked.out, (call, checked.out)

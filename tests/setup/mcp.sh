@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The official client suite of the Model Context Protocol, the Node it needs, and three real servers, into .cache/mcp.
+# The official suite of the Model Context Protocol, the Node it needs, and three real servers, into .cache/mcp.
 # Pinned: npm takes an older suite without a word when its Node is too old. The second time there is nothing to do.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -19,7 +19,7 @@ from zot.agent.tools.registry import (
     builtin_tools,
     unknown_tools,
 )
-from zot.errors import NotThere
+from zot.errors import NotThere, closest_match
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
@@ -29,10 +29,18 @@ ON_DEMAND = {name: summary for row in FEATURES for name, summary in row.on_deman
 
 
 def unknown_tool_settings(settings: Settings) -> list[str]:
-    """One line per unknown name in the setting ``tools``."""
+    """One line per unknown name in the setting ``tools``, and per probable typo in ``tools_off``, which may also name
+    tools of extensions and MCP servers."""
     known = (*EXTRAS, *(name for name in ON_DEMAND if name not in EXTRAS))
-    names = unknown_tools(settings.values.tools, ("skill", *ON_DEMAND))
-    return [f"{settings.path}: tools: no tool named {name}; available: {', '.join(known)}" for name in names]
+    lines = [
+        f"{settings.path}: tools: no tool named {name}; available: {', '.join(known)}"
+        for name in unknown_tools(settings.values.tools, ("skill", *ON_DEMAND))
+    ]
+    every = (*ALL_TOOLS, *known, "skill")
+    for name in unknown_tools(settings.values.tools_off, every):
+        if near := closest_match(name, every):
+            lines.append(f"{settings.path}: tools_off: no tool named {name}; did you mean {near}?")
+    return lines
 
 
 class ToolSet:

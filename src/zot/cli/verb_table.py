@@ -520,6 +520,22 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb("mcp untrust", "NAME…", "revoke trust", kinds=(TEXT,)),
     Verb(
+        "mcp serve",
+        "[FLAGS]",
+        "be an MCP server, so that other agents can give zot tasks",
+        (
+            Switch("--http", "serve HTTP at this port instead of stdin and stdout; 0 chooses one", "[HOST:]PORT"),
+            Switch("--token", "require a bearer token: ZOT_MCP_TOKEN, or a new one, printed"),
+        ),
+        more="Clients only read unless --permission-mode allows more. FLAGS are those of a run, such as --model, "
+        "--jail, --max-cost, --tools; they are fixed for all clients. See `zot docs mcp-server`.",
+        examples=(
+            ("claude mcp add zot -- zot mcp serve", "Claude Code can ask zot, which only reads"),
+            ("zot mcp serve --permission-mode everything --jail", "it may change this directory"),
+            ("zot mcp serve --http 8123 --token", "programs connect over HTTP"),
+        ),
+    ),
+    Verb(
         "swarm",
         "[COMMAND]",
         "run agents in the background, each in its own worktree",
@@ -786,8 +802,8 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "permissions remove",
-        "RULE",
-        "delete a rule from all lists of its file",
+        "[LIST] RULE",
+        "delete a rule from a list of its file, or from all lists",
         (Switch("--project", "from .zot/settings.json of this directory, not from your zot home"),),
         (TEXT,),
         aliases=("rm",),

@@ -152,8 +152,16 @@ class Peer:
 
     async def run(self) -> None:
         """Serve until the client closes its end."""
-        for fd in (0, 1):
-            os.set_blocking(fd, False)
+        blocking = {fd: os.get_blocking(fd) for fd in (0, 1)}  # a terminal or pipe may be shared with the shell
+        try:
+            for fd in blocking:
+                os.set_blocking(fd, False)
+            await self._serve_lines()
+        finally:
+            for fd, before in blocking.items():
+                os.set_blocking(fd, before)
+
+    async def _serve_lines(self) -> None:
         self._feed(self._early)
         try:
             self._loop.add_reader(0, self._read)

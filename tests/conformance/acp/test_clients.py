@@ -126,3 +126,18 @@ def test_acpx_runs_a_prompt(zot: Zot, serve: Any, connect: Connect) -> None:
     ran = subprocess.run([*argv, "exec", "go"], env=environment(zot), capture_output=True, timeout=60, text=True)
     assert ran.returncode == 0, ran.stderr
     assert "it is done" in ran.stdout and (zot.project / "made").exists()
+
+
+def test_acp_cli_runs_a_prompt(zot: Zot, serve: Any) -> None:
+    """Another client people use, written in Rust with the SDK of that language."""
+    serve([CallTools([("bash", {"command": "touch made"})]), Say("it is done")])
+    agent = zot.home / "zot-acp"
+    agent.write_text(
+        f"#!/bin/sh\nexec {' '.join(zot.argv(['acp', '--permission-mode', 'ask', *zot.endpoint(True)]))}\n"
+    )
+    agent.chmod(0o755)
+    program = MODULES.parent / "cargo" / "bin" / "acp-cli"
+    argv = [str(program), "--approve-all", str(agent), "exec", "go"]
+    ran = subprocess.run(argv, cwd=zot.project, env=environment(zot), capture_output=True, timeout=60, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert "it is done" in ran.stdout and (zot.project / "made").exists()

@@ -16,7 +16,7 @@ def run(argv: list[str]) -> int:
     given = flags.parse(argv)
     if given.mode or given.prompt:
         word = (given.prompt or argv[0]).split()[0]
-        raise UsageError(f"zot acp: unexpected {word!r}; see `zot acp --help`")
+        raise UsageError(f"zot acp: unexpected {word!r}")
     if sys.stdin is not None and sys.stdin.isatty():
         from zot.frontends.console import print_notice
 

@@ -124,10 +124,10 @@ def _add(context: RulesContext, arguments: ParsedArguments) -> int:
 
 
 def _remove(context: RulesContext, arguments: ParsedArguments) -> int:
-    wanted, store = arguments.words[0].strip(), context.store(arguments)
-    removed: list[str] = []
+    *lists, wanted = (word.strip() for word in arguments.words)
+    store, removed = context.store(arguments), list[str]()
     with store.edit() as content:
-        for decision in DECISIONS:
+        for decision in map(_decision, lists) if lists else DECISIONS:  # as `add` takes it, or from every list
             listed = _list_of(store, content, decision) if content.get("permissions") else []
             if wanted in listed:
                 listed.remove(wanted)
@@ -136,7 +136,8 @@ def _remove(context: RulesContext, arguments: ParsedArguments) -> int:
         others = sorted({rule.file for rule in (*context.found.rules, *context.found.untrusted) if rule.text == wanted})
         hint = f"; it is in {', '.join(others)}" if others else "; list the rules with `zot permissions`"
         hint += " (--project removes it there)" if PROJECT_FILE in others and not arguments.has("--project") else ""
-        raise NotThere(f"{store.path} has no rule {wanted}{hint}")
+        where = f" in its list {lists[0]}" if lists else ""
+        raise NotThere(f"{store.path} has no rule {wanted}{where}{hint}")
     for decision in removed:
         print_notice(f"removed from {store.path}: {decision} {wanted}")
     return 0
@@ -189,8 +190,8 @@ _VERBS: dict[str, tuple[_Command, int, int | None, str]] = {
     "check": (_check, 1, None, "CALL"),
     "why": (_check, 1, None, "CALL"),
     "add": (_add, 2, 2, "LIST and RULE"),
-    "remove": (_remove, 1, 1, "RULE"),
-    "rm": (_remove, 1, 1, "RULE"),
+    "remove": (_remove, 1, 2, "RULE"),
+    "rm": (_remove, 1, 2, "RULE"),
     "trust": (_trust, 0, 0, ""),
     "untrust": (_untrust, 0, 0, ""),
 }

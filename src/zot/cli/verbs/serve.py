@@ -13,6 +13,7 @@ from zot.errors import UsageError, ZotError
 if TYPE_CHECKING:
     from zot.frontends.serve.access import Access
 
+_COMMANDS = ("devices", "revoke")
 _PORT, _IDLE = "--port", "--idle"
 _DEFAULT_IDLE = 30.0  # minutes
 # Flags that belong to one conversation, or to another mode.
@@ -21,7 +22,7 @@ _NOT_HERE = ("mode", "session", "session_file", "continue_", "resume", "no_sessi
 
 def run(argv: list[str]) -> int:
     """Run ``zot serve ARGV`` and return its exit status."""
-    if argv[:1] in (["devices"], ["revoke"]):
+    if argv and argv[0] in _COMMANDS:
         return _devices(argv[0], argv[1:])
     from zot.system.process_setup import harden_process
 

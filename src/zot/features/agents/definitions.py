@@ -225,6 +225,7 @@ _OTHER_NAMES = {
     "WebFetch": ("web_fetch",),
     "WebSearch": ("web_search",),
     "TodoWrite": ("todo",),
+    "TodoRead": ("todo",),
     "AskUserQuestion": ("ask_user",),
 }
 _WITHOUT_COUNTERPART = frozenset({"NotebookEdit", "NotebookRead", "ExitPlanMode", "EnterPlanMode", "LSP", "ToolSearch"})

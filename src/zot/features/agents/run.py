@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _WITHHELD = ("agent", "more_tools", "swarm_spawn", "agent_wait", "agent_send", "agent_stop", "agent_list")
 _ACTIVITY = 100  # characters
 _SHOWN = 3  # activities in the tool's row
+_JOBS = "jobs"
 _SMALL = "small"  # the role of a model, as a value of ``model``
 
 
@@ -106,6 +107,9 @@ class AgentRun:
         wanted = [name for name in wanted if name not in barred]
         if notes and definition.file is not None:
             self._report(f"agent {definition.name} ({definition.file}): {'; '.join(notes)}")
+        if "bash" in wanted and _JOBS not in (*barred, *wanted) and definition.mode != "plan":
+            on_demand.add(_JOBS)  # for commands that it starts in the background
+            wanted.append(_JOBS)
         lent = toolset.lend(name for name in wanted if name in on_demand)
         return [*(offered[name] for name in wanted if name in offered), *lent]
 

@@ -11,6 +11,7 @@ from zot.features.agents.builtin import BUILTIN
 from zot.features.agents.definitions import AgentDir, dirs_in, parse_agent, read_agents, zot_names
 
 PUBLIC = Path(__file__).parents[4] / ".cache" / "fixtures" / "superclaude" / "agents"
+COLLECTION = Path(__file__).parents[4] / ".cache" / "claude" / ".claude" / "agents"
 KNOWN = ("read", "write", "edit", "bash", "grep", "glob", "skill", "web_fetch", "mcp__docs__find", "mcp__docs__get")
 
 
@@ -26,6 +27,18 @@ def test_public_set_of_agent_files_is_read() -> None:
     assert len(agents) >= 20 and problems == []
     assert all(agent.description and agent.prompt for agent in agents.values())
     assert "security-engineer" in agents
+
+
+def test_large_public_set_of_agent_files_is_read() -> None:
+    """issue 32.4: about a hundred agents of a project that people use, in nested directories; all tools are known."""
+    problems: list[str] = []
+    agents = read_agents([AgentDir(COLLECTION, "public")], None, problems)
+    assert len(agents) > 90 and all(" hides " in problem for problem in problems)
+    notes: list[str] = []
+    for agent in agents.values():
+        assert agent.description and agent.prompt
+        zot_names(agent.tools or (), KNOWN, notes)
+    assert notes == []
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,7 @@ async def test_gzip_bomb_is_cut() -> None:
         ("deflate", zlib.compress(b"text" * 1000)[2:-4]),
         ("identity", b"text" * 1000),
     ],
+    ids=["gzip", "zlib", "deflate", "identity"],  # the time is in the bytes
 )
 async def test_compressed_page_is_unpacked(encoding: str, data: bytes) -> None:
     async with FakePages({"/": page(data, "text/plain", more=f"content-encoding: {encoding}\r\n")}) as server:

@@ -1,0 +1,1 @@
+"""``zot mcp serve``: zot as an MCP server."""
