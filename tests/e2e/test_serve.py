@@ -234,6 +234,18 @@ def test_a_server_that_ends_in_a_turn_leaves_a_whole_session(served: Start, zot:
         back.until("done")
 
 
+def test_an_ignored_hangup_stays_ignored(served: Start, zot: Zot) -> None:
+    """As with `nohup zot serve`."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        server = served()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    server.process.send_signal(signal.SIGHUP)
+    assert server.exchange(server.token)[0] == 200
+    assert server.end() == 128 + signal.SIGTERM
+
+
 def _processes() -> list[str]:
     found: list[str] = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):

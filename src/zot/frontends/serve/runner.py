@@ -68,7 +68,7 @@ def _running(access: Access) -> tuple[int, int]:
                 os.kill(file.pid, 0)
                 return file.port, file.pid
         time.sleep(0.05)
-    raise ZotError("another zot serve is starting or ending; try again")
+    raise ZotError("another zot serve is starting or ending; try again. If this stays, end that process")
 
 
 async def _serve(home: Path, options: ServeOptions) -> int:
@@ -82,7 +82,7 @@ async def _serve(home: Path, options: ServeOptions) -> int:
         if not stopped.done():
             stopped.set_result(EXIT_CODES[number])
 
-    for number in EXIT_CODES:
+    for number in (each for each in EXIT_CODES if signal.getsignal(each) is not signal.SIG_IGN):  # as with nohup
         asyncio.get_running_loop().add_signal_handler(number, stop, number)
     await server.open(options.port)
     try:
