@@ -29,6 +29,7 @@ JAILED = {
     "features/mcp/stdio_transport.py StdioTransport.start start_process": "MCP servers",
     "features/extensions/program.py _started spawn": "exec.run of extensions",
     "features/extensions/methods/programs.py _lent spawn": "terminal.run of extensions, in a jail",
+    "features/web/conversion.py _start spawn": "the converter of fetched pages",
     "features/child_process.py start_process spawn": "MCP servers and extensions",
     "swarm/git/merge.py CommandCheck.__call__ spawn": "the check of a merge, in a jail of the merged files",
     "cli/verbs/jail.py _run spawn": "zot jail",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -106,3 +107,14 @@ def test_a_question_template_denies_without_a_user(reader: Zot, serve: Any, lang
     assert ran.code == 0, ran.err
     assert (reader.project / "kept").is_dir()
     assert "fine" in json.dumps(server.requests[2].json["messages"])
+
+
+def test_the_table_of_arguments_names_those_of_the_tools(reader: Zot, serve: Any) -> None:
+    """Issue 31: a guard's author reads there which argument has the path or the command."""
+    server = serve([Say("ok")])
+    assert reader("-p", "hello").code == 0
+    schemas = {tool["name"]: tool["input_schema"] for tool in server.requests[0].json["tools"]}
+    rows = re.findall(r"^\| `(\w+)` \| (`.+) \|$", PAGE.read_text("utf-8").split("`event.args` of")[1], re.MULTILINE)
+    listed = {tool: set(re.findall(r"`(\w+)`", text.split(" (")[0])) for tool, text in rows}
+    assert set(listed) == {"bash", "read", "write", "edit", "glob", "grep"}
+    assert listed == {tool: set(schemas[tool]["properties"]) for tool in listed}

@@ -40,7 +40,7 @@ def offered(zot: Zot, serve, *flags: str) -> tuple[set[str], Ran]:
     ran = zot("-p", *flags, "go")
     assert (ran.code, ran.out) == (0, "ok\n")
     names = {tool["name"] for tool in server.requests[0].json["tools"]}
-    return names - {"read", "write", "edit", "bash", "skill", "glob", "grep"}, ran
+    return names - {"read", "write", "edit", "bash", "skill", "glob", "grep", "more_tools"}, ran
 
 
 def test_disabled_extension_is_reported_only_if_named_by_flag(zot: Zot, serve) -> None:

@@ -160,6 +160,29 @@ def test_a_template_passes_its_own_test_and_the_check(author: Zot, language: str
     assert "__" not in (starter / "README.md").read_text().replace("__pycache__", "")
 
 
+@pytest.mark.parametrize("language", ["python", "typescript", "go"])
+def test_the_progress_starter_reads_the_users_project(author: Zot, language: str) -> None:
+    """Issue 31: a relative path of the model is one of the project, not of the extension's directory."""
+    assert author("ext", "new", "my-start", "--lang", language, "--template", "progress").code == 0
+    (author.project / "notes").mkdir()
+    (author.project / "notes" / "a.txt").write_text("one\ntwo\n")
+    script = author.project / "count.json"
+    call = {"name": "my_start_count", "args": {"folder": "notes"}}
+    script.write_text(json.dumps({"turns": [{"tool_calls": [call]}, {"text": "Counted."}]}))
+    run = author("--provider", "script", "--script", str(script), "--ext", "my-start", "--json", "count")
+    assert "2 lines in 1" in run.out, run.out + run.err
+
+
+def test_the_question_starter_says_which_extension_needed_a_user(author: Zot) -> None:
+    """Issue 31: without a user the reason of the denial names the extension."""
+    assert author("ext", "new", "my-start", "--lang", "python", "--template", "question").code == 0
+    script = author.project / "remove.json"
+    call = {"name": "bash", "args": {"command": "rm -rf nothing"}}
+    script.write_text(json.dumps({"turns": [{"tool_calls": [call]}, {"text": "Denied."}]}))
+    run = author("--provider", "script", "--script", str(script), "--ext", "my-start", "--json", "remove")
+    assert "denied: my-start must ask, and no user can be asked in this mode" in run.out, run.out + run.err
+
+
 @pytest.mark.parametrize("name", ["zot", "z0t", "system", "syst3m", "approval", "appr0val"])
 def test_a_name_that_imitates_zot_is_refused(author: Zot, name: str) -> None:
     """ext2-068: the user must not take its dialogs for zot's."""

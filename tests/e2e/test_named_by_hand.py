@@ -39,7 +39,7 @@ NAMED = {
         "main.py: is a file; expected the directory that contains extension.json",
     ),
     "a broken one": (("-e", "broken"), 2, "extension.json: "),
-    "a tool": (("--tools", "read,reed"), 2, "no tool named reed; available: bash, edit, "),
+    "a tool": (("--tools", "read,reed"), 2, "no tool named reed; available: agent, ask_user, bash, "),
     "a theme": (
         ("--theme", "nope"),
         2,

@@ -270,6 +270,13 @@ async def test_sdk_runs_commands(zot: Zot, serve: Any, extension: str) -> None:
     assert len(server.requests) == 1
 
 
+def test_misspelled_command_of_every_mode_is_not_called_the_terminals(zot: Zot, serve: Any) -> None:
+    """Issue 32.3: /jobs is answered here too, so its hint does not send the user to the terminal."""
+    serve([])
+    ran = zot("-p", "/job")
+    assert ran.code == 1 and "unknown command /job; did you mean /jobs?" in ran.err
+
+
 def test_misspelled_terminal_command_names_it_and_its_flag(zot: Zot, serve: Any) -> None:
     serve([])
     ran = zot("-p", "/modle")

@@ -72,6 +72,13 @@ def test_private_address_is_refused_without_the_setting(zot: Zot, serve: Any, we
     assert "127.0.0.1 is not a public address" in results(server)[0] and web.asked == []
 
 
+def test_another_scheme_is_refused_by_name(zot: Zot, serve: Any) -> None:
+    """Issue 32.1: file:/etc/hosts is no host named file."""
+    server = serve([fetch("file:/etc/hosts"), Say("done")])
+    zot("-p", "go", "--tools", "web_fetch")
+    assert "'file:/etc/hosts' cannot be read: expected https://HOST/PATH" in results(server, skip=0)[-1]
+
+
 def test_long_page_comes_in_parts_from_the_cache(zot: Zot, serve: Any, web: FakeWeb) -> None:
     configure(zot)
     server = serve([fetch(f"{web.url}/long"), fetch(f"{web.url}/long", offset=39_000), Say("done")])

@@ -38,6 +38,20 @@ def test_mention_completes_and_rows_show_what_agents_do(
     assert "@agent-reviewer" in screen and "reviewer · check a.py" in screen and "no bugs" in screen
 
 
+def test_agents_side_by_side_both_show_their_step(zot: Zot, serve: Any, open_zot: OpenZot, reviewer: Path) -> None:
+    """Issue 32.4: the row of the second call says what it does, not that it waits for the first."""
+    calls = [("agent", {"agent": "reviewer", "task": f"check {name}.py"}) for name in ("a", "b")]
+    slow = CallTools([("bash", {"command": "sleep 60"})])
+    serve([CallTools(calls), slow, slow, Say("x")])
+    terminal = open_zot()
+    terminal.submit("@agent-reviewer go")
+    terminal.wait_until(lambda: terminal.screen.count("bash sleep 60") >= 2)
+    rows = [row for row in terminal.screen.splitlines() if "reviewer · check" in row]
+    assert len(rows) >= 2 and not any("waiting" in row for row in rows)
+    terminal.press("esc")
+    terminal.wait_for("interrupted")
+
+
 def test_escape_ends_a_running_agent(zot: Zot, serve: Any, open_zot: OpenZot, reviewer: Path) -> None:
     calls = [("agent", {"agent": "reviewer", "task": "check"})]
     serve([CallTools(calls), CallTools([("bash", {"command": "sleep 60"})]), Say("x")])

@@ -65,7 +65,7 @@ def test_help_and_doctor_list_extensions(serve: Any, open_zot: OpenZot, zot: Zot
     """iface-174: `/help` lists the commands of extensions, and `/doctor` lists the ready extensions."""
     serve([])
     write_extension(zot.home / "zot" / "extensions", "sayer", COMMAND.format(name="say", says="x"))
-    terminal = open_zot(rows=90)
+    terminal = open_zot(rows=120)
     terminal.submit("/help")
     terminal.wait_for("/say ")
     terminal.wait_for("(sayer)")

@@ -62,6 +62,29 @@ def test_jobs_are_listed_shown_and_stopped(serve: Any, open_zot: OpenZot, projec
     assert gone(one)
 
 
+def test_shown_output_grows_while_the_job_runs(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    """Issue 32.3: the view of a job follows its output, as long as its end is visible."""
+    (project / "slow.sh").write_text("echo first; while [ ! -e go ]; do sleep 0.1; done; echo second; sleep 1000\n")
+    serve([CallTools([("bash", {"command": "sh slow.sh", "background": True})]), Say("it runs")])
+    terminal = open_zot()
+    terminal.submit("start it")
+    terminal.wait_for("it runs")
+    terminal.submit("/jobs")
+    terminal.wait_for("in the background ──")
+    terminal.press("enter")
+    terminal.wait_for("  first")
+    (project / "go").touch()
+    terminal.wait_for("  second")
+    terminal.press("esc")
+    terminal.wait_for("ctrl+x stops it")
+    terminal.press("esc")
+    terminal.wait_gone("ctrl+x stops it")
+    terminal.submit("/jobs 7")
+    terminal.wait_for("no job 7")
+    terminal.submit("/jobs 1")
+    terminal.wait_for("  second")
+
+
 def test_background_command_is_a_job_and_ends_with_zot(serve: Any, open_zot: OpenZot, project: Path) -> None:
     (project / "server.sh").write_text("echo $$ > server.new; mv server.new server.pid; sleep 1000\n")
     serve([CallTools([("bash", {"command": "sh server.sh & echo started"})]), Say("it runs")])

@@ -68,6 +68,16 @@ def test_questions_are_answered_one_after_another(serve: Any, open_zot: OpenZot)
     assert "Asked you Database" in terminal.screen and "Which checks? → ruff; pytest" in terminal.screen
 
 
+def test_enter_without_a_mark_answers_with_the_row_under_the_cursor(serve: Any, open_zot: OpenZot) -> None:
+    """Issue 32.2: who skips space and presses enter has chosen that row; enter never does nothing."""
+    server = serve([ask(CHECKS), Say("finished")])
+    terminal = open_zot(*TOOLS)
+    asked(terminal, "space marks")
+    terminal.press("down", "enter")
+    terminal.wait_for("finished")
+    assert results(server)[0].split("\n")[1:] == ["- Which checks? → pytest"]
+
+
 def test_own_words_and_going_back(serve: Any, open_zot: OpenZot) -> None:
     """issue 32.2: the user can always type an own answer; left returns to an earlier question."""
     server = serve([ask(DATABASE, CHECKS), Say("finished")])

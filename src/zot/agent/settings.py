@@ -532,13 +532,34 @@ def _checked(raw: dict[str, Any]) -> SettingsValues:
     return values
 
 
+def _choices(where: str, value: str) -> str:
+    """The values that a key allows; ``where`` is its path in an error: `$.web_search.engine`, `key` in `$.models`."""
+    from msgspec import inspect  # rarely wrong
+
+    path = where.rpartition("`$.")[2].strip("`").split(".")
+    kind: Any = inspect.type_info(SettingsValues)
+    for name in path:
+        fields = {field.encode_name: field.type for field in getattr(kind, "fields", ())}
+        kind = fields.get(name.partition("[")[0])
+        while isinstance(kind, inspect.Metadata):
+            kind = kind.type
+    if where.startswith("`key`"):
+        kind = getattr(kind, "key_type", None)
+    kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+    allowed = ", ".join(str(each) for part in kinds for each in getattr(part, "values", ()) if each != "")
+    inside = "".join(f"{name}: " for name in path[1:])
+    return f"{inside}expected one of {allowed}, got {value}" if allowed else f"{inside}{value} is not allowed"
+
+
 def _sound(path: Path, key: str, value: Any, problems: list[str]) -> bool:
     try:
         _checked({key: value})
     except msgspec.ValidationError as error:
         then = "no paid model call is made" if key in _LIMITS else "the key is ignored"
         then = "extensions get no word of `uses`" if key == "extension_denied" else then
-        text = str(error).partition(" - at ")[0]
+        text, _, where = str(error).partition(" - at ")
+        if text.startswith("Invalid enum value"):
+            text = _choices(where, text.rpartition(" ")[2])
         for name, word in _WORDS.items():
             text = text.replace(f"`{name}`", word)
         reason = text[0].lower() + text[1:]

@@ -224,6 +224,8 @@ def _unknown(conversation: Conversation, name: str) -> str:
     meant = name if name in TERMINAL_COMMANDS else closest_match(name, TERMINAL_COMMANDS.keys() - {"mode"})
     if not meant:
         return f"unknown command /{name}; {as_text}"
+    if find_command(conversation, f"/{meant}") is not None:  # also answered without the terminal, such as /jobs
+        return f"unknown command /{name}; did you mean /{meant}? {as_text}"
     instead = f"use {TERMINAL_COMMANDS[meant]}; " if TERMINAL_COMMANDS[meant] else ""
     unknown = "" if meant == name else f"unknown command /{name}; "
     return f"{unknown}/{meant} works in the terminal only; {instead}{as_text}"

@@ -31,7 +31,7 @@ ON_DEMAND = {name: summary for row in FEATURES for name, summary in row.on_deman
 def unknown_tool_settings(settings: Settings) -> list[str]:
     """One line per unknown name in the setting ``tools``, and per probable typo in ``tools_off``, which may also name
     tools of extensions and MCP servers."""
-    known = (*EXTRAS, *(name for name in ON_DEMAND if name not in EXTRAS))
+    known = sorted({*EXTRAS, *ON_DEMAND})
     lines = [
         f"{settings.path}: tools: no tool named {name}; available: {', '.join(known)}"
         for name in unknown_tools(settings.values.tools, ("skill", *ON_DEMAND))
@@ -67,8 +67,13 @@ class ToolSet:
 
     @property
     def on_demand(self) -> dict[str, str]:
-        """Name and summary of the tools that the model may activate; constant during a conversation."""
-        if self.choice.names is not None or self._conversation.resolved.provider.api == "local":
+        """Name and summary of the tools that the model may activate; none for a grammar-constrained model."""
+        conversation = self._conversation
+        if (
+            self.choice.names is not None
+            or conversation.model.tool_calls
+            or conversation.resolved.provider.api == "local"
+        ):
             return {}
         hidden = (*self._named, *self.choice.off)
         return {name: text for name, text in ON_DEMAND.items() if text and name not in hidden}

@@ -15,7 +15,7 @@ from zot.core.interceptors import NO_AGREEMENT, Gate, HandledCall, Refusal, appl
 from zot.core.permission_gate import preview
 from zot.core.state import AgentState
 from zot.core.tool import STOPPED, StoppedWithResult, Tool, ToolContext, ToolResult, text_result
-from zot.errors import ToolError, describe_error
+from zot.errors import ToolError, closest_match, describe_error
 from zot.provider.messages import ToolCallBlock
 
 _MOST_ROUNDS = 5
@@ -98,10 +98,19 @@ async def _performed(state: AgentState, permitted: AuthorizedCall, context: Tool
         return text_result(f"{call.name} failed: {type(error).__name__}: {error}", is_error=True)
 
 
+def _unknown(name: str, tools: Mapping[str, Tool]) -> str:
+    """Names the call that makes an on-demand tool callable, or a tool with a similar name."""
+    for enabling in tools.values():
+        if name in getattr(enabling, "listed", ()):
+            return f'unknown tool: {name}; call {enabling.name} with {{"names": ["{name}"]}} first'
+    similar = closest_match(name.lower(), tools, likeness=0.75)
+    return f"unknown tool: {name}" + (f"; did you mean {similar}?" if similar else "")
+
+
 async def _permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBlock, origin: str) -> AuthorizedCall:
     tool = tools.get(call.name)
     if tool is None:
-        raise ToolError(f"unknown tool: {call.name}")
+        raise ToolError(_unknown(call.name, tools))
     arguments(call)  # do not ask about an invalid call
     for _ in range(_MOST_ROUNDS):
         reviewed = await review_call(state.interceptors, call, origin, state.report_interceptor)

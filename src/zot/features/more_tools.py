@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from zot.agent.feature import Feature
+from zot.agent.tool_set import ON_DEMAND
 from zot.core.permission_modes import CallClass
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
@@ -30,6 +31,12 @@ class MoreToolsFeature(Feature):
     def tools(self, taken: Collection[str]) -> list[Tool]:
         listed = self.conversation.toolset.on_demand
         return [MoreToolsTool(listed, self.conversation.agent, self._activate)] if listed else []
+
+    def limit_tools(self, tools: list[Tool]) -> list[Tool]:
+        """None of them for a model that has none to activate; they come back with another model."""
+        if not self.conversation.model.tool_calls:
+            return tools
+        return [tool for tool in tools if tool.name != MORE_TOOLS and tool.name not in ON_DEMAND]
 
     def _activate(self, names: Sequence[str]) -> None:
         self.conversation.toolset.activate(names)

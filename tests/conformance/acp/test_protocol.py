@@ -50,7 +50,7 @@ def test_authenticate_answers_at_once_if_there_is_a_credential(zot: Zot, serve: 
 def test_prompt_without_a_credential_asks_for_authentication(zot: Zot, connect: Connect) -> None:
     client = connect(model=False)
     session = client.new(zot.project)
-    with pytest.raises(AcpError) as refused:
+    with pytest.raises(AcpError, match="run `zot acp --login` in a terminal") as refused:
         client.prompt(session, "hi")
     assert refused.value.code == -32000
 

@@ -253,3 +253,18 @@ def test_an_unreadable_file_is_reported(tmp_path: Path) -> None:
     with plain_user(tmp_path):
         (problem,) = Settings(tmp_path).problems
     assert "cannot be read" in problem
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"reasoning": "huge"}, "reasoning: expected one of high, low, max,"),
+        ({"web_search": {"engine": "google"}}, "web_search: engine: expected one of brave, exa, kagi, provider,"),
+        ({"models": {"smal": "a"}}, "models: expected one of compact, plan, small, got 'smal'; the key is ignored"),
+    ],
+)
+def test_a_value_that_is_no_choice_lists_the_choices(tmp_path: Path, value: Any, text: str) -> None:
+    """Issue 32.1: the message names what to write instead, also below the key."""
+    write(tmp_path, value)
+    (problem,) = Settings(tmp_path).problems
+    assert text in problem

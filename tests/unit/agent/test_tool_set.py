@@ -14,7 +14,7 @@ from zot.agent.tool_set import unknown_tool_settings
     ("text", "said"),
     [
         ('{"tools": ["web_fetch", "agent", "swarm"]}', ""),
-        ('{"tools": ["web_ftch"]}', "tools: no tool named web_ftch; available: swarm"),
+        ('{"tools": ["web_ftch"]}', "tools: no tool named web_ftch; available: agent"),
         ('{"tools_off": ["bash", "todo", "mcp__docs__find", "my_own"]}', ""),
         ('{"tools_off": ["web_ftch"]}', "tools_off: no tool named web_ftch; did you mean web_fetch?"),
     ],

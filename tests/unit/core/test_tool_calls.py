@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import ClassVar
 
 import pytest
 
@@ -47,6 +48,27 @@ async def test_unknown_tool_is_an_error_result_and_run_continues() -> None:
     [(_, is_error, text)] = results(said)
     assert is_error and "nonesuch" in text
     assert outcome.stop == "end"
+
+
+class FakeEnablingTool(FakeTool):
+    listed: ClassVar[dict[str, str]] = {"web_fetch": "read a web page"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Bash", "unknown tool: Bash; did you mean bash?"),
+        ("basch", "unknown tool: basch; did you mean bash?"),
+        ("web_fetch", 'unknown tool: web_fetch; call more with {"names": ["web_fetch"]} first'),
+        ("x" * 65, "unknown tool: " + "x" * 65),
+    ],
+)
+async def test_an_unknown_tools_result_names_the_next_step(name: str, text: str) -> None:
+    """Issue 32: a model that writes a name wrong, or calls an on-demand tool at once, learns what to call."""
+    tools = [FakeTool(), FakeEnablingTool("more")]
+    agent, _ = make_agent(calls((name, {})), says("ok"), tools=tools)
+    _, said = await heard(agent)
+    assert [result[2] for result in results(said)] == [text]
 
 
 @pytest.mark.parametrize("error", [ToolError("no such file: a.py"), ValueError("odd"), KeyError("k")])

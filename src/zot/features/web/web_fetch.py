@@ -22,6 +22,7 @@ _EXTRACTED_CHARACTERS = 180_000
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 _MEDIA_TYPE = re.compile(r"[\w.+-]{1,40}/[\w.+-]{1,60}")
 _ERROR_CHARACTERS = 2_000
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d)")
 _NO_SMALL = 'The page was not reduced to the prompt: no small model is set ("models": {"small": …} in config.json).'
 
 
@@ -56,6 +57,8 @@ def _arguments(args: dict[str, Any]) -> tuple[str, int, str]:
     if not isinstance(prompt, str):
         raise ToolError("web_fetch: prompt: expected text")
     address = address.strip()
+    if "://" not in address and _SCHEME.match(address):  # file:/etc/hosts is no host and port
+        raise ToolError(f"web_fetch: {address[:60]!r} cannot be read: expected https://HOST/PATH")
     return (address if "://" in address else f"https://{address}"), offset, prompt.strip()
 
 

@@ -28,6 +28,7 @@ from zot.frontends.acp.options import config_options, mode_state, set_option
 from zot.frontends.acp.questions import KINDS, EditorQuestions
 from zot.frontends.acp.updates import Updates
 from zot.frontends.json_rpc import AUTH_REQUIRED, INVALID_PARAMS, INVALID_REQUEST, Peer, RpcError, as_list, as_object
+from zot.system.safe_open import create
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
@@ -95,7 +96,7 @@ class AcpSession:
         """The servers of the client, as a private file for this run: their variables may be secret."""
         directory = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="zot-acp-"))
         path = Path(directory) / "mcp.json"
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        with os.fdopen(create(path), "w") as file:
             json.dump({"mcpServers": dict(map(_server_entry, self._servers))}, file)
         return str(path)
 
@@ -179,7 +180,8 @@ class AcpSession:
 
     def _answer(self, outcome: Outcome) -> Json:
         if isinstance(outcome.error, NotLoggedIn):
-            raise RpcError(AUTH_REQUIRED, str(outcome.error))
+            text = str(outcome.error).replace("log in with /login", "run `zot acp --login` in a terminal")
+            raise RpcError(AUTH_REQUIRED, text)
         if self._cancelled or outcome.stop == "aborted":
             return {"stopReason": "cancelled"}
         if isinstance(outcome.error, StepLimitReached):

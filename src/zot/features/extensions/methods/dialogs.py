@@ -42,7 +42,9 @@ async def ask(call: MethodCall) -> dict[str, Any]:
 
 def _without_user(call: MethodCall, params: DialogParams) -> dict[str, Any]:
     """The default, but never for a guard: it must not be talked into a yes."""
-    if params.default is None or (call.parent is not None and call.parent.kind == "intercept"):
+    if call.parent is not None and call.parent.kind == "intercept":  # the text becomes the reason of a denial
+        raise RequestError("unavailable", f"denied: {call.child.name} must ask, and no user can be asked in this mode")
+    if params.default is None:
         raise call.unavailable("no user can be asked in this mode")
     return {"value": params.default, "source": "default"}
 

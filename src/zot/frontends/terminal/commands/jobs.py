@@ -22,15 +22,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _LOOKED_AT = 200_000  # bytes at the end of the output
+_REFRESH_S = 0.5
 _NONE = "no background commands; start one with !command &"
 
 
 async def run(context: CommandContext, arguments: str) -> None:
-    """``stop N`` and ``stop all`` open no list."""
+    """``stop N`` and ``stop all`` open no list, ``N`` the output of one job."""
+    if (named := arguments.strip()).isdecimal():
+        known = context.conversation.workspace.jobs.known()
+        job = next((job for job in known if str(job.number) == named), None)
+        if job is None:
+            raise ZotError(f"no job {named}; see /jobs" if known else _NONE)
+        await _show(context, job)
+        return
     if arguments:
         verb, _, which = arguments.partition(" ")
         if verb.lower() not in ("stop", "kill") or not (which.strip() == "all" or which.strip().isdecimal()):
-            raise UsageError("/jobs: expected nothing, stop N or stop all")
+            raise UsageError("/jobs: expected nothing, N, stop N or stop all")
         living = context.conversation.workspace.jobs.living()
         chosen = [job for job in living if which.strip() in ("all", str(job.number))]
         if not chosen:
@@ -70,22 +78,45 @@ async def _stop(context: CommandContext, chosen: list[Job]) -> None:
 
 
 async def _show(context: CommandContext, job: Job) -> None:
-    """The end of its output so far."""
+    """The end of its output, as it grows."""
+    import asyncio
+
     from zot.frontends.terminal.dialogs.text_dialogs import TextView
-    from zot.tui.sanitize import sanitize
     from zot.tui.width import wrap
 
-    if job.output is None and job.text is None:
-        raise ZotError(f"job {job.number} has no readable output")
-    end = job.text.tail(_LOOKED_AT) if job.text is not None else end_of(job.output) if job.output is not None else ""
-    text = sanitize(end).expandtabs(4).rstrip("\n") or "(nothing yet)"
+    text = _output_of(job)
 
     def rows(theme: object, width: int) -> list[str]:
         return [row for line in text.split("\n") for row in wrap(f"  {line}", width, "  ")]
 
+    async def follow() -> None:
+        nonlocal text
+        while job in context.conversation.workspace.jobs.living():
+            await asyncio.sleep(_REFRESH_S)
+            try:
+                new = _output_of(job)
+            except ZotError as error:  # the view shows it: an error here would end the dialog
+                new = str(error)
+            if new != text:
+                text = new
+                view.refresh()
+                context.ui.redraw()
+
     view = TextView(f"job {job.number}: {one_line(job.command)}", rows)
     view.at_end()
-    await context.dialogs.ask(view)
+    async with asyncio.TaskGroup() as group:
+        following = group.create_task(follow())
+        await context.dialogs.ask(view)
+        following.cancel()
+
+
+def _output_of(job: Job) -> str:
+    from zot.tui.sanitize import sanitize
+
+    if job.output is None and job.text is None:
+        raise ZotError(f"job {job.number} has no readable output")
+    end = job.text.tail(_LOOKED_AT) if job.text is not None else end_of(job.output) if job.output is not None else ""
+    return sanitize(end).expandtabs(4).rstrip("\n") or "(nothing yet)"
 
 
 def end_of(path: Path) -> str:

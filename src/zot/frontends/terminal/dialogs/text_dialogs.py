@@ -74,6 +74,13 @@ class TextView(Dialog[bool]):
         """Start at the end of the text."""
         self._pages.top = 1 << 30
 
+    def refresh(self) -> None:
+        """The text has changed: render it again, and stay at its end if that was visible."""
+        follows = self._pages.top + self._pages.height >= self._pages.count
+        self._made = None
+        if follows:
+            self.at_end()
+
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
         assert self._made is not None
         return self._pages.show(self._made[2], min(height, self._most))

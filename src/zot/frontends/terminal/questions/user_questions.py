@@ -106,10 +106,15 @@ class QuestionsDialog(Dialog[QuestionAnswers]):
         elif multiple and isinstance(value, str):
             self._list.toggle(value)
         else:
-            self._now.chosen = [int(place) for place in (value if multiple else [value])]
+            self._now.chosen = [int(place) for place in (value or self._under_cursor() if multiple else [value])]
             self._now.own = self._now.own if multiple else ""
             if self._now.answers:
                 self._next()
+
+    def _under_cursor(self) -> list[str]:
+        """Enter with no mark and no text of the user's own answers with the row under the cursor."""
+        row = self._list.selected
+        return [] if row is None or self._now.own else [str(row.value)]
 
     def _type(self, text: str) -> None:
         hint = "why? may be empty" if self._declining else "your answer"

@@ -79,6 +79,7 @@ _VERBS = {
     "glob": ("List", "Listing", "Listed"),
     "skill": ("Load skill", "Loading skill", "Loaded skill"),
     "jobs": ("Job", "Job", "Job"),
+    "more_tools": ("Enable tools", "Enabling tools", "Enabled tools"),
     "web_fetch": ("Fetch", "Fetching", "Fetched"),
     "web_search": ("Search the web for", "Searching the web for", "Searched the web for"),
     "todo": ("Update the steps", "Updating the steps", "Updated the steps"),
@@ -111,6 +112,9 @@ def subject(name: str, arguments: dict[str, Any], text: str) -> str:
     found = next((value for key in keys if isinstance(value := arguments.get(key), str) and value), None)
     if name == "jobs":
         found = " ".join(str(arguments[key]) for key in ("action", "job", "pattern", "text") if arguments.get(key))
+    if name == "more_tools":
+        names: Any = arguments.get("names")
+        found = ", ".join(str(each) for each in cast("list[Any]", names)) if isinstance(names, list) else None
     if name in _OF_USER:
         return one_line(_of_user(name, arguments)[:_GIST])
     if found is None and name not in _VERBS and 1 <= len(arguments) <= _MOST_VALUES:

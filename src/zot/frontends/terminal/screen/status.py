@@ -168,7 +168,7 @@ class AgentBar:
     def lines(self, theme: Theme, width: int) -> list[str]:
         self._attention.show(busy=self._busy(), asking=self._asking())
         count = self._conversation.workspace.running_jobs
-        jobs = f"{count} job{'s' if count > 1 else ''} running" if count else ""
+        jobs = f"{count} job{'s' if count > 1 else ''} running: /jobs" if count else ""
         features = (feature.status() for feature in self._conversation.features)
         if self._conversation.unavailable_reason:
             model = "not logged in: /login"

@@ -77,7 +77,9 @@ class ToolView:
         self._output = text[-_TAIL:] if len(text) >= _TAIL else (self._output + text)[-_TAIL:]
 
     def reports(self, progress: ToolProgress) -> None:
-        """Progress of any tool; that of an extension replaces what came before."""
+        """Progress of any tool; that of an extension replaces what came before. It runs, perhaps beside others."""
+        if not self._asked:
+            self.started()
         if not progress.replace:
             self.progress(progress.text)
             return

@@ -37,6 +37,7 @@ def body(name: str, args: dict[str, Any], text: str, **more: Any) -> list[str]:
         ("glob", {"pattern": "*.py"}, "*.py"),
         ("other", {"file_path": "g"}, "g"),
         ("other", {"word": "house"}, "house"),
+        ("more_tools", {"names": ["web_fetch", "todo"]}, "web_fetch, todo"),
     ],
 )
 def test_call_line_names_path_range_command_or_pattern(name: str, args: dict[str, Any], subject: str) -> None:

@@ -13,7 +13,10 @@ import (
 func main() {
 	e := ext.New("__NAME__", "0.1.0")
 	// TimeoutS is a limit of silence: each progress begins it again.
-	e.ToolFunc("__TOOL__", "Count the lines of the text files in a folder.", countLines, ext.TimeoutS(60))
+	e.ToolFunc("__TOOL__", "Count the lines of the text files in a folder.", func(ctx *ext.Context, in arguments) (any, error) {
+		// The user's project: this process runs in the extension's directory.
+		return countLines(ctx, inProject(e.Host().CWD, in.Folder))
+	}, ext.TimeoutS(60))
 	if err := e.Run(); err != nil {
 		e.Logf("%v", err)
 	}
@@ -23,8 +26,15 @@ type arguments struct {
 	Folder string `desc:"the folder"`
 }
 
-func countLines(ctx *ext.Context, in arguments) (any, error) {
-	entries, err := os.ReadDir(in.Folder)
+func inProject(project, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(project, path)
+}
+
+func countLines(ctx *ext.Context, folder string) (any, error) {
+	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +46,7 @@ func countLines(ctx *ext.Context, in arguments) (any, error) {
 		// Partial is what the model gets if the call is cancelled: work that is done is not lost.
 		partial := ext.Partial(ext.Text(fmt.Sprintf("%d lines so far, without %s", lines, entry.Name())))
 		ctx.Progress(entry.Name(), float64(i+1)/float64(len(entries)), partial)
-		if text, err := os.ReadFile(filepath.Join(in.Folder, entry.Name())); err == nil { // a folder has no text
+		if text, err := os.ReadFile(filepath.Join(folder, entry.Name())); err == nil { // a folder has no text
 			lines += bytes.Count(text, []byte("\n"))
 		}
 	}

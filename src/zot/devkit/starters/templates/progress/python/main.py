@@ -12,9 +12,10 @@ ext = Extension("__NAME__", "0.1.0")
 @ext.tool("__TOOL__", timeout_s=60)  # a limit of silence: each progress begins it again
 def count_lines(folder: str, ctx: Context) -> object:
     """Count the lines of the text files in a folder."""
-    if not Path(folder).is_dir():
+    place = Path(ext.host.cwd, folder)  # the user's project; this process runs in the extension's directory
+    if not place.is_dir():
         return ctx.error(f"{folder}: no such folder")
-    files = sorted(path for path in Path(folder).iterdir() if path.is_file())
+    files = sorted(path for path in place.iterdir() if path.is_file())
     lines = 0
     for number, path in enumerate(files, 1):
         if ctx.cancelled:  # the user pressed esc; what is returned now is ignored

@@ -1,7 +1,7 @@
 // __NAME__: a tool that shows its progress. Try it with `zot --ext .`; test it with `node --test`.
 
 import { readFile, readdir, stat } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, join, resolve } from "node:path";
 
 import { Extension } from "./zot-ext/index.ts";
 
@@ -20,7 +20,8 @@ ext.tool(
   "Count the lines of the text files in a folder.",
   { type: "object", properties: { folder: { type: "string" } }, required: ["folder"] },
   async ({ folder }, ctx) => {
-    const files = await filesOf(folder ?? "");
+    // the user's project; this process runs in the extension's directory
+    const files = await filesOf(resolve(ext.host.cwd, folder ?? ""));
     if (files === undefined) return ctx.error(`${folder}: no such folder`);
     let lines = 0;
     for (const [index, path] of files.entries()) {
