@@ -7,8 +7,11 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from websockets.exceptions import ConnectionClosed
 
 from benchmarks.measure import scratch_home
 from benchmarks.row import Row
@@ -41,8 +44,9 @@ def _turn(client: ServedClient, pid: int) -> float:
 
 
 def _read(connection: Any) -> None:
-    for _ in connection:
-        pass
+    with suppress(ConnectionClosed):
+        for _ in connection:
+            pass
 
 
 def rows() -> Iterator[Row]:
