@@ -17,6 +17,7 @@ _COMMANDS = ("devices", "revoke")
 _PORT, _IDLE = "--port", "--idle"
 _DEFAULT_IDLE = 30.0  # minutes
 # Flags that belong to one conversation, or to another mode.
+_MODES = "a flag such as -p, --json or --rpc"
 _NOT_HERE = ("mode", "session", "session_file", "continue_", "resume", "no_session", "record", "ext_trace", "theme")
 
 
@@ -32,7 +33,7 @@ def run(argv: list[str]) -> int:
     if given.prompt:
         raise UsageError(f"zot serve: unexpected {given.prompt.split()[0]!r}; its commands are devices and revoke")
     if wrong := [name for name in _NOT_HERE if getattr(given, name)]:
-        name = "--" + wrong[0].strip("_").replace("_", "-")
+        name = _MODES if wrong[0] == "mode" else "--" + wrong[0].strip("_").replace("_", "-")
         raise UsageError(f"zot serve: {name} is for one conversation; clients choose conversations")
     port, idle = _number(_PORT, own.get(_PORT, "0"), 65_535), _number(_IDLE, own.get(_IDLE, f"{_DEFAULT_IDLE}"), 10_000)
     if port != int(port):
@@ -50,6 +51,8 @@ def _split(argv: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     rest = iter(argv)
     for argument in rest:
         name, equals, value = argument.partition("=")
+        if name in ("--host", "--lan"):
+            raise UsageError(f"zot serve: {name} does not exist: the server is for programs on this machine")
         if name not in (_PORT, _IDLE):
             of_run.append(argument)
             continue
