@@ -21,7 +21,7 @@ from zot.features.extensions.install.index import decode_index, fits, is_range, 
 from zot.features.extensions.providers.description import model_row, read_description
 from zot.features.extensions.providers.stream_decoder import StreamDecoder
 from zot.features.extensions.requests import RequestError
-from zot.provider.http.websocket import TEXT, Message, MessageParser, ProtocolFault, encode_frame
+from zot.provider.http.websocket_frames import TEXT, Message, MessageParser, ProtocolFault, encode_frame
 from zot.provider.model import Model
 from zot.provider.model_call import Finished, Request
 

@@ -13,7 +13,7 @@ from zot.cli import flags, main
 from zot.cli.arguments import parse
 from zot.cli.help import page
 from zot.cli.verb_table import VERBS, Verb, options, subcommands, verb_of
-from zot.cli.verbs import auth, hooks, mcp, mcp_serve, models, permissions, plugin, sessions
+from zot.cli.verbs import auth, hooks, mcp, mcp_serve, models, permissions, plugin, serve, sessions
 from zot.cli.verbs.ext import dispatch
 from zot.frontends.docs_index import pages
 from zot.local_model.cli import main as local
@@ -45,6 +45,7 @@ def test_every_verb_that_runs_has_a_row_and_every_row_runs() -> None:
     running |= {f"hooks {word}" for word in hooks._VERBS}
     running |= {f"permissions {word}" for word in permissions._VERBS}
     running |= {f"plugin {word}" for word in plugin._VERBS}
+    running |= {f"serve {word}" for word in serve._COMMANDS}
     running |= {f"swarm {word}" for word in swarm._VERBS}
     running |= {f"swarm {word}" for word, module in swarm._ELSEWHERE.items() if find_spec(module) is not None}
     rows = {verb.path for verb in VERBS}
@@ -108,8 +109,8 @@ def test_example_parses_with_the_tables(verb: Verb, line: str) -> None:
         return
     row = verb_of(" ".join(words[:2])) or verb_of(words[0])
     assert row is not None and row.path.startswith(verb.path)
-    if row.words == "[FLAGS]":
-        flags.parse(words[2:], mcp_serve.own_switches())
+    if row.words == "[FLAGS]" and row.path != "acp":
+        flags.parse(words[len(row.path.split()) :], mcp_serve.own_switches())
         return
     needed = re.sub(r"\[.*?\]|-- ", "", row.words.replace("|-- COMMAND", "")).split()
     least = 0 if subcommands(row.path) or "--check" in words else len(needed)

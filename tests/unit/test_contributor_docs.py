@@ -27,7 +27,8 @@ WITH_README = (
     *("agent", "cli", "client", "core", "devkit", "ext", "features", "frontends", "local_model", "provider", "sdk"),
     *("swarm", "system", "system/jail", "tui", "wire", "provider/auth", "provider/dialects", "provider/http"),
     *("swarm/engines", "swarm/fanout", "swarm/git", "swarm/supervisor"),
-    *("frontends/acp", "frontends/headless", "frontends/mcp_server", "frontends/rpc", "frontends/terminal"),
+    *("frontends/acp", "frontends/headless", "frontends/mcp_server", "frontends/rpc", "frontends/serve"),
+    "frontends/terminal",
     *(f"features/{path.parent.name}" for path in sorted(SOURCE.glob("features/*/__init__.py"))),
 )
 

@@ -40,8 +40,8 @@ def complete(words: Sequence[str]) -> Candidates:
         return _offer(_flag_switches(), rest, typed, "" if path or before else "verbs", ())
     if children := verb_table.subcommands(path):
         rows = [(child.path.split()[-1], child.about) for child in children]
-        listing = path if path == "models" else f"{path} list"  # what the verb does alone
-        default = _verb_switches(listing) if path in ("auth", "local", "mcp", "models", "sessions") else {}
+        listing = path if path in ("models", "serve") else f"{path} list"  # what the verb does alone
+        default = _verb_switches(listing) if path in ("auth", "local", "mcp", "models", "serve", "sessions") else {}
         return _switches(default, typed) if typed.startswith("-") else _words(typed, rows)
     row = verb_table.verb_of(path)
     return _offer(_verb_switches(path), rest, typed, "kinds", row.kinds if row else ())

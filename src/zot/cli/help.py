@@ -66,6 +66,7 @@ COMMANDS = {
     "cost": "show what was spent",
     "rpc": "drive zot from a program",
     "acp": "use zot inside an editor",
+    "serve": "share conversations between clients",
     "docs": "read the manual offline",
     "replay": "replay a recorded run",
     "report": "bundle a session for a bug report",

@@ -30,6 +30,7 @@ VERBS = {
     "plugin": "zot.cli.verbs.plugin",
     "replay": "zot.devkit.cli.replay",
     "report": "zot.devkit.cli.report",
+    "serve": "zot.cli.verbs.serve",
     "sessions": "zot.cli.verbs.sessions",
     "swarm": "zot.swarm.cli.main",
     "update": "zot.cli.verbs.update",

@@ -160,6 +160,33 @@ VERBS: tuple[Verb, ...] = (
         ),
     ),
     Verb(
+        "serve",
+        "[FLAGS]",
+        "serve conversations to several clients on this machine",
+        (
+            Switch("--port", "listen on this port (default: a free one)", "PORT"),
+            Switch("--idle", "end after this time without use, 0 for never (default: 30)", "MINUTES"),
+        ),
+        more="Prints an address with a token that adds one device; a second `zot serve` prints another one for the "
+        "same server. FLAGS are those of a run, such as --model, --jail, --permission-mode; they apply to every "
+        "conversation. See `zot docs serve`.",
+        intro="Serve conversations over WebSocket on this machine: several clients can follow one, and one drives.",
+        examples=(
+            ("zot serve", "start it, or show the address of the one that runs"),
+            ("zot serve --permission-mode ask --jail", "confine every conversation, ask for each call"),
+            ("zot serve revoke phone", "shut out a device"),
+        ),
+    ),
+    Verb("serve devices", "", "list the devices that have a key"),
+    Verb(
+        "serve revoke",
+        "[NAME]",
+        "shut out a device, also while it is connected",
+        (Switch("--all", "revoke every device, and addresses that were not used"),),
+        (TEXT,),
+        examples=(("zot serve revoke phone", "it needs a new address of `zot serve`"),),
+    ),
+    Verb(
         "sessions",
         "[COMMAND]",
         "list, search, export, import, fork, rewind and prune sessions",

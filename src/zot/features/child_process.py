@@ -31,11 +31,13 @@ Receive = Callable[[bytes | None], None]
 class JsonLineProcess:
     """``receive`` gets each line (None for one that was too long); ``over`` gets why it ended, "" for a plain end."""
 
-    def __init__(self, tree: ProcessTree, stdin: int, stdout: int, receive: Receive) -> None:
+    def __init__(
+        self, tree: ProcessTree, stdin: int, stdout: int, receive: Receive, longest: int = limits.MAX_LINE
+    ) -> None:
         self.tree = tree
         self._receive = receive
         self._stdout: int | None = stdout
-        self._lines = LineSplitter(limits.MAX_LINE - 1)  # including the line feed
+        self._lines = LineSplitter(longest - 1)  # including the line feed
         self._backlog: deque[bytes | None] = deque()
         self._at_end = False
         self._continuing = False
@@ -177,8 +179,9 @@ def start_process(
     receive: Receive,
     private: bool,
     jail: SandboxLauncher | None = None,
+    longest: int = limits.MAX_LINE,
 ) -> JsonLineProcess:
-    """Start ``argv`` with streams for stdin and stdout; OSError if it cannot run."""
+    """Start ``argv`` with streams for stdin and stdout; OSError if it cannot run. ``longest``: of a line from it."""
     if private:  # bash treats a socket on stdin as a network login and reads .bashrc, unless nested in a shell
         env = {"SHLVL": "1", **env}
     stdin_read, stdin_write = stream(private)
@@ -192,7 +195,7 @@ def start_process(
     finally:
         os.close(stdin_read)
         os.close(stdout_write)
-    return JsonLineProcess(tree, stdin_write, stdout_read, receive)
+    return JsonLineProcess(tree, stdin_write, stdout_read, receive, longest)
 
 
 def stream(private: bool) -> tuple[int, int]:

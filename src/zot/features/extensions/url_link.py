@@ -13,17 +13,8 @@ from typing import Any
 import msgspec
 
 from zot.errors import BadRequest, TransportFailed
-from zot.provider.http.websocket import (
-    BINARY,
-    CLOSE,
-    NORMAL,
-    PING,
-    TEXT,
-    HandshakeRefused,
-    Message,
-    WebSocket,
-    open_websocket,
-)
+from zot.provider.http.websocket import HandshakeRefused, WebSocket, open_websocket
+from zot.provider.http.websocket_frames import BINARY, CLOSE, NORMAL, PING, TEXT, Message
 from zot.wire import limits
 
 PROTOCOL = "zot-ext.1"

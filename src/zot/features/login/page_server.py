@@ -6,34 +6,23 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
-from hmac import compare_digest
+from collections.abc import Awaitable, Callable
 from html import escape
 from types import TracebackType
-from urllib.parse import parse_qs, urlencode
-
-import msgspec
+from urllib.parse import urlencode
 
 from zot.errors import ZotError
 from zot.provider.auth.browser_pages import response, sentence
+from zot.provider.http.incoming import HEAD_LIMIT, BodyTooLarge, IncomingRequest, is_same, read_fields, read_request
 
 LIFE_S = 600.0
 
-_HEAD_LIMIT = 16 * 1024
 _BODY_LIMIT = 16 * 1024
 _REQUEST_S = 15.0
 _VISITORS = 16  # concurrent connections
 _LAST_WORDS_S = 2.0  # for the browser to load the last page
 
 Accept = Callable[[str], Awaitable[None]]  # tests and stores a key; ZotError if rejected
-
-
-class _Visit(msgspec.Struct, frozen=True):
-    method: str
-    path: str
-    query: Mapping[str, str]
-    headers: Mapping[str, str]
-    body: bytes = b""
 
 
 class PageServer:
@@ -53,7 +42,7 @@ class PageServer:
 
     async def __aenter__(self) -> PageServer:
         try:
-            self._server = await asyncio.start_server(self._visited, "127.0.0.1", 0, limit=_HEAD_LIMIT)
+            self._server = await asyncio.start_server(self._visited, "127.0.0.1", 0, limit=HEAD_LIMIT)
         except OSError as error:
             raise ZotError(f"cannot open a login page on this machine: {error.strerror or error}") from error
         self.port = self._server.sockets[0].getsockname()[1]
@@ -94,11 +83,10 @@ class PageServer:
 
     async def _answer_to(self, reader: asyncio.StreamReader) -> bytes:
         async with asyncio.timeout(_REQUEST_S):
-            visit = _read_head(await reader.readuntil(b"\r\n\r\n"))
-            size = visit.headers.get("content-length", "0")
-            if not size.isdecimal() or int(size) > _BODY_LIMIT:
+            try:
+                visit = await read_request(reader, _BODY_LIMIT)
+            except BodyTooLarge:
                 return sentence(413, "Too large", "The request is larger than a key.")
-            visit = msgspec.structs.replace(visit, body=await reader.readexactly(int(size)))
         if visit.headers.get("host", "") not in self._hosts:
             return sentence(403, "Wrong host", "This page is only available on the machine that runs zot.")
         if visit.path != "/apikey":
@@ -108,13 +96,13 @@ class PageServer:
         if visit.method == "POST":
             if visit.headers.get("origin") not in [f"http://{host}" for host in self._hosts]:
                 return sentence(403, "Wrong origin", "The form was sent by another page; nothing was saved.")
-            fields = _fields(visit.body.decode("utf-8", "replace"))
+            fields = read_fields(visit.body.decode("utf-8", "replace"))
             if fields.get("provider") != self._form.provider:
                 return sentence(400, "Wrong provider", "This login is for another provider; nothing was saved.")
             if (
                 not self._is_known(visit)
                 or not self._form_token
-                or not _same(fields.get("token", ""), self._form_token)
+                or not is_same(fields.get("token", ""), self._form_token)
             ):
                 return sentence(
                     403, "Form already used", "This form was already used, or is not from zot. Open the address again."
@@ -130,10 +118,10 @@ class PageServer:
     def _hosts(self) -> tuple[str, ...]:
         return f"127.0.0.1:{self.port}", f"localhost:{self.port}"
 
-    def _show(self, visit: _Visit) -> bytes:
+    def _show(self, visit: IncomingRequest) -> bytes:
         if visit.query.get("provider") != self._form.provider:
             return sentence(400, "Wrong provider", "This login is for another provider; open the address zot shows.")
-        if not _same(visit.query.get("token", ""), self._url_token):
+        if not is_same(visit.query.get("token", ""), self._url_token):
             return sentence(403, "Wrong address", "Open the whole address that zot shows in the terminal.")
         if self._browser and not self._is_known(visit):
             return sentence(403, "Already open", "This address was opened in another browser. Start the login again.")
@@ -160,37 +148,11 @@ class PageServer:
         self._form_token = secrets.token_urlsafe(24)
         return self._form_token
 
-    def _is_known(self, visit: _Visit) -> bool:
+    def _is_known(self, visit: IncomingRequest) -> bool:
         """True if this browser opened the address."""
         wanted = f"zot_login_{self.port}={self._browser}"
         given = [part.strip() for part in visit.headers.get("cookie", "").split(";")]
-        return bool(self._browser) and any(_same(part, wanted) for part in given)
-
-
-def _read_head(head: bytes) -> _Visit:
-    """ValueError for an invalid request."""
-    first, *lines = head.decode("latin-1").rstrip("\r\n").split("\r\n")
-    method, target, version = first.split(" ")
-    if not version.startswith("HTTP/1."):
-        raise ValueError(version)
-    headers: dict[str, str] = {}
-    for line in lines:
-        name, colon, value = line.partition(":")
-        if not colon or name.lower() in headers:  # a repeated header is not from a browser
-            raise ValueError("header")
-        headers[name.lower()] = value.strip()
-    path, _, query = target.partition("?")
-    return _Visit(method, path, _fields(query), headers)
-
-
-def _fields(text: str) -> dict[str, str]:
-    """The form's fields; a repeated name is invalid."""
-    found = parse_qs(text, keep_blank_values=True, max_num_fields=10)
-    return {name: values[0] for name, values in found.items() if len(values) == 1}
-
-
-def _same(given: str, wanted: str) -> bool:
-    return compare_digest(given.encode("utf-8", "replace"), wanted.encode())
+        return bool(self._browser) and any(is_same(part, wanted) for part in given)
 
 
 # The form for an API key.

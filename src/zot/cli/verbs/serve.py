@@ -1,0 +1,113 @@
+"""``zot serve``: the server, its devices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from zot.cli import flags
+from zot.cli.arguments import parse
+from zot.cli.verb_table import options
+from zot.errors import UsageError, ZotError
+
+if TYPE_CHECKING:
+    from zot.frontends.serve.access import Access
+
+_COMMANDS = ("devices", "revoke")
+_PORT, _IDLE = "--port", "--idle"
+_DEFAULT_IDLE = 30.0  # minutes
+# Flags that belong to one conversation, or to another mode.
+_MODES = "a flag such as -p, --json or --rpc"
+_NOT_HERE = ("mode", "session", "session_file", "continue_", "resume", "no_session", "record", "ext_trace", "theme")
+
+
+def run(argv: list[str]) -> int:
+    """Run ``zot serve ARGV`` and return its exit status."""
+    if argv and argv[0] in _COMMANDS:
+        return _devices(argv[0], argv[1:])
+    from zot.system.process_setup import harden_process
+
+    harden_process()
+    own, of_run = _split(argv)
+    given = flags.parse(of_run)
+    if given.prompt:
+        raise UsageError(f"zot serve: unexpected {given.prompt.split()[0]!r}; its commands are devices and revoke")
+    if wrong := [name for name in _NOT_HERE if getattr(given, name)]:
+        name = _MODES if wrong[0] == "mode" else "--" + wrong[0].strip("_").replace("_", "-")
+        raise UsageError(f"zot serve: {name} is for one conversation; clients choose conversations")
+    port, idle = _number(_PORT, own.get(_PORT, "0"), 65_535), _number(_IDLE, own.get(_IDLE, f"{_DEFAULT_IDLE}"), 10_000)
+    if port != int(port):
+        raise UsageError(f'{_PORT} "{own[_PORT]}": expected a whole number')
+    from zot.agent.build import working_directory
+    from zot.frontends.serve.runner import ServeOptions, run_serve
+
+    return run_serve(ServeOptions(working_directory(given.cwd), of_run, int(port), idle * 60))
+
+
+def _split(argv: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """The switches of the server, and the flags of a run."""
+    own: dict[str, str] = {}
+    of_run: list[str] = []
+    rest = iter(argv)
+    for argument in rest:
+        name, equals, value = argument.partition("=")
+        if name in ("--host", "--lan"):
+            raise UsageError(f"zot serve: {name} does not exist: the server is for programs on this machine")
+        if name not in (_PORT, _IDLE):
+            of_run.append(argument)
+            continue
+        own[name] = value if equals else next(rest, "")
+        if not own[name]:
+            raise UsageError(f"{name} needs a value")
+    return own, of_run
+
+
+def _number(name: str, typed: str, most: int) -> float:
+    try:
+        number = float(typed)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= most:
+        raise UsageError(f'{name} "{typed}": expected a number from 0 to {most}')
+    return number
+
+
+def _devices(verb: str, argv: list[str]) -> int:
+    from zot.frontends.serve.access import Access
+    from zot.system.files import zot_home
+
+    access = Access(zot_home())
+    try:
+        if verb == "devices":
+            parse(argv, options("serve devices"), most=0)
+            return _list(access)
+        typed = parse(argv, options("serve revoke"), most=1, what="the name of a device")
+    except UsageError as error:
+        raise ZotError(f"{error}; see `zot serve {verb} --help`") from error
+    return _revoke(access, typed.word(0) or "", all=typed.has("--all"))
+
+
+def _list(access: Access) -> int:
+    from zot.cli.output import print_notice, print_result
+
+    devices = access.load().devices
+    if not devices:
+        print_notice("zot: no devices; `zot serve` prints an address that adds one")
+    for device in devices:
+        seen = device.seen[:16].replace("T", " ") or "never"
+        print_result(f"{device.name:<40}  added {device.added[:10]}  seen {seen}")
+    return 0
+
+
+def _revoke(access: Access, name: str, *, all: bool) -> int:
+    from zot.cli.output import print_result
+
+    if bool(name) == all:
+        raise ZotError("name one device, or pass --all; `zot serve devices` lists them")
+    if all:
+        count = access.revoke_all()
+        print_result(f"revoked {count} device{'' if count == 1 else 's'}, and addresses that were not used")
+        return 0
+    access.revoke(name)
+    print_result(f"revoked {name}; its connections are closed")
+    return 0

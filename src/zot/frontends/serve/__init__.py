@@ -1,0 +1,1 @@
+"""``zot serve``: conversations for several clients on this machine, over HTTP and WebSocket."""

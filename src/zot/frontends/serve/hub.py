@@ -1,0 +1,142 @@
+"""The conversations of the server: found, started, and ended when no client needs them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from zot import __version__
+from zot.core.session.store import SUFFIX, SessionStore, find_session
+from zot.errors import NotThere, UsageError, ZotError
+from zot.frontends.serve.conversation import Conversation
+from zot.system.background_tasks import BackgroundTasks
+
+if TYPE_CHECKING:
+    from zot.frontends.serve.frames import ClientInfo
+
+NEW = "new"
+CONVERSATIONS_MAX = 32
+_NAME = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}")
+_ID = re.compile(r"[0-9a-f][0-9a-f-]{7,35}")
+
+
+class ConversationInfo(msgspec.Struct, frozen=True, kw_only=True):
+    conversation: str
+    cwd: str
+    driver: str
+    clients: tuple[ClientInfo, ...]
+
+
+class _Meta(msgspec.Struct):
+    cwd: str = ""
+
+
+class Hub:
+    """``flags`` are those of every ``zot rpc``. ``idle_s``: 0 for never."""
+
+    def __init__(self, home: Path, cwd: Path, flags: Sequence[str], *, idle_s: float = 0.0) -> None:
+        self._store = SessionStore(home, cwd, __version__)
+        self._cwd = cwd
+        self._flags = tuple(flags)
+        self._idle_s = idle_s
+        self._conversations: dict[str, Conversation] = {}
+        self._starting: dict[str, asyncio.Task[Conversation]] = {}
+        self._tasks = BackgroundTasks(_reported_to_clients)
+
+    def __len__(self) -> int:
+        return len(self._conversations)
+
+    def list(self) -> list[ConversationInfo]:
+        return [
+            ConversationInfo(
+                conversation=each.id,
+                cwd=str(each.cwd),
+                driver=each.driver.name if each.driver else "",
+                clients=each.client_list,
+            )
+            for each in self._conversations.values()
+        ]
+
+    async def get(self, wanted: str, directory: str = "") -> Conversation:
+        """A running conversation, a stored session that starts again, or a new one in this directory."""
+        if found := self._conversations.get(wanted):
+            return found
+        path, cwd = self._new(directory) if wanted == NEW else await self._stored(wanted)
+        name = path.name.removesuffix(SUFFIX)
+        if found := self._conversations.get(name):
+            return found
+        if (task := self._starting.get(name)) is None:  # two clients that ask for one session get one process
+            task = self._starting[name] = self._tasks.start(self._start(name, path, cwd))
+            task.add_done_callback(lambda _: self._starting.pop(name))
+        return await asyncio.shield(task)
+
+    async def _start(self, name: str, path: Path, cwd: Path) -> Conversation:
+        if len(self._conversations) + len(self._starting) > CONVERSATIONS_MAX:
+            raise ZotError(f"{CONVERSATIONS_MAX} conversations are running; close one")
+        conversation = Conversation(name, cwd, lambda: self._ended(name))
+        argv = [sys.executable, "-m", "zot", "rpc", *self._flags, "--cwd", str(cwd), "--session-file", str(path)]
+        try:
+            await conversation.start(argv)
+        except asyncio.CancelledError:
+            await conversation.stop()
+            raise
+        self._conversations[name] = conversation
+        return conversation
+
+    def _ended(self, name: str) -> None:
+        self._conversations.pop(name, None)
+
+    def _new(self, directory: str) -> tuple[Path, Path]:
+        if directory and not (directory.startswith("/") and Path(directory).is_dir()):
+            raise UsageError(f'"{directory[:200]}" is no directory; give its whole path')
+        cwd = Path(directory) if directory else self._cwd
+        store = SessionStore(self._store.root.parent, cwd, __version__)
+        return store.path_for(store.new_meta("", "")), cwd
+
+    async def _stored(self, wanted: str) -> tuple[Path, Path]:
+        """The file of a session, by its name or id, and its directory. NotThere if there is none."""
+        if _NAME.fullmatch(wanted):
+            path = next(self._store.root.glob(f"*/{wanted}{SUFFIX}"), None)
+        elif _ID.fullmatch(wanted):
+            path = await asyncio.to_thread(find_session, self._store, wanted)
+        else:
+            path = None
+        if path is None or path.parent.parent != self._store.root:
+            raise NotThere(f'no conversation "{wanted[:60]}"; `zot sessions list --all` lists the stored ones')
+        return path, self._directory_of(path)
+
+    def _directory_of(self, path: Path) -> Path:
+        try:
+            with path.open("rb") as file:
+                cwd = msgspec.json.decode(file.readline(1 << 20), type=_Meta).cwd
+        except (OSError, msgspec.MsgspecError) as error:
+            raise ZotError(f"{path}: cannot read this session: {error}") from error
+        if not Path(cwd).is_dir():
+            raise ZotError(f"the directory of this session no longer exists: {cwd}")
+        return Path(cwd)
+
+    # --- the end
+
+    async def end_idle(self) -> None:
+        """End conversations that were without a client for the set time, and do not work."""
+        now = time.monotonic()
+        for each in [*self._conversations.values()]:
+            is_alone = not each.clients and now - each.alone_since > self._idle_s
+            if self._idle_s and is_alone and not await each.is_working() and not each.clients:
+                await each.stop()
+
+    async def close(self) -> None:
+        """End every conversation; each stores what it has."""
+        await self._tasks.aclose()
+        await asyncio.gather(*(each.stop() for each in [*self._conversations.values()]))
+
+
+def _reported_to_clients(error: BaseException) -> None:
+    """Each client that waited for the start has got the error."""
