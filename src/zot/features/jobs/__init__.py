@@ -1,1 +1,1 @@
-"""Background jobs: the tool ``jobs``, ``/jobs``, and what the model is told about them."""
+"""Background jobs: the tool ``jobs``, ``/jobs``, and notes about them for the model."""

@@ -1,5 +1,5 @@
-"""Background jobs in a conversation. The model is told with its next step when a job ends or a watched pattern appears;
-while it is idle, front ends get a ``job_update``, and a turn starts only if the user allowed it."""
+"""Background jobs in a conversation. When a job ends or a watched pattern appears, the model gets a note with its next
+step; while it is idle, front ends get a ``job_update``, and a turn starts only if the user allowed it."""
 
 from __future__ import annotations
 

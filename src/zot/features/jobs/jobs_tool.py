@@ -30,7 +30,7 @@ class JobsTool:
     name = "jobs"
     description = (
         "Background jobs. list; read: new output, or its lines that match pattern; wait: for pattern, the end or "
-        "timeout; input: send a line of text; stop; watch: you are told when pattern appears. You are also told when "
+        "timeout; input: send a line of text; stop; watch: get a note when pattern appears. You also get one when "
         "a job ends."
     )
     schema: dict[str, Any] = {  # noqa: RUF012  (constant)
@@ -150,7 +150,7 @@ class JobsTool:
         if len(job.text.on_data) >= _MOST_WATCHES:
             raise arguments.error(f"job {job.number} has {_MOST_WATCHES} patterns already")
         self._watch(job, pattern)
-        return text_result(f"watching job {job.number}; you are told when {pattern.text!r} appears")
+        return text_result(f"watching job {job.number}; a note follows when {pattern.text!r} appears")
 
 
 def _last_line(job: Job) -> str:
