@@ -14,12 +14,14 @@ from zot.errors import TransportFailed
 from zot.features.mcp.protocol import HEADER_MISMATCH
 from zot.frontends.json_rpc import Params
 from zot.frontends.mcp_server.exchange import Rejected, meta_of
+from zot.provider.http import incoming
 from zot.provider.http.message import ChunkedBody
 
 HEAD_LIMIT = 32 * 1024
 BODY_LIMIT = 16 * 1024 * 1024
 PATHS = ("/mcp", "/")
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_ONCE = ("host", "origin", "content-length")
 _ABOUT = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _REASONS = {
     200: "OK",
@@ -71,18 +73,11 @@ async def read_head(reader: asyncio.StreamReader) -> HttpRequest | None:
         return None
     except asyncio.LimitOverrunError as error:
         raise HttpRefused(413, "the headers are too long") from error
-    first, *lines = data[:-4].decode("latin-1").split("\r\n")
-    words = first.split(" ")
-    if len(words) != 3 or not words[2].startswith("HTTP/1."):
-        raise HttpRefused(400, "not an HTTP/1.1 request")
-    headers: dict[str, str] = {}
-    for line in lines:
-        name, found, value = line.partition(":")
-        key = name.lower()
-        if not found or name != name.strip() or (key in headers and key in ("host", "origin", "content-length")):
-            raise HttpRefused(400, "a header line is wrong")
-        headers[key] = value.strip(" \t")
-    return HttpRequest(words[0], words[1].partition("?")[0], headers)
+    try:
+        head = incoming.read_head(data, _ONCE)
+    except ValueError as error:
+        raise HttpRefused(400, "not a valid HTTP/1.1 request") from error
+    return HttpRequest(head.method, head.path, head.headers)
 
 
 async def read_body(request: HttpRequest, reader: asyncio.StreamReader) -> HttpRequest:

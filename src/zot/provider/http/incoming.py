@@ -4,7 +4,7 @@ A page of any website can send requests here, so what is not plainly valid is a 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from hmac import compare_digest
 from urllib.parse import parse_qs
 
@@ -38,8 +38,9 @@ async def read_request(reader: asyncio.StreamReader, body_limit: int) -> Incomin
     return msgspec.structs.replace(request, body=await reader.readexactly(int(size)))
 
 
-def read_head(head: bytes) -> IncomingRequest:
-    """ValueError for an invalid request."""
+def read_head(head: bytes, once: Collection[str] | None = None) -> IncomingRequest:
+    """ValueError for an invalid request. Headers ``once`` must not be repeated (None: no header); of others the last
+    counts."""
     first, *lines = head.decode("latin-1").rstrip("\r\n").split("\r\n")
     method, target, version = first.split(" ")
     if not version.startswith("HTTP/1."):
@@ -47,9 +48,10 @@ def read_head(head: bytes) -> IncomingRequest:
     headers: dict[str, str] = {}
     for line in lines:
         name, colon, value = line.partition(":")
-        if not colon or name.lower() in headers:  # a repeated header is not from a browser
+        key = name.lower()
+        if not colon or name != name.strip() or (key in headers and (once is None or key in once)):
             raise ValueError("header")
-        headers[name.lower()] = value.strip()
+        headers[key] = value.strip()
     path, _, query = target.partition("?")
     return IncomingRequest(method, path, read_fields(query), headers)
 
