@@ -107,7 +107,7 @@ class AgentRun:
         wanted = [name for name in wanted if name not in barred]
         if notes and definition.file is not None:
             self._report(f"agent {definition.name} ({definition.file}): {'; '.join(notes)}")
-        if "bash" in wanted and _JOBS not in (*barred, *wanted) and definition.mode != "plan":
+        if "bash" in wanted and "bash" in offered and _JOBS not in (*barred, *wanted) and definition.mode != "plan":
             on_demand.add(_JOBS)  # for commands that it starts in the background
             wanted.append(_JOBS)
         lent = toolset.lend(name for name in wanted if name in on_demand)
