@@ -345,3 +345,12 @@ def test_project_modules_do_not_shadow_zot_imports(zot: Zot, serve) -> None:
     serve([Say("an answer")])
     ran = zot("-p", "hi")
     assert (ran.code, ran.out) == (0, "an answer\n"), ran.err
+
+
+def test_columns_of_the_command_table_do_not_touch(zot: Zot) -> None:
+    """A long summary must not run into the next column."""
+    for line in zot("--help").out.splitlines():
+        for name, about in COMMANDS.items():
+            if f" {name} " in f" {line}" and about in line:
+                rest = line.split(about, 1)[1]
+                assert not rest or rest.startswith("  "), line

@@ -607,3 +607,21 @@ def test_client_that_never_reads_does_not_fill_the_memory(zot: Zot, serve: Any) 
     finally:
         process.kill()
         process.wait()
+
+
+@pytest.mark.parametrize("editor", ["zed", "jetbrains", "vscode"])
+def test_setup_prints_json_that_can_be_pasted(zot: Zot, editor: str) -> None:
+    """issue 33.2: what follows the first line is the configuration, as it is."""
+    printed = zot("acp", "--setup", editor, model=False).out
+    place, _, text = printed.partition("\n\n")
+    assert place.startswith("Put this into ") and "zot" in json.dumps(json.loads(text))
+
+
+@pytest.mark.parametrize(
+    ("editor", "word"), [("neovim", 'commands = { default = { "zot", "acp" } }'), ("emacs", "zot")]
+)
+def test_setup_of_editors_that_are_programmed(zot: Zot, editor: str, word: str) -> None:
+    printed = zot("acp", "--setup", editor, model=False).out
+    assert word in printed and len(printed.splitlines()) > 5
+    wrong = zot("acp", "--setup", f"{editor}x", model=False)
+    assert wrong.code == 2 and f"did you mean {editor}?" in wrong.err

@@ -41,5 +41,6 @@ def _own(argv: list[str]) -> int:
         return auth.run(["login"])
     from zot.frontends.acp.setup import snippet
 
-    print_result(snippet(next(reversed(typed.all("--setup")))))
+    for line in snippet(next(reversed(typed.all("--setup")))).splitlines():
+        print_result(line)
     return 0
