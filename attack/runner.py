@@ -34,11 +34,11 @@ class Result(NamedTuple):
 
 
 def every_row() -> list[Attack]:
-    """All rows, sorted by area."""
+    """All rows, sorted by area, whatever was imported before."""
     for module in pkgutil.iter_modules(attack.__path__):
         if module.name != "__main__":
             import_module(f"attack.{module.name}")
-    return sorted(TABLE, key=lambda row: row.area)
+    return sorted(TABLE, key=lambda row: (row.area, row.module))
 
 
 def name_of(row: Attack) -> str:

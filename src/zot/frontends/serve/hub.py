@@ -17,6 +17,7 @@ from zot.core.session.store import SUFFIX, SessionStore, find_session
 from zot.errors import NotThere, UsageError, ZotError
 from zot.frontends.serve.conversation import Conversation
 from zot.system.background_tasks import BackgroundTasks
+from zot.system.safe_open import open_buffered
 
 if TYPE_CHECKING:
     from zot.frontends.serve.frames import ClientInfo
@@ -114,7 +115,7 @@ class Hub:
 
     def _directory_of(self, path: Path) -> Path:
         try:
-            with path.open("rb") as file:
+            with open_buffered(path) as file:
                 cwd = msgspec.json.decode(file.readline(1 << 20), type=_Meta).cwd
         except (OSError, msgspec.MsgspecError) as error:
             raise ZotError(f"{path}: cannot read this session: {error}") from error
