@@ -79,10 +79,7 @@ def _wants_editor_terminal(services: Services) -> bool:
 
 
 def _wants_telemetry(services: Services) -> bool:
-    environ, settings = services.environ, services.settings.values.telemetry
-    named = settings.endpoint or any(name.startswith("OTEL_EXPORTER_OTLP_") and "ENDPOINT" in name for name in environ)
-    disabled = environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true" or not settings.enabled
-    return bool(services.config.telemetry) or bool(named and not disabled)
+    return bool(services.config.telemetry) or services.settings.values.telemetry.is_on(services.environ)
 
 
 def _wants_limits(services: Services) -> bool:

@@ -4,7 +4,7 @@ file to ``config.json.bad``."""
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -61,12 +61,21 @@ class WebSearchSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     url: str = ""
 
 
+_OTLP_ENDPOINTS = tuple(f"OTEL_EXPORTER_OTLP_{signal}ENDPOINT" for signal in ("", "TRACES_", "METRICS_"))
+
+
 class TelemetrySettings(msgspec.Struct, frozen=True):
     """``endpoint`` is the address of an OTLP/HTTP collector; ``content`` adds prompts, answers and arguments."""
 
     endpoint: str = ""
     content: bool = False
     enabled: bool = True
+
+    def is_on(self, environ: Mapping[str, str]) -> bool:
+        """True if this or a standard variable names a collector, and nothing disables it."""
+        if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true" or not self.enabled:
+            return False
+        return bool(self.endpoint or any(environ.get(name) for name in _OTLP_ENDPOINTS))
 
 
 class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):

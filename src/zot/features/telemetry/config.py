@@ -54,16 +54,6 @@ def parse_trace_parent(header: str, state: str = "") -> TraceContext | None:
     return TraceContext(found[1], found[2], bool(int(found[3], 16) & 1), state)
 
 
-def is_configured(environ: Mapping[str, str], settings: TelemetrySettings) -> bool:
-    """Cheap test, before this module's other work."""
-    if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true" or not settings.enabled:
-        return False
-    return bool(settings.endpoint or any(environ.get(name) for name in _ENDPOINTS))
-
-
-_ENDPOINTS = (ENDPOINT, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT")
-
-
 def read_config(environ: Mapping[str, str], settings: TelemetrySettings) -> TelemetryConfig:
     """UsageError names the wrong variable or setting."""
     protocol = environ.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or environ.get("OTEL_EXPORTER_OTLP_PROTOCOL") or ""

@@ -100,10 +100,9 @@ class TelemetryFeature(Feature):
         import os
 
         from zot.agent.settings import Settings
-        from zot.features.telemetry.config import is_configured
 
         settings = Settings(home).values.telemetry
-        if is_configured(os.environ, settings):
+        if settings.is_on(os.environ):
             try:
                 config = read_config(os.environ, settings)
             except UsageError as error:

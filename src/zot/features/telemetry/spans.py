@@ -90,7 +90,7 @@ class Metrics:
         self._found[key].record(value)
 
     def collect(self) -> list[dict[str, Any]]:
-        """In OTLP, and begin anew."""
+        """All in OTLP; the next collection starts empty."""
         since, now, found = self._since, time.time_ns(), self._found
         self._since, self._found = now, {}
         by_name: dict[str, list[dict[str, Any]]] = {}
