@@ -163,6 +163,21 @@ def test_setting_names_the_collector(zot: Zot, serve: Any) -> None:
         assert len(collector.requests) == count
 
 
+@pytest.mark.parametrize(
+    ("telemetry", "said"),
+    [
+        ({"endpoint": "localhost:4318"}, "telemetry.endpoint: localhost:4318: expected an http or https address"),
+        ({"endpont": "http://localhost:4318"}, "endpont"),
+    ],
+)
+def test_mistakes_in_the_setting_are_named(zot: Zot, serve: Any, telemetry: dict[str, str], said: str) -> None:
+    serve([Say("ok")])
+    (zot.home / "zot").mkdir(exist_ok=True)
+    (zot.home / "zot" / "config.json").write_text(json.dumps({"telemetry": telemetry}))
+    ran = zot("-p", "hi")
+    assert (ran.code, ran.out) == (0, "ok\n") and ran.err.count("\n") == 1 and said in ran.err
+
+
 def test_collector_that_answers_400_is_named_once(zot: Zot, serve: Any) -> None:
     serve([Say("ok")])
     with FakeCollector(status=400) as collector:

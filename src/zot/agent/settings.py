@@ -64,7 +64,7 @@ class WebSearchSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 _OTLP_ENDPOINTS = tuple(f"OTEL_EXPORTER_OTLP_{signal}ENDPOINT" for signal in ("", "TRACES_", "METRICS_"))
 
 
-class TelemetrySettings(msgspec.Struct, frozen=True):
+class TelemetrySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``endpoint`` is the address of an OTLP/HTTP collector; ``content`` adds prompts, answers and arguments."""
 
     endpoint: str = ""

@@ -84,7 +84,8 @@ def _address(signal: str, base: str, environ: Mapping[str, str]) -> str:
     name = f"OTEL_EXPORTER_OTLP_{signal.upper()}_ENDPOINT"
     address = environ.get(name) or (f"{base.rstrip('/')}/v1/{signal}" if base else "")
     if address and not address.startswith(("http://", "https://")):
-        raise UsageError(f"{name if environ.get(name) else ENDPOINT}: {address}: expected an http or https address")
+        source = name if environ.get(name) else ENDPOINT if base == environ.get(ENDPOINT) else "telemetry.endpoint"
+        raise UsageError(f"{source}: {environ.get(name) or base}: expected an http or https address")
     return address
 
 
