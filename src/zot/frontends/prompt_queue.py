@@ -1,4 +1,4 @@
-"""Runs prompts and compactions one at a time, in order.
+"""Runs prompts and compactions one at a time, in order, also beside another front end's.
 The last event of each is sent when the agent is idle, so that a client that has seen it can clear or switch at once."""
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ class PromptQueue:
         self._running: QueuedWork | None = None
         self._last: AgentEvent | None = None  # of the running work
         self._abort_at_start = False
+        self._waits = False  # for the work of another front end
         self._wake = asyncio.Event()
         self._closed = False
         self._announced = 0  # commands that may add work
@@ -115,6 +116,7 @@ class PromptQueue:
             while self._running is not None:
                 work = self._running
                 try:
+                    await self._wait_for_others()
                     if work.task is not None:
                         await work.task()
                     elif work.compact:
@@ -130,6 +132,13 @@ class PromptQueue:
                 return
             self._wake.clear()
             await self._wake.wait()
+
+    async def _wait_for_others(self) -> None:
+        self._waits = True
+        try:
+            await self.conversation.wait_idle()
+        finally:
+            self._waits = False
 
     async def _prompt(self, work: QueuedWork) -> Outcome:
         if work.queued:
@@ -153,13 +162,16 @@ class PromptQueue:
             self._wake.set()
 
     def on_event(self, event: AgentEvent) -> None:
-        if self._abort_at_start and self.conversation.busy:
+        if self._abort_at_start and not self._waits and self.conversation.busy:
             self._abort_at_start = False
             self.conversation.abort()
         if isinstance(event, Notice):
             print_notice(event.text)
         elif isinstance(event, Done) or (isinstance(event, CompactDone) and not event.automatic):
-            self._last = event
+            if self._running is None or self._waits:  # of another front end
+                self._send(event)
+            else:
+                self._last = event
         elif isinstance(event, SessionFault | Diagnostic):
             print_notice(event.text if isinstance(event, Diagnostic) else event.message)
             if self._early is None:

@@ -22,6 +22,7 @@ from zot.wire.rpc_frames import Command, Response
 
 if TYPE_CHECKING:
     from zot.provider.messages import ToolCallBlock
+    from zot.wire.screen_frames import ScreenEvent
     from zot.wire.swarm_frames import SwarmEvent, SwarmUpdate
 
 MERGE_ABOVE = 1024 * 1024
@@ -103,7 +104,9 @@ class Writer:
         self._unread_responses += len(line)
         self._send(line)
 
-    def send_event(self, event: wire.ExtensionEvent | wire.McpState | wire.Asked | SwarmUpdate | SwarmEvent) -> None:
+    def send_event(
+        self, event: wire.ExtensionEvent | wire.McpState | wire.Asked | SwarmUpdate | SwarmEvent | ScreenEvent
+    ) -> None:
         """An event of an extension or of the front end; these cannot wait, so a client that never reads is dropped."""
         if len(self._buffer) > GIVE_UP_ABOVE:
             self._lost(f"the client left more than {GIVE_UP_ABOVE >> 20} MiB unread")
