@@ -1,4 +1,4 @@
-"""Questions to the user: one queue per conversation, shown by the presenters of its front ends; the first answer counts.
+"""Questions to the user: one queue per conversation, shown by its front ends; the first answer counts.
 ``QuestionQueue.ask`` waits for the answer; cancelling it withdraws the question. Without a presenter, or if all fail,
 the answer is the question's denial. A new kind is a subclass of ``Question`` and a rendering in each front end."""
 

@@ -179,7 +179,9 @@ class PendingQuestions:
             del self._pending[request_id]
             if prefix == "dialog" and not self._closed:
                 self._send(wire.ExtDialogClose(request_id=request_id))
-            elif (prefix in ("question", "plan") or (self._queue.is_shared and future.cancelled())) and not self._closed:
+            elif (
+                prefix in ("question", "plan") or (self._queue.is_shared and future.cancelled())
+            ) and not self._closed:
                 self._send(wire.RequestClosed(request_id=request_id))
 
     def _within_limit(self, question: PlanQuestion) -> PlanQuestion:

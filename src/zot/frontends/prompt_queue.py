@@ -43,11 +43,12 @@ class QueuedWork(msgspec.Struct, frozen=True):
 
 class PromptQueue:
     """``hear`` receives the conversation's events, from before it is built; ``send`` those for the client.
-    ``conversation`` is set once it is built."""
+    ``conversation`` is set once it is built. ``echo``: notices are also printed."""
 
     conversation: Conversation
 
-    def __init__(self, send: Callable[[AgentEvent], None]) -> None:
+    def __init__(self, send: Callable[[AgentEvent], None], *, echo: bool = True) -> None:
+        self._echo = echo
         self._send = send
         self._waiting: deque[QueuedWork] = deque()
         self._size = 0  # of waiting commands
@@ -166,20 +167,24 @@ class PromptQueue:
             self._abort_at_start = False
             self.conversation.abort()
         if isinstance(event, Notice):
-            print_notice(event.text)
+            self._print(event.text)
         elif isinstance(event, Done) or (isinstance(event, CompactDone) and not event.automatic):
             if self._running is None or self._waits:  # of another front end
                 self._send(event)
             else:
                 self._last = event
         elif isinstance(event, SessionFault | Diagnostic):
-            print_notice(event.text if isinstance(event, Diagnostic) else event.message)
+            self._print(event.text if isinstance(event, Diagnostic) else event.message)
             if self._early is None:
                 self._send(event)
             else:
                 self._early.append(event)
         else:
             self._send(event)
+
+    def _print(self, text: str) -> None:
+        if self._echo:
+            print_notice(text)
 
     def _finish(self) -> None:
         if self._running is None or self._running.task is None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _MODULE = "zot.frontends.terminal.shared_screen"
 SCREENS_MAX = 16
 _NAME_MAX = 100
+OWN_SCREEN = "terminal"  # of the front end that shares its conversation
 
 
 class SharedScreen(Protocol):
@@ -47,6 +48,7 @@ class SharedScreens:
         self._send = send
         self._open: dict[str, tuple[SharedScreen, asyncio.Task[None]]] = {}
         self._sharing: wire.Sharing | None = None
+        self._typed_last = ""
         self.on_sharing: Callable[[str], None] = lambda text: None
 
     def do(self, command: wire.ScreenCommand) -> None:
@@ -85,7 +87,7 @@ class SharedScreens:
             command.environ,
             (command.columns, command.rows),
             lambda data: self._send(wire.ScreenOutput(screen=name, data=data)),
-            lambda: self._send(wire.ScreenTyped(screen=name)),
+            lambda: self._typed(name),
             watch=command.watch,
         )
         task = self._tasks.create_task(self._show(name, screen))
@@ -106,11 +108,17 @@ class SharedScreens:
             self._open.pop(name, None)
         self._send(wire.ScreenClosed(screen=name, reason=reason))
 
+    def _typed(self, name: str) -> None:
+        """Once, until another one drives."""
+        if self._typed_last != name:
+            self._typed_last = name
+            self._send(wire.ScreenTyped(screen=name))
+
     def _share(self, command: wire.Sharing) -> None:
-        self._sharing = command
+        self._sharing, self._typed_last = command, command.driver
         for name, (screen, _) in self._open.items():
             screen.show_sharing(_sharing_text(command, name))
-        self.on_sharing(_sharing_text(command, ""))
+        self.on_sharing(_sharing_text(command, OWN_SCREEN))
 
 
 def _sharing_text(sharing: wire.Sharing, own: str) -> str:

@@ -57,6 +57,6 @@ class RemoteTerminal(Terminal):
 
     # --- writing
 
-    def write(self, text: str) -> None:
-        if text and not self.closed:
-            self._send(text.encode("utf-8", "replace"))
+    def write_bytes(self, data: bytes) -> None:
+        if data and not self.closed:
+            self._send(data)

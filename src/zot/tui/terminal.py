@@ -191,10 +191,12 @@ class Terminal:
         self._loop = loop
 
     def write(self, text: str) -> None:
-        if not text or self.closed:
-            return
-        self._waiting += text.encode("utf-8", "replace")
-        self._drain()
+        self.write_bytes(text.encode("utf-8", "replace"))
+
+    def write_bytes(self, data: bytes) -> None:
+        if data and not self.closed:
+            self._waiting += data
+            self._drain()
 
     def _drain(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Commands and events of a screen: zot's terminal, drawn by a process that has a conversation, for a terminal elsewhere.
+"""Commands and events of a screen: zot's terminal, drawn where the conversation is, for a terminal elsewhere.
 
 A separate module, because only `zot serve` and `zot attach` use them. ``screen`` is a name that the client chose.
 """
@@ -9,6 +9,14 @@ import msgspec
 
 from zot.wire.rpc_frames import Command
 
+# They describe a terminal; others are ignored.
+VARIABLES = frozenset(
+    (
+        *("TERM", "COLORTERM", "COLORFGBG", "NO_COLOR", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TMUX", "STY"),
+        *("XTERM_VERSION", "KITTY_WINDOW_ID", "ZOT_INLINE_IMAGES"),
+    )
+)
+
 
 class ScreenOpen(Command, frozen=True, kw_only=True, tag="screen_open"):
     """Draw the conversation for a terminal of this size. ``environ`` has the variables that describe it, such as TERM.
@@ -17,7 +25,7 @@ class ScreenOpen(Command, frozen=True, kw_only=True, tag="screen_open"):
     screen: str
     columns: int
     rows: int
-    environ: dict[str, str] = {}
+    environ: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     watch: bool = False
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from zot.frontends.serve.access import Access
 
 _COMMANDS = ("devices", "revoke")
-_PORT, _IDLE = "--port", "--idle"
+_PORT, _IDLE, _QUIET = "--port", "--idle", "--quiet"
 _DEFAULT_IDLE = 30.0  # minutes
 # Flags that belong to one conversation, or to another mode.
 _MODES = "a flag such as -p, --json or --rpc"
@@ -41,7 +41,7 @@ def run(argv: list[str]) -> int:
     from zot.agent.build import working_directory
     from zot.frontends.serve.runner import ServeOptions, run_serve
 
-    return run_serve(ServeOptions(working_directory(given.cwd), of_run, int(port), idle * 60))
+    return run_serve(ServeOptions(working_directory(given.cwd), of_run, int(port), idle * 60, quiet=_QUIET in own))
 
 
 def _split(argv: Sequence[str]) -> tuple[dict[str, str], list[str]]:
@@ -53,6 +53,9 @@ def _split(argv: Sequence[str]) -> tuple[dict[str, str], list[str]]:
         name, equals, value = argument.partition("=")
         if name in ("--host", "--lan"):
             raise UsageError(f"zot serve: {name} does not exist: the server is for programs on this machine")
+        if argument == _QUIET:
+            own[name] = "on"
+            continue
         if name not in (_PORT, _IDLE):
             of_run.append(argument)
             continue

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from zot.agent.shared_ui import SharedUI
     from zot.frontends.rpc.permits import Permits
     from zot.frontends.rpc.swarm_commands import SwarmCommands
-    from zot.frontends.shared_screens import SharedScreens
     from zot.frontends.rpc.writer import Writer
+    from zot.frontends.shared_screens import SharedScreens
     from zot.wire.screen_frames import ScreenCommand
     from zot.wire.swarm_frames import SwarmCommand
 

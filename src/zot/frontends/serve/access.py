@@ -46,6 +46,7 @@ class AccessFile(msgspec.Struct):
 
     port: int = 0
     pid: int = 0
+    socket: str = ""  # for zots on this machine
     devices: list[Device] = []
     invitations: list[Invitation] = []
 
@@ -72,6 +73,11 @@ class Access:
     def started(self, port: int, pid: int) -> None:
         with self._store.edit() as file:
             file.port, file.pid = port, pid
+
+    def listening(self, socket: str) -> None:
+        """The server has this socket for zots on this machine."""
+        with self._store.edit() as file:
+            file.socket = socket
 
     def load(self) -> AccessFile:
         return self._store.load()

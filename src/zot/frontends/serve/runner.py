@@ -17,6 +17,7 @@ from zot.errors import ZotError
 from zot.frontends.console import EXIT_CODES, print_notice, run_loop
 from zot.frontends.serve.access import TOKEN_LIFE_S, Access
 from zot.frontends.serve.hub import Hub
+from zot.frontends.serve.local_socket import LocalSocket
 from zot.frontends.serve.server import ServeServer
 from zot.system.daemon_locks import acquire_lifetime_lock
 from zot.system.files import make_private_dir, zot_home
@@ -33,6 +34,7 @@ class ServeOptions(msgspec.Struct, frozen=True):
     flags: Sequence[str] = ()
     port: int = 0
     idle_s: float = 1800.0
+    quiet: bool = False  # print no address
 
 
 def run_serve(options: ServeOptions) -> int:
@@ -84,12 +86,17 @@ async def _serve(home: Path, options: ServeOptions) -> int:
 
     for number in (each for each in EXIT_CODES if signal.getsignal(each) is not signal.SIG_IGN):  # as with nohup
         asyncio.get_running_loop().add_signal_handler(number, stop, number)
+    local = LocalSocket(hub)
     await server.open(options.port)
     try:
+        await local.open()
+        access.listening(local.path)
         access.started(server.port, os.getpid())
-        _print_address(access, server.port)
+        if not options.quiet:
+            _print_address(access, server.port)
         return await _until_the_end(server, hub, options.idle_s, stopped)
     finally:
+        await local.close()
         await server.close()
         await hub.close()
 

@@ -30,6 +30,7 @@ from zot.frontends.terminal.screen.status import AgentBar, StartingBar, StatusLi
 from zot.frontends.terminal.screen.theme_manager import ThemeManager
 from zot.frontends.terminal.screen.transcript import Transcript
 from zot.frontends.terminal.screen.ui_services import ScreenServices, Tasks
+from zot.frontends.terminal.sharing import TerminalSharing
 from zot.frontends.terminal.turns import PendingTurns, PromptTarget, TurnRunner
 
 if TYPE_CHECKING:
@@ -131,6 +132,10 @@ class App:
             commands=self._commands,
             key_help=self._keymap.help,
             leave=self.quit,
+        )
+
+        self.sharing = TerminalSharing(
+            self.keyboard, self.show_sharing, self._transcript.add_diagnostic, is_guest=is_guest
         )
 
         # Extensions.
@@ -324,6 +329,7 @@ class App:
             confirmations=confirmations,
             surface=self.surface,
             swarm=workers,
+            sharing=self.sharing,
         )
         self.surface.sessions = lambda: _extension_sessions(context)
         turns.on_failure = lambda outcome: ui.spawn(_rescue(context, outcome))

@@ -3,7 +3,6 @@ Loaded by name (``frontends/shared_screens.py``), since the front end that holds
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -12,15 +11,11 @@ from zot.frontends.terminal.app import App
 from zot.frontends.terminal.options import TerminalOptions
 from zot.tui.remote_terminal import RemoteTerminal
 from zot.tui.terminal import Size
+from zot.wire.screen_frames import VARIABLES
 
 if TYPE_CHECKING:
     from zot.agent.config import RunConfig
     from zot.agent.conversation import Conversation
-
-VARIABLES = frozenset(
-    ("TERM", "COLORTERM", "COLORFGBG", "NO_COLOR", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TMUX", "STY")
-    + ("XTERM_VERSION", "KITTY_WINDOW_ID", "ZOT_INLINE_IMAGES")
-)
 
 
 class SharedScreen:
