@@ -99,8 +99,8 @@ class SharedScreens:
         reason = ""
         try:
             await screen.run()
-        except asyncio.CancelledError:
-            pass  # closed by the client
+        except asyncio.CancelledError:  # closed by the client, or with the conversation
+            return
         except Exception as error:  # a bug of one screen ends no conversation
             reason = f"a bug in zot: {type(error).__name__}: {describe_error(error)}"
             print_notice(reason)
