@@ -14,7 +14,7 @@ from zot.agent.conversation import Conversation
 from zot.agent.op_handlers import image_blocks, record_op
 from zot.agent.slash_commands import find_command, list_commands, require_command
 from zot.errors import AgentBusy, UsageError
-from zot.features.conversation_state import conversation_state
+from zot.features.conversation_state import conversation_state, with_session
 from zot.features.lookup import budget, extension_host, mcp_host
 from zot.frontends.pending_questions import ClientPermissions, PendingQuestions
 from zot.frontends.prompt_queue import PromptQueue, QueuedWork
@@ -26,6 +26,7 @@ from zot.wire.ops import AnyOp
 if TYPE_CHECKING:
     from zot.agent.shared_ui import SharedUI
     from zot.frontends.rpc.permits import Permits
+    from zot.frontends.rpc.screen_commands import ScreenCommands
     from zot.frontends.rpc.swarm_commands import SwarmCommands
     from zot.frontends.rpc.writer import Writer
     from zot.frontends.shared_screens import SharedScreens
@@ -57,6 +58,7 @@ class RpcCommands:
         self._permits: Permits | None = None
         self._swarm: SwarmCommands | None = None
         self._screens: SharedScreens | None = None
+        self._screen: ScreenCommands | None = None
         self._surface = surface
         self.on_sharing: Callable[[str], None] = lambda text: None
         self.surfaces: SharedUI | None = None  # of all front ends; None: no screens are opened here
@@ -85,6 +87,11 @@ class RpcCommands:
             wire.PanelKey: self._panel_key,
             wire.PanelClose: self._panel_close,
             wire.ExtComplete: self._ext_complete,
+            wire.Steer: self._of_screen,
+            wire.GetQueue: self._of_screen,
+            wire.Unqueue: self._of_screen,
+            wire.FindFiles: self._of_screen,
+            wire.WatchFrames: self._of_screen,
         }
 
     def dispatch(self, command: wire.AnyCommand | SwarmCommand | ScreenCommand, reply: PendingResponse) -> Any:
@@ -121,6 +128,17 @@ class RpcCommands:
         """Cancel running slash commands."""
         self._slash_commands.stop()
 
+    def _of_screen(self, command: Any, reply: PendingResponse) -> Any:
+        return self._for_screen().do(command, reply)
+
+    def _for_screen(self) -> ScreenCommands:
+        if self._screen is None:
+            from zot.frontends.rpc.screen_commands import ScreenCommands  # only clients with a screen use it
+
+            self._screen = ScreenCommands(self._conversation, self._queue, self._announced, self._tasks, self._writer)
+            self._questions.on_close.append(self._screen.close)
+        return self._screen
+
     # --- immediate
 
     def _ping(self, command: wire.Ping, reply: PendingResponse) -> wire.Pong:
@@ -132,6 +150,8 @@ class RpcCommands:
         self._announced.update(accepted)
         self._questions.announce(accepted)
         self._surface.announce()
+        if self._announced & {"queue", "sessions"} or self._screen is not None:
+            self._for_screen().announce()
         can_answer = "permits" in accepted
         if can_answer and self._permits is None:
             from zot.features.budget.spending_limits import cost_is_known
@@ -160,7 +180,10 @@ class RpcCommands:
         return msgspec.UNSET
 
     def _get_state(self, command: wire.GetState, reply: PendingResponse) -> wire.State:
-        return conversation_state(self._conversation, busy=self._queue.busy or self._conversation.busy)
+        state = conversation_state(self._conversation, busy=self._queue.busy or self._conversation.busy)
+        if "sessions" not in self._announced:
+            return state
+        return with_session(state, self._conversation, self._permissions.widest)
 
     def _approve(self, command: wire.Approve, reply: PendingResponse) -> Any:
         self._must_be_announced("approvals")
@@ -198,6 +221,8 @@ class RpcCommands:
     def _set_model(self, command: wire.SetModel, reply: PendingResponse) -> wire.ModelSet:
         """Before the next command is read, unlike the op, which may wait for a key command."""
         self._must_be_idle()
+        if command.provider:
+            return self._for_screen().set_model(command, reply)
         record_op(self._conversation, command)
         self._conversation.set_model_now(command.model)
         return wire.ModelSet(model=command.model)
@@ -220,7 +245,8 @@ class RpcCommands:
         if typed:
             require_command(self._conversation, command.message)
         self._permissions.mention()
-        self._queue.submit(QueuedWork(lambda: reply(_STARTED), command.message, images, typed=typed))
+        removed = lambda: reply.fail("removed from the queue")  # noqa: E731
+        self._queue.submit(QueuedWork(lambda: reply(_STARTED), command.message, images, typed=typed, removed=removed))
         return LATER
 
     def _compact(self, command: wire.Compact, reply: PendingResponse) -> Any:
@@ -330,7 +356,7 @@ class RpcCommands:
     def _must_be_announced(
         self,
         capability: Literal[
-            "approvals", "commands", "dialogs", "elicitation", "panels", "permits", "plans", "questions", "surfaces"
+            "approvals", "commands", "dialogs", "elicitation", "panels", "permits", "plans", "questions"
         ],
     ) -> None:
         if capability not in self._announced:

@@ -22,7 +22,7 @@ from zot.wire.rpc_frames import Command, Response
 
 if TYPE_CHECKING:
     from zot.provider.messages import ToolCallBlock
-    from zot.wire.screen_frames import ScreenEvent
+    from zot.wire.screen_frames import ScreenEvent as TerminalEvent
     from zot.wire.swarm_frames import SwarmEvent, SwarmUpdate
 
 MERGE_ABOVE = 1024 * 1024
@@ -105,7 +105,14 @@ class Writer:
         self._send(line)
 
     def send_event(
-        self, event: wire.ExtensionEvent | wire.McpState | wire.Asked | SwarmUpdate | SwarmEvent | ScreenEvent
+        self,
+        event: wire.ExtensionEvent
+        | wire.McpState
+        | wire.Asked
+        | wire.ScreenEvent
+        | SwarmUpdate
+        | SwarmEvent
+        | TerminalEvent,
     ) -> None:
         """An event of an extension or of the front end; these cannot wait, so a client that never reads is dropped."""
         if len(self._buffer) > GIVE_UP_ABOVE:
@@ -198,6 +205,11 @@ class Writer:
     def is_backlogged(self) -> bool:
         """True if too many responses are unread to read another command; ``on_room`` ends it."""
         return self._unread_responses > RESPONSES_MAX and not self.closed
+
+    @property
+    def has_room(self) -> bool:
+        """True while little is unread."""
+        return len(self._buffer) < MERGE_ABOVE
 
     async def wait_for_room(self) -> None:
         """Wait while too much is unread."""

@@ -96,6 +96,7 @@ class Conversation:
         self.clients: list[Client] = []
         self.driver: Client | None = None
         self.alone_since = time.monotonic()
+        self._frame_watchers: set[Client] = set()
         self._run = secrets.token_hex(8)
         self._seq = 0
         self._ring: deque[bytes] = deque()
@@ -172,6 +173,7 @@ class Conversation:
         if client not in self.clients:
             return
         self.clients.remove(client)
+        self._watch_frames(client, False)
         self.alone_since = time.monotonic()
         self._tell_clients()
         if client.name in self._screens:
@@ -247,12 +249,23 @@ class Conversation:
         elif isinstance(command, screens.ScreenCommand):
             self._of_screen(client, command)
             return
+        elif isinstance(command, wire.WatchFrames):
+            self._watch_frames(client, command.on)
         elif client is self.driver or frames.may_watch(command):
+            if isinstance(command, wire.Approve) and command.request_id in self._open:
+                frames.check_call_hash(command, self._open[command.request_id][1])
             self._pass_on(client, command)
             return
         else:
             raise ZotError(_WATCHING if not client.watches else _ONLY_WATCHES)
         _answer(client, command)
+
+    def _watch_frames(self, client: Client, on: bool) -> None:
+        """Frames of extensions go to the clients that asked, without a number; the process sends them while one did."""
+        before = bool(self._frame_watchers)
+        (self._frame_watchers.add if on else self._frame_watchers.discard)(client)
+        if before != bool(self._frame_watchers):
+            self.link.request(wire.WatchFrames(on=not before), _no_matter)
 
     def _take_over(self, client: Client) -> None:
         if client.watches:
@@ -335,6 +348,10 @@ class Conversation:
 
     def _on_event(self, line: bytes) -> None:
         kind = line[9 : line.find(b'"', 9)] if line.startswith(b'{"type":"') else b""
+        if kind == b"ext_frame":
+            for client in [*self._frame_watchers]:
+                client.send(line)
+            return
         if kind.startswith(b"screen_"):
             self._on_screen_event(kind, line)
             return

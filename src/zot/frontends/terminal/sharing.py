@@ -5,20 +5,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.frontends.terminal.keymap import Keyboard
 
 _MODULE = "zot.frontends.serve.sharing"
+
+
+class KeySource(Protocol):
+    """Calls ``on_key`` for each key of the user."""
+
+    on_key: Callable[[], object]
 
 
 class TerminalSharing:
     """``show`` gets a text for the status bar, ``report`` a notice."""
 
     def __init__(
-        self, keyboard: Keyboard, show: Callable[[str], None], report: Callable[[str], None], *, is_guest: bool
+        self, keyboard: KeySource, show: Callable[[str], None], report: Callable[[str], None], *, is_guest: bool
     ) -> None:
         self._keyboard = keyboard
         self._show = show
