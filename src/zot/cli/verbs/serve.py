@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _COMMANDS = ("devices", "revoke")
 _PORT, _IDLE, _HOST, _LAN, _CERT, _KEY = "--port", "--idle", "--host", "--lan", "--tls-cert", "--tls-key"
 _WITH_VALUE = (_PORT, _IDLE, _HOST, _CERT, _KEY)
+_QUIET = "--quiet"
 _DEFAULT_IDLE = 30.0  # minutes
 # Flags that belong to one conversation, or to another mode.
 _MODES = "a flag such as -p, --json or --rpc"
@@ -53,6 +54,7 @@ def run(argv: list[str]) -> int:
             lan=_LAN in own,
             tls_cert=own.get(_CERT, ""),
             tls_key=own.get(_KEY, ""),
+            quiet=_QUIET in own,
         )
     )
 
@@ -64,8 +66,8 @@ def _split(argv: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     rest = iter(argv)
     for argument in rest:
         name, equals, value = argument.partition("=")
-        if name == _LAN:
-            own[name] = "1"
+        if argument in (_LAN, _QUIET):
+            own[name] = "on"
             continue
         if name not in _WITH_VALUE:
             of_run.append(argument)

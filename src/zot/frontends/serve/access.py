@@ -50,6 +50,7 @@ class AccessFile(msgspec.Struct):
     pid: int = 0
     beyond: str = ""
     fingerprint: str = ""
+    socket: str = ""  # for zots on this machine
     devices: list[Device] = []
     invitations: list[Invitation] = []
 
@@ -77,6 +78,11 @@ class Access:
         with self._store.edit() as file:
             file.port, file.pid, file.beyond, file.fingerprint = port, pid, beyond, fingerprint
 
+    def listening(self, socket: str) -> None:
+        """The server has this socket for zots on this machine."""
+        with self._store.edit() as file:
+            file.socket = socket
+
     def load(self) -> AccessFile:
         return self._store.load()
 
@@ -88,6 +94,14 @@ class Access:
             kept = [each for each in file.invitations if now < each.until <= now + TOKEN_LIFE_S]
             file.invitations = [*kept[1 - _TOKENS_MAX :], Invitation(_hash(token), now + TOKEN_LIFE_S)]
         return token
+
+    def local_address(self, file: AccessFile) -> str:
+        """For a browser on this machine, with a new token, in the fragment, which browsers do not send."""
+        return f"http://127.0.0.1:{file.port}/#token={self.invite()}"
+
+    def network_address(self, file: AccessFile) -> str:
+        """For another machine, also with the fingerprint of the certificate."""
+        return f"{file.beyond}/#token={self.invite()}&fingerprint={file.fingerprint}"
 
     def revoke(self, name: str) -> None:
         """NotThere if no device has this name."""

@@ -17,6 +17,7 @@ from zot.errors import ZotError
 from zot.frontends.console import EXIT_CODES, print_notice, run_loop
 from zot.frontends.serve.access import TOKEN_LIFE_S, Access, AccessFile
 from zot.frontends.serve.hub import Hub
+from zot.frontends.serve.local_socket import LocalSocket
 from zot.frontends.serve.server import ServeServer
 from zot.system.daemon_locks import acquire_lifetime_lock
 from zot.system.files import make_private_dir, zot_home
@@ -38,6 +39,7 @@ class ServeOptions(msgspec.Struct, frozen=True):
     lan: bool = False
     tls_cert: str = ""
     tls_key: str = ""
+    quiet: bool = False  # print no address
 
     @property
     def is_beyond(self) -> bool:
@@ -96,14 +98,19 @@ async def _serve(home: Path, options: ServeOptions) -> int:
 
     for number in (each for each in EXIT_CODES if signal.getsignal(each) is not signal.SIG_IGN):  # as with nohup
         asyncio.get_running_loop().add_signal_handler(number, stop, number)
+    local = LocalSocket(hub)
     try:
         _open(server, home, options)
+        await local.open()
+        access.listening(local.path)
         here, *beyond = server.places
         network = (beyond[0].origin, beyond[0].fingerprint) if beyond else ("", "")
         access.started(here.port, os.getpid(), *network)
-        _print_addresses(access, access.load())
+        if not options.quiet:
+            _print_addresses(access, access.load())
         return await _until_the_end(server, hub, options.idle_s, stopped)
     finally:
+        await local.close()
         await server.close()
         await hub.close()
 
@@ -142,10 +149,10 @@ def _open(server: ServeServer, home: Path, options: ServeOptions) -> None:
 
 
 def _print_addresses(access: Access, server: AccessFile) -> None:
-    """Each with a token of its own, in the fragment, which browsers do not send."""
-    print(f"http://127.0.0.1:{server.port}/#token={access.invite()}", flush=True)
+    """Each with a token of its own."""
+    print(access.local_address(server), flush=True)
     if server.beyond:
-        _print_beyond(f"{server.beyond}/#token={access.invite()}&fingerprint={server.fingerprint}", server.fingerprint)
+        _print_beyond(access.network_address(server), server.fingerprint)
     minutes, count = TOKEN_LIFE_S / 60, "each" if server.beyond else "this"
     print_notice(f"{count} address adds one device, within {minutes:g} minutes; run `zot serve` again for another")
     if sys.stderr.isatty():
