@@ -357,3 +357,17 @@ def test_other_modes_never_load_it(zot: Zot) -> None:
         ran = zot(*words, "--provider", "script", stdin="", model=False)
         assert "zot.agent" in ran.err and "frontends.serve" not in ran.err
     assert not os.path.exists(zot.home / "zot" / "serve.json")
+
+
+def test_a_client_that_joins_in_a_turn_gets_its_beginning(served: Start) -> None:
+    server = served(turns=[{"text": "one two three four five six seven eight"}], delay_ms=200)
+    with server.client() as driver:
+        driver.send("prompt", message="count")
+        driver.until("text_delta")
+        driver.until("text_delta")
+        with server.client(driver.welcome["conversation"]) as late:
+            begun = "".join(line.get("delta", "") for line in late.welcome["present"] if line["type"] == "text_delta")
+            assert begun.startswith("one two")
+            late.until("done")
+            rest = "".join(line["delta"] for line in late.seen if line["type"] == "text_delta")
+            assert begun + rest == "one two three four five six seven eight"

@@ -19,7 +19,7 @@ _ARGUMENTS = {"lan": "also for other devices in the local network", "stop": "end
 async def run(context: CommandContext, arguments: str) -> None:
     match arguments:
         case "stop":
-            shared = await context.sharing.stop()
+            shared = context.sharing.stop()
             context.status.ok("no longer shared" if shared else "this conversation was not shared")
         case "" | "lan" | "--lan":
             await _share(context, ["--lan"] if arguments else [])
