@@ -166,6 +166,10 @@ VERBS: tuple[Verb, ...] = (
         (
             Switch("--port", "listen on this port (default: a free one)", "PORT"),
             Switch("--idle", "end after this time without use, 0 for never (default: 30)", "MINUTES"),
+            Switch("--lan", "also serve the local network, with TLS; shows a QR code"),
+            Switch("--host", "also serve this address of this machine, with TLS", "ADDRESS"),
+            Switch("--tls-cert", "use this certificate (PEM) instead of zot's own", "FILE"),
+            Switch("--tls-key", "the key of that certificate", "FILE"),
             Switch("--quiet", "print no address; `zot serve` and /serve show one"),
         ),
         more="Prints an address with a token that adds one device; a second `zot serve` prints another one for the "
@@ -175,6 +179,7 @@ VERBS: tuple[Verb, ...] = (
         examples=(
             ("zot serve", "start it, or show the address of the one that runs"),
             ("zot serve --permission-mode ask --jail", "confine every conversation, ask for each call"),
+            ("zot serve --lan", "also for a phone on the same network"),
             ("zot serve revoke phone", "shut out a device"),
         ),
     ),

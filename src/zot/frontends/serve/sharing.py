@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from zot.errors import ZotError
 from zot.frontends.serve.access import Access
 from zot.frontends.serve.local_socket import Request
 from zot.frontends.serve.running_server import ask_server, start_server
@@ -64,8 +65,8 @@ class Sharing:
             connection.settimeout(None)
             self._guest = self._open_guest(connection.detach())
             self._tasks.start(self._serve(self._guest))
-        url = await asyncio.to_thread(_address, home)
-        return SharedAddress(url, self.name)
+        url, code = await asyncio.to_thread(_address, home, is_beyond="--lan" in flags)
+        return SharedAddress(url, self.name, code)
 
     def stop(self) -> None:
         """No longer shared; turns that its clients started go on."""
@@ -121,6 +122,15 @@ def _limits(conversation: Conversation) -> list[str]:
     return [*flags, *(["--jail"] if jail is not None else [])]
 
 
-def _address(home: Path) -> str:
+def _address(home: Path, *, is_beyond: bool) -> tuple[str, tuple[str, ...]]:
+    """The address for a browser on this machine, or for other devices, with the rows of its QR code."""
     access = Access(home)
-    return f"http://127.0.0.1:{access.load().port}/#token={access.invite()}"
+    file = access.load()
+    if not is_beyond:
+        return access.local_address(file), ()
+    if not file.beyond:
+        raise ZotError(f"zot serve runs for this machine only; run `kill {file.pid}`, then /serve lan")
+    from zot.tui.qr_code import qr_rows  # only for the network
+
+    url = access.network_address(file)
+    return url, tuple(qr_rows(url))
