@@ -204,6 +204,7 @@ VERBS: tuple[Verb, ...] = (
         ),
     ),
     Verb("serve devices", "", "list the devices that have a key"),
+    Verb("serve stop", "", "end the server; conversations are saved"),
     Verb(
         "serve revoke",
         "[NAME]",

@@ -129,7 +129,7 @@ def _address(home: Path, *, is_beyond: bool) -> tuple[str, tuple[str, ...]]:
     if not is_beyond:
         return access.local_address(file), ()
     if not file.beyond:
-        raise ZotError(f"zot serve runs for this machine only; run `kill {file.pid}`, then /serve lan")
+        raise ZotError("zot serve runs for this machine only; run `zot serve stop`, then /serve lan")
     from zot.tui.qr_code import qr_rows  # only for the network
 
     url = access.network_address(file)
