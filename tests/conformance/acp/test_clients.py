@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+import re
+import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,16 +16,18 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.acp.conftest import Connect, project_file
+from tests.conformance.acp.conftest import project_file
 from tests.e2e.conftest import Zot
 from tests.fakes import acp_tap
 from tests.fakes.acp_client import PARAMS, RESULTS, SCHEMA, Json, validated_methods
 from tests.fakes.mcp_server import command as mcp_command
 from tests.fakes.model_server import CallTools, Say, Slow
+from tests.fakes.terminal import FakeTerminal
 from tests.protocol.test_rpc_process import PNG
 
 METHODS = {*RESULTS, "session/fork", "session/cancel", "logout"}
 MODULES = SCHEMA.parents[4]
+TOAD = Path(__file__).parents[3] / ".cache/toad/toad"
 QUESTION = {"question": "Which one?", "options": [{"label": "A"}, {"label": "B"}]}
 SETTINGS = {"editor_terminal": True, "tools": ["ask_user", "todo"]}
 FLAGS = ("--permission-mode", "ask")
@@ -135,26 +140,135 @@ def test_sdk_drives_every_capability(zot: Zot, serve: Any, tmp_path: Path, langu
     assert validated_methods(log(zot)) == {*METHODS, *PARAMS}
 
 
-def test_acpx_runs_a_prompt(zot: Zot, serve: Any, connect: Connect) -> None:
-    """A client people use: approvals by its own flags, the answer as text."""
-    serve([CallTools([("bash", {"command": "touch made"})]), Say("it is done")])
-    agent = " ".join(zot.argv(["acp", "--permission-mode", "ask", *zot.endpoint(True)]))
-    argv = [str(MODULES / ".bin" / "acpx"), "--agent", agent, "--cwd", str(zot.project), "--approve-all"]
-    ran = subprocess.run([*argv, "exec", "go"], env=environment(zot), capture_output=True, timeout=60, text=True)
-    assert ran.returncode == 0, ran.stderr
-    assert "it is done" in ran.stdout and (zot.project / "made").exists()
-
-
-def test_acp_cli_runs_a_prompt(zot: Zot, serve: Any) -> None:
-    """Another client people use, written in Rust with the SDK of that language."""
-    serve([CallTools([("bash", {"command": "touch made"})]), Say("it is done")])
+def agent_program(zot: Zot, *flags: str) -> Path:
+    """A program without arguments, as clients want it."""
     agent = zot.home / "zot-acp"
-    agent.write_text(
-        f"#!/bin/sh\nexec {' '.join(zot.argv(['acp', '--permission-mode', 'ask', *zot.endpoint(True)]))}\n"
-    )
+    agent.write_text(f"#!/bin/sh\nexec {shlex.join(tapped(zot, *flags))}\n")
     agent.chmod(0o755)
-    program = MODULES.parent / "cargo" / "bin" / "acp-cli"
-    argv = [str(program), "--approve-all", str(agent), "exec", "go"]
-    ran = subprocess.run(argv, cwd=zot.project, env=environment(zot), capture_output=True, timeout=60, text=True)
-    assert ran.returncode == 0, ran.stderr
-    assert "it is done" in ran.stdout and (zot.project / "made").exists()
+    return agent
+
+
+WORK = [
+    Say("first answer"),
+    CallTools([("bash", {"command": "touch made"})]),
+    CallTools([("write", {"path": "new.txt", "content": "words"})]),
+    Say("it is done"),
+]
+
+
+def test_acpx_drives_what_it_has_commands_for(zot: Zot, serve: Any) -> None:
+    """A client people use: sessions, prompts, modes, options, approvals, cancel; each command is its own process."""
+    refused = [CallTools([("bash", {"command": "touch no"})]), Say("refused")]
+    server = serve([*WORK, Slow(Say("word " * 400), 0.05), *refused])
+    base = [str(MODULES / ".bin" / "acpx"), "--agent", str(agent_program(zot)), "--cwd", str(zot.project), "--ttl", "2"]
+    options = {"env": environment(zot), "capture_output": True, "timeout": 60, "text": True}
+
+    def acpx(*args: str, approve: str = "--approve-all") -> str:
+        ran = subprocess.run([*base, approve, *args], **options)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return ran.stdout
+
+    assert acpx("sessions", "new") and "first answer" in acpx("prompt", "hello")
+    assert "mode set: ask" in acpx("set-mode", "ask")
+    assert "reasoning=low" in acpx("set", "reasoning", "low")
+    assert "model=anthropic/claude-haiku-4-5" in acpx("set", "model", "anthropic/claude-haiku-4-5")
+    done = acpx("prompt", "go")
+    assert "it is done" in done and "session/request_permission" in done
+    assert (zot.project / "made").exists() and (zot.project / "new.txt").read_text() == "words"
+    assert server.requests[1].json["model"] == "claude-haiku-4-5"  # the session remembers it
+
+    running = subprocess.Popen([*base, "prompt", "count"], env=environment(zot), stdout=subprocess.PIPE, text=True)
+    server.wait_for_requests(5)
+    time.sleep(0.5)
+    assert "cancel requested" in acpx("cancel") and "[done] cancelled" in running.communicate(timeout=30)[0]
+    assert "refused" in acpx("exec", "go", approve="--deny-all") and "status: " in acpx("status")
+    assert "first answer" in acpx("sessions", "history") and str(zot.project) in acpx("sessions", "list")
+    assert acpx("sessions", "close")
+    methods = validated_methods(log(zot))
+    assert methods > {"session/load", "session/set_mode", "session/set_config_option", "session/cancel"}
+    assert "fs/write_text_file" in methods
+
+
+def test_acp_cli_drives_what_it_has_commands_for(zot: Zot, serve: Any) -> None:
+    """Another client people use, written in Rust with the SDK of that language."""
+    serve([*WORK, CallTools([("bash", {"command": "touch no"})]), Say("refused")])
+    agent = str(agent_program(zot, "--permission-mode", "ask"))
+    program = str(MODULES.parent / "cargo" / "bin" / "acp-cli")
+
+    def acp_cli(*args: str) -> str:
+        argv = [program, *args]
+        ran = subprocess.run(argv, cwd=zot.project, env=environment(zot), capture_output=True, timeout=60, text=True)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return ran.stdout
+
+    assert "first answer" in acp_cli("--approve-all", agent, "exec", "hello")
+    assert "it is done" in acp_cli("--approve-all", agent, "exec", "go") and (zot.project / "made").exists()
+    assert "refused" in acp_cli("--deny-all", agent, "exec", "go on") and not (zot.project / "no").exists()
+    assert "session/request_permission" in validated_methods(log(zot))
+
+
+def start_toad(zot: Zot) -> FakeTerminal:
+    if not TOAD.exists():
+        pytest.skip("Toad is not installed: run `bash tests/setup/toad.sh`")
+    (zot.home / "zot").mkdir()
+    (zot.home / "zot" / "config.json").write_text(json.dumps(SETTINGS))
+    project_file(zot, "a.txt", "old text\n")
+    agent = agent_program(zot, *FLAGS)
+    argv = [str(TOAD), "acp", str(agent), str(zot.project)]
+    return FakeTerminal(argv, cwd=zot.project, env=zot.env(), columns=120, rows=40, first_start=True)
+
+
+def ask_toad(terminal: FakeTerminal, text: str) -> None:
+    terminal.wait_for("How can I help you today?", 30)
+    terminal.type(text)
+    terminal.wait_for(f"❯ {text}")
+    terminal.wait_idle()
+    terminal.press("enter")
+
+
+def test_toad_drives_a_session(zot: Zot, serve: Any) -> None:
+    """A terminal client people use: plan, approvals, terminals, its review of a difference, modes, cancel."""
+    todo = [{"text": "look at it", "status": "done"}, {"text": "run it", "status": "in_progress"}]
+    edits = [{"oldText": "old", "newText": "new"}]
+    turns = [
+        CallTools([("todo", {"items": todo})]),
+        CallTools([("bash", {"command": "touch made && echo made it"})]),
+        CallTools([("edit", {"path": "a.txt", "edits": edits})]),
+        Say("all done", reasoning="I think about it"),
+        Slow(Say("word " * 400), 0.05),
+        Say("planned"),
+    ]
+    serve(turns)
+    with start_toad(zot) as toad:
+        ask_toad(toad, "please work")
+        toad.wait_for("Always allow `touch …`", 30)
+        assert "run it" in toad.screen and not (zot.project / "made").exists()
+        toad.press("a")
+        toad.wait_for("Approval request")  # its page for a difference
+        toad.wait_until(lambda: bool(re.search(r"old text .*new text", toad.screen)), "the difference")
+        assert (zot.project / "made").exists()
+        toad.press("a")
+        toad.wait_for("all done")
+        assert "made it" in toad.screen and "I think about it" in toad.screen
+        assert (zot.project / "a.txt").read_text() == "new text\n"
+
+        ask_toad(toad, "count")
+        toad.wait_for("word word")
+        toad.press("esc")
+        toad.wait_for("again to cancel")
+        toad.press("esc")
+        toad.wait_for("Turn cancelled")
+
+        toad.press("ctrl+o")
+        toad.wait_for("changes are denied")
+        toad.press("down", "down", "enter")
+        toad.wait_gone("changes are denied")
+        toad.wait_until(lambda: toad.screen.splitlines()[-3].rstrip().endswith("Plan"), "the mode in the last rows")
+        ask_toad(toad, "a question")
+        toad.wait_for("planned")
+        toad.press("ctrl+c")
+        toad.wait_for("Press ctrl+c again")
+        toad.press("ctrl+c")
+        toad.wait_exit()
+    methods = validated_methods(log(zot))
+    assert methods > {"session/set_mode", "session/cancel", "fs/write_text_file", "terminal/create", "terminal/release"}

@@ -196,6 +196,7 @@ def test_tool_calls_have_output_diffs_and_locations(zot: Zot, serve: Any, connec
     client = connect()
     client.prompt(client.new(zot.project), "go")
     edit, run = client.of("tool_call")
+    assert edit["toolCallId"] != run["toolCallId"]  # the model used one id twice
     assert (edit["kind"], edit["locations"]) == ("edit", [{"path": str(zot.project / "a.txt")}])
     assert (run["kind"], run["title"]) == ("execute", "echo one; sleep 0.3; echo two")
     (diff,) = next(each for each in client.of("tool_call_update") if each["toolCallId"] == edit["toolCallId"])[

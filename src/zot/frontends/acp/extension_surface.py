@@ -45,7 +45,9 @@ class EditorSurface(ExtensionUI):
         self._updates.note(f"{extension}: {message}", {"warn": "warning"}.get(level, level))
 
     def display(self, extension: str, text: str) -> None:
-        self._updates.send({"sessionUpdate": "agent_message_chunk", "content": text_block(f"{text}\n")})
+        """Two spaces keep the end of a line in Markdown."""
+        lines = "  \n".join(text.split("\n"))
+        self._updates.send({"sessionUpdate": "agent_message_chunk", "content": text_block(f"{lines}\n")})
 
     def submit(self, extension: str, text: str) -> None:
         self._updates.note(f"{extension} wants to send: {text}")
