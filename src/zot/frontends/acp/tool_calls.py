@@ -44,8 +44,8 @@ def title_of(call: ToolCallBlock) -> str:
     if call.name == "todo":
         return "Steps"
     if call.name == "ask_user":
-        first = next(map(as_object, as_list(args.get("questions"))), {})
-        return spelled_start(f"Question: {first.get('question', '')}", _LONGEST_TITLE)
+        asked = [str(as_object(each).get("question", "")) for each in as_list(args.get("questions"))]
+        return spelled_start(f"Question: {' '.join(asked)}", _LONGEST_TITLE)
     subject = str(args.get("pattern") or args.get("path") or about)
     return spelled_start(f"{_TITLES.get(call.name, call.name)} {subject}".strip(), _LONGEST_TITLE)
 

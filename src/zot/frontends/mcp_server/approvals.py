@@ -8,22 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 from zot.core.permission_gate import Answer
 from zot.errors import ZotError
+from zot.frontends.json_rpc import Params
 from zot.frontends.mcp_server.exchange import Exchange
 from zot.system.visible_text import escape_invisible
 
 if TYPE_CHECKING:
+    from zot.features.ask_user.questions import QuestionAnswers, UserQuestion, UserQuestions
     from zot.features.jail.outside_access import OutsideRequest
+    from zot.features.plan.plan_question import PlanAnswer, PlanQuestion
     from zot.features.questions import Approval
     from zot.provider.messages import ToolCallBlock
 
 KINDS = ("approval", "outside")
+FORM_KINDS = ("questions", "plan")  # without forms the model decides itself, or answers with its plan
 ANSWER_WITHIN_S = 600.0
 MOST_SHOWN = 20_000  # characters of a call; a longer one cannot be judged
 _CANNOT = (
     "denied: this call needs approval, and the MCP client has no forms (elicitation) to ask its user; `zot mcp serve "
     "--permission-mode MODE` decides what needs none"
 )
-_ALLOW, _DENY = "allow", "deny"
+_ALLOW, _DENY, _REFUSE = "allow", "deny", "refuse"
 _SCHEMA = {
     "type": "object",
     "properties": {"decision": {"type": "string", "title": "Allow it once?", "enum": [_ALLOW, _DENY]}},
@@ -37,8 +41,20 @@ class ClientApprovals:
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return (*KINDS, *FORM_KINDS) if self._exchange.client.answers_forms else KINDS
+
     async def __call__(self, question: Any) -> Any:
-        return await (self._outside(question) if question.kind == "outside" else self._approval(question))
+        match question.kind:
+            case "questions":
+                return await self._questions(question)
+            case "plan":
+                return await self._plan(question)
+            case "outside":
+                return await self._outside(question)
+            case _:
+                return await self._approval(question)
 
     async def _approval(self, question: Approval) -> Answer:
         request = question.request
@@ -52,20 +68,98 @@ class ClientApprovals:
         text = f"zot wants access outside the jail, to {wanted}, for {_shown(question.call)}"
         return "deny" if await self._refusal(text, question.call) else "once"
 
+    # --- questions and plans of the model
+
+    async def _questions(self, asked: UserQuestions) -> QuestionAnswers:
+        from zot.features.ask_user.questions import QuestionAnswers
+
+        fields: Params = {}
+        for number, question in enumerate(asked.questions):
+            fields |= _fields(number, question)
+        text = "\n\n".join(map(_question_text, asked.questions))
+        values = await self._answers(f"zot asks:\n{text}", {"type": "object", "properties": fields})
+        if isinstance(values, str):
+            return asked.denial(values)
+        if not values:
+            return QuestionAnswers(declined=True)
+        return QuestionAnswers(tuple(_answer_to(values, *numbered) for numbered in enumerate(asked.questions)))
+
+    async def _plan(self, question: PlanQuestion) -> PlanAnswer:
+        """Approved with one of the modes that the limit of the server allows."""
+        from zot.features.plan.plan_question import PlanAnswer
+
+        choices = [*question.modes, _REFUSE]
+        about = f"The permission mode in which zot carries it out, or {_REFUSE}"
+        fields: Params = {
+            "decision": {"type": "string", "title": "Approve the plan?", "description": about, "enum": choices},
+            "comment": {"type": "string", "title": "What to change"},
+        }
+        schema = {"type": "object", "properties": fields, "required": ["decision"]}
+        if len(question.plan) > MOST_SHOWN:
+            return question.denial(f"a plan of more than {MOST_SHOWN:,} characters cannot be shown; shorten it")
+        values = await self._answers(f"zot presents a plan:\n\n{question.plan}", schema)
+        if isinstance(values, str):
+            return question.denial(values)
+        mode = values.get("decision")
+        if mode not in question.modes:
+            return PlanAnswer("refuse", comment=str(values.get("comment") or ""))
+        return PlanAnswer("approve", mode)
+
+    async def _answers(self, text: str, schema: Params) -> Params | str:
+        """The fields of a form, none if the user declined; or why it could not be asked."""
+        try:
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                return await self._exchange.elicit(escape_invisible(text), schema)
+        except TimeoutError:
+            return f"the user did not answer within {ANSWER_WITHIN_S:.0f} s"
+        except ZotError as error:
+            return f"the MCP client could not ask: {error}"
+
+    # --- asking
+
     async def _refusal(self, text: str, call: ToolCallBlock) -> str:
         """Why it may not be done; empty if the user allows it."""
         if not self._exchange.client.answers_forms:
             return _CANNOT
         if len(text) > MOST_SHOWN:
             return f"denied: a call of more than {MOST_SHOWN:,} characters cannot be shown for approval"
-        try:
-            async with asyncio.timeout(ANSWER_WITHIN_S):
-                answer = await self._exchange.elicit(escape_invisible(text), _SCHEMA)
-        except TimeoutError:
-            return f"denied: no answer within {ANSWER_WITHIN_S:.0f} s"
-        except ZotError as error:
-            return f"denied: the MCP client could not ask: {error}"
+        answer = await self._answers(text, _SCHEMA)
+        if isinstance(answer, str):
+            return f"denied: {answer}"
         return "" if answer.get("decision") == _ALLOW else "denied by the user of the MCP client"
+
+
+def _question_text(question: UserQuestion) -> str:
+    """With the descriptions of its options, which forms do not show."""
+    described = [f"- {option.label}: {option.description}" for option in question.options if option.description]
+    return "\n".join([question.question, *described])
+
+
+def _fields(number: int, question: UserQuestion) -> Params:
+    """Only what every version of the protocol knows: one choice, or a switch for each of several; and own words."""
+    title = question.header or question.question
+    labels = [option.label for option in question.options]
+    if not labels:
+        return {f"answer{number}": {"type": "string", "title": title, "description": question.question}}
+    words: Params = {f"other{number}": {"type": "string", "title": f"{title}: something else"}}
+    if question.multiple:
+        switches = {
+            f"answer{number}_{place}": {"type": "boolean", "title": label} for place, label in enumerate(labels)
+        }
+        return {**switches, **words}
+    choice = {"type": "string", "title": title, "description": question.question, "enum": labels}
+    return {f"answer{number}": choice, **words}
+
+
+def _answer_to(values: Params, number: int, question: UserQuestion) -> tuple[str, ...]:
+    own = str(values.get(f"other{number}") or "").strip()
+    chosen = [
+        option.label for place, option in enumerate(question.options) if values.get(f"answer{number}_{place}") is True
+    ]
+    if own:
+        return (*chosen, own) if question.multiple else (own,)
+    value = values.get(f"answer{number}")
+    return tuple(chosen) or ((value,) if isinstance(value, str) and value.strip() else ())
 
 
 def _shown(call: ToolCallBlock) -> str:
