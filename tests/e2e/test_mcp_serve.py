@@ -168,7 +168,7 @@ def test_questions_of_the_model_are_forms(zot: Zot, version: str) -> None:
     with client(zot, ASKED, version=version, capabilities=FORMS, answers=answers) as other:
         session = other.call("prompt", text="ask")["structuredContent"]["session_id"]
         form = other.asked[0]["params"]
-        assert "Which one?" in form["message"] and "- A: slow" in form["message"]
+        assert "Which one?" in form["message"] and "\n- A: slow\n" in form["message"]
         assert form["requestedSchema"]["properties"]["answer0"]["enum"] == ["A", "B"]
         said = json.dumps(other.call("session_read", session=session)["structuredContent"], ensure_ascii=False)
     assert "Which one? → B" in said and "What name? → Ada" in said

@@ -77,7 +77,7 @@ class ClientApprovals:
         for number, question in enumerate(asked.questions):
             fields |= _fields(number, question)
         text = "\n\n".join(map(_question_text, asked.questions))
-        values = await self._answers(f"zot asks:\n{text}", {"type": "object", "properties": fields})
+        values = await self._answers(_lines(f"zot asks:\n{text}"), {"type": "object", "properties": fields})
         if isinstance(values, str):
             return asked.denial(values)
         if not values:
@@ -97,7 +97,7 @@ class ClientApprovals:
         schema = {"type": "object", "properties": fields, "required": ["decision"]}
         if len(question.plan) > MOST_SHOWN:
             return question.denial(f"a plan of more than {MOST_SHOWN:,} characters cannot be shown; shorten it")
-        values = await self._answers(f"zot presents a plan:\n\n{question.plan}", schema)
+        values = await self._answers(_lines(f"zot presents a plan:\n\n{question.plan}"), schema)
         if isinstance(values, str):
             return question.denial(values)
         mode = values.get("decision")
@@ -109,7 +109,7 @@ class ClientApprovals:
         """The fields of a form, none if the user declined; or why it could not be asked."""
         try:
             async with asyncio.timeout(ANSWER_WITHIN_S):
-                return await self._exchange.elicit(escape_invisible(text), schema)
+                return await self._exchange.elicit(text, schema)
         except TimeoutError:
             return f"the user did not answer within {ANSWER_WITHIN_S:.0f} s"
         except ZotError as error:
@@ -123,10 +123,14 @@ class ClientApprovals:
             return _CANNOT
         if len(text) > MOST_SHOWN:
             return f"denied: a call of more than {MOST_SHOWN:,} characters cannot be shown for approval"
-        answer = await self._answers(text, _SCHEMA)
+        answer = await self._answers(escape_invisible(text), _SCHEMA)
         if isinstance(answer, str):
             return f"denied: {answer}"
         return "" if answer.get("decision") == _ALLOW else "denied by the user of the MCP client"
+
+
+def _lines(text: str) -> str:
+    return "\n".join(map(escape_invisible, text.split("\n")))
 
 
 def _question_text(question: UserQuestion) -> str:
@@ -138,16 +142,17 @@ def _question_text(question: UserQuestion) -> str:
 def _fields(number: int, question: UserQuestion) -> Params:
     """Only what every version of the protocol knows: one choice, or a switch for each of several; and own words."""
     title = question.header or question.question
+    about: Params = {"description": question.question} if question.header else {}
     labels = [option.label for option in question.options]
     if not labels:
-        return {f"answer{number}": {"type": "string", "title": title, "description": question.question}}
+        return {f"answer{number}": {"type": "string", "title": title, **about}}
     words: Params = {f"other{number}": {"type": "string", "title": f"{title}: something else"}}
     if question.multiple:
         switches = {
             f"answer{number}_{place}": {"type": "boolean", "title": label} for place, label in enumerate(labels)
         }
         return {**switches, **words}
-    choice = {"type": "string", "title": title, "description": question.question, "enum": labels}
+    choice: Params = {"type": "string", "title": title, **about, "enum": labels}
     return {f"answer{number}": choice, **words}
 
 
