@@ -163,13 +163,17 @@ ASKED = {
 @BOTH
 def test_questions_of_the_model_are_forms(zot: Zot, version: str) -> None:
     """issue 33.3: `ask_user` asks the user of the client."""
-    values = {"answer0": "B", "answer1_0": True, "answer1_1": False, "other1": "E", "answer2": "Ada"}
-    answers = lambda method, params: {"action": "accept", "content": values}  # noqa: E731
+    values = {"answer0": "B", "answer1_0": True, "answer1_1": False, "answer1_2": True, "answer2": "Ada"}
+
+    def answers(method: str, params: Any) -> Any:
+        own = "your own answer" in params["message"]
+        return {"action": "accept", "content": {"answer1": "E"} if own else values}
+
     with client(zot, ASKED, version=version, capabilities=FORMS, answers=answers) as other:
         session = other.call("prompt", text="ask")["structuredContent"]["session_id"]
         form = other.asked[0]["params"]
         assert "Which one?" in form["message"] and "\n- A: slow\n" in form["message"]
-        assert form["requestedSchema"]["properties"]["answer0"]["enum"] == ["A", "B"]
+        assert form["requestedSchema"]["properties"]["answer0"]["enum"] == ["A", "B", "something else"]
         said = json.dumps(other.call("session_read", session=session)["structuredContent"], ensure_ascii=False)
     assert "Which one? → B" in said and "What name? → Ada" in said
     assert "Which of these? → C; E (the user's own words)" in said

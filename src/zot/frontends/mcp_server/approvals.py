@@ -28,6 +28,7 @@ _CANNOT = (
     "--permission-mode MODE` decides what needs none"
 )
 _ALLOW, _DENY, _REFUSE = "allow", "deny", "refuse"
+_OTHER = "something else"
 _SCHEMA = {
     "type": "object",
     "properties": {"decision": {"type": "string", "title": "Allow it once?", "enum": [_ALLOW, _DENY]}},
@@ -71,6 +72,7 @@ class ClientApprovals:
     # --- questions and plans of the model
 
     async def _questions(self, asked: UserQuestions) -> QuestionAnswers:
+        """One form, and one more for the user's own words: some clients cannot leave a text of a form empty."""
         from zot.features.ask_user.questions import QuestionAnswers
 
         fields: Params = {}
@@ -82,7 +84,18 @@ class ClientApprovals:
             return asked.denial(values)
         if not values:
             return QuestionAnswers(declined=True)
-        return QuestionAnswers(tuple(_answer_to(values, *numbered) for numbered in enumerate(asked.questions)))
+        chosen = [_chosen(values, *numbered) for numbered in enumerate(asked.questions)]
+        other = [number for number, labels in enumerate(chosen) if _OTHER in labels]
+        words: Params | str = {}
+        if other:
+            titles = {f"answer{number}": _title(asked.questions[number]) for number in other}
+            own: Params = {name: {"type": "string", "title": title} for name, title in titles.items()}
+            schema = {"type": "object", "properties": own, "required": [*own]}
+            text = "\n".join(asked.questions[number].question for number in other)
+            words = await self._answers(_lines(f"zot asks for your own answer:\n{text}"), schema)
+        if isinstance(words, str):
+            return asked.denial(words)
+        return QuestionAnswers(tuple(_with_words(labels, words.get(f"answer{n}")) for n, labels in enumerate(chosen)))
 
     async def _plan(self, question: PlanQuestion) -> PlanAnswer:
         """Approved with one of the modes that the limit of the server allows."""
@@ -92,7 +105,6 @@ class ClientApprovals:
         about = f"The permission mode in which zot carries it out, or {_REFUSE}"
         fields: Params = {
             "decision": {"type": "string", "title": "Approve the plan?", "description": about, "enum": choices},
-            "comment": {"type": "string", "title": "What to change"},
         }
         schema = {"type": "object", "properties": fields, "required": ["decision"]}
         if len(question.plan) > MOST_SHOWN:
@@ -102,7 +114,7 @@ class ClientApprovals:
             return question.denial(values)
         mode = values.get("decision")
         if mode not in question.modes:
-            return PlanAnswer("refuse", comment=str(values.get("comment") or ""))
+            return PlanAnswer("refuse")
         return PlanAnswer("approve", mode)
 
     async def _answers(self, text: str, schema: Params) -> Params | str:
@@ -139,32 +151,36 @@ def _question_text(question: UserQuestion) -> str:
     return "\n".join([question.question, *described])
 
 
+def _title(question: UserQuestion) -> str:
+    return question.header or question.question
+
+
 def _fields(number: int, question: UserQuestion) -> Params:
-    """Only what every version of the protocol knows: one choice, or a switch for each of several; and own words."""
-    title = question.header or question.question
+    """Only what every version of the protocol knows: one choice, or a switch for each of several."""
+    name, title, labels = f"answer{number}", _title(question), [option.label for option in question.options]
     about: Params = {"description": question.question} if question.header else {}
-    labels = [option.label for option in question.options]
     if not labels:
-        return {f"answer{number}": {"type": "string", "title": title, **about}}
-    words: Params = {f"other{number}": {"type": "string", "title": f"{title}: something else"}}
+        return {name: {"type": "string", "title": title, **about}}
+    labels.append(_OTHER)
     if question.multiple:
-        switches = {
-            f"answer{number}_{place}": {"type": "boolean", "title": label} for place, label in enumerate(labels)
+        return {
+            f"{name}_{place}": {"type": "boolean", "title": f"{title} {label}", "default": False}
+            for place, label in enumerate(labels)
         }
-        return {**switches, **words}
-    choice: Params = {"type": "string", "title": title, **about, "enum": labels}
-    return {f"answer{number}": choice, **words}
+    return {name: {"type": "string", "title": title, **about, "enum": labels}}
 
 
-def _answer_to(values: Params, number: int, question: UserQuestion) -> tuple[str, ...]:
-    own = str(values.get(f"other{number}") or "").strip()
-    chosen = [
-        option.label for place, option in enumerate(question.options) if values.get(f"answer{number}_{place}") is True
-    ]
-    if own:
-        return (*chosen, own) if question.multiple else (own,)
+def _chosen(values: Params, number: int, question: UserQuestion) -> tuple[str, ...]:
+    if question.multiple:
+        labels = [*(option.label for option in question.options), _OTHER]
+        return tuple(label for place, label in enumerate(labels) if values.get(f"answer{number}_{place}") is True)
     value = values.get(f"answer{number}")
-    return tuple(chosen) or ((value,) if isinstance(value, str) and value.strip() else ())
+    return (value,) if isinstance(value, str) and value.strip() else ()
+
+
+def _with_words(labels: tuple[str, ...], words: object) -> tuple[str, ...]:
+    kept = tuple(label for label in labels if label != _OTHER)
+    return (*kept, words.strip()) if isinstance(words, str) and words.strip() else kept
 
 
 def _shown(call: ToolCallBlock) -> str:
