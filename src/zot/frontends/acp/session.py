@@ -202,7 +202,9 @@ class AcpSession:
 
     def _answer(self, outcome: Outcome) -> Json:
         if isinstance(outcome.error, NotLoggedIn):
-            text = str(outcome.error).replace("log in with /login", "run `zot acp --login` in a terminal")
+            text = str(outcome.error).replace(
+                "log in with `zot auth login` or /login", "run `zot acp --login` in a terminal"
+            )
             raise RpcError(AUTH_REQUIRED, text)
         if self._cancelled or outcome.stop == "aborted":
             return {"stopReason": "cancelled"}

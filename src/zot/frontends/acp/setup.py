@@ -40,7 +40,10 @@ _EDITORS: dict[str, tuple[str, str]] = {
     "jetbrains": ("~/.jetbrains/acp.json", json.dumps(_JETBRAINS, indent=2)),
     "neovim": ("init.lua, with the plugin codecompanion.nvim", _NEOVIM),
     "emacs": ("init.el, with the package agent-shell", _EMACS),
-    "vscode": ("settings.json of VS Code, with the extension ACP Client (formulahendry.acp-client)", json.dumps(_VSCODE, indent=2)),
+    "vscode": (
+        "settings.json of VS Code, with the extension ACP Client (formulahendry.acp-client)",
+        json.dumps(_VSCODE, indent=2),
+    ),
 }
 EDITORS = tuple(_EDITORS)
 
