@@ -330,7 +330,7 @@ def test_second_server_shows_the_network_address(served: Start, zot: Zot) -> Non
 
 
 def test_second_server_cannot_widen_the_first(served: Start, zot: Zot) -> None:
-    server = served()
+    served()
     for flags in (("--lan",), ("--host", ELSEWHERE)):
         second = zot("serve", *flags, model=False)
         assert second.code == 1 and "for this machine only" in second.err
