@@ -167,7 +167,7 @@ def _here(kind: str, given: dict[str, str]) -> Iterator[tuple[str, str]]:
 
         yield from ((name, w.spec.task) for w in WorkerStore(home).all() for name in (w.name, w.id))
     elif kind == verb_table.THEME:
-        from zot.frontends.terminal.themes import Themes
+        from zot.frontends.themes import Themes
 
         yield from ((choice.value, choice.description) for choice in Themes(home).choices())
 

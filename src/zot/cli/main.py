@@ -177,7 +177,7 @@ def _check_verb(prompt: str) -> None:
 
 def _check_theme(flags: Flags) -> None:
     """Raise NotThere if --theme names no theme; reads extensions only if no other theme has the name."""
-    from zot.frontends.terminal.themes import Themes
+    from zot.frontends.themes import Themes
     from zot.system.files import zot_home
 
     home = zot_home()

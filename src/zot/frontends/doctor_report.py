@@ -27,7 +27,7 @@ from zot.features.extensions.extension_check import (
 from zot.features.extensions.registry import ExtensionStatus
 from zot.frontends.console import run_loop
 from zot.frontends.docs_index import check_index, index_path
-from zot.frontends.terminal.themes import theme_problems
+from zot.frontends.themes import theme_problems
 from zot.provider.auth.auth_store import AuthStore
 from zot.provider.catalog import Catalog
 from zot.provider.providers import Provider, credential_variables

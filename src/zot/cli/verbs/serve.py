@@ -95,7 +95,8 @@ def _list(access: Access) -> int:
         print_notice("zot: no devices; `zot serve` prints an address that adds one")
     for device in devices:
         seen = device.seen[:16].replace("T", " ") or "never"
-        print_result(f"{device.name:<40}  added {device.added[:10]}  seen {seen}")
+        where = f" from {device.address}" if device.address else ""
+        print_result(f"{device.name:<40}  added {device.added[:10]}  seen {seen}{where}")
     return 0
 
 

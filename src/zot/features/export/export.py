@@ -39,6 +39,11 @@ def export(source: Path, destination: Path | str, kind: Format, redaction: Redac
 
 
 def write_page(document: Document, target: Path, kind: Format) -> Path:
+    return fork.write_numbered(target, f".{kind}", [page_of(document, kind)])
+
+
+def page_of(document: Document, kind: Format) -> bytes:
+    """SessionError for a conversation without prompts."""
     if not document.entries:
         raise SessionError("cannot export: this conversation has no prompts yet")
     if kind == "html":
@@ -47,7 +52,7 @@ def write_page(document: Document, target: Path, kind: Format) -> Path:
         page = html_page(document)
     else:
         page = markdown_page(document)
-    return fork.write_numbered(target, f".{kind}", [page.encode("utf-8", "replace")])
+    return page.encode("utf-8", "replace")
 
 
 def checked_format(text: str) -> Format:

@@ -31,6 +31,7 @@ class Device(msgspec.Struct, omit_defaults=True):
     key_hash: str
     added: str = ""
     seen: str = ""
+    address: str = ""  # where it was seen
 
 
 class Invitation(msgspec.Struct):
@@ -101,7 +102,7 @@ class Access:
 
     # --- for the server
 
-    def exchange(self, token: str, name: str) -> tuple[str, str]:
+    def exchange(self, token: str, name: str, address: str = "") -> tuple[str, str]:
         """The key of a new device, and its name. Refused for a wrong token; OSError if it cannot be saved, and then the
         token still works."""
         self._must_not_be_guessing()
@@ -114,7 +115,7 @@ class Access:
             if len(file.devices) >= DEVICES_MAX:
                 raise Refused(403, f"there are {DEVICES_MAX} devices; remove one with `zot serve revoke NAME`")
             key = secrets.token_urlsafe(32)
-            device = Device(_free_name(name, file.devices), _hash(key), utc_now())
+            device = Device(_free_name(name, file.devices), _hash(key), utc_now(), address=address)
             file.invitations = [each for each in file.invitations if each not in found]
             file.devices = [*file.devices, device]
         return key, device.name
@@ -135,11 +136,16 @@ class Access:
             return None
         return next((device for device in devices if _is_equal(device.key_hash, key_hash)), None)
 
-    def mark_seen(self, key_hash: str) -> None:
+    def forget(self, key_hash: str) -> None:
+        """Revoke the device with this key."""
+        with self._store.edit() as file:
+            file.devices = [device for device in file.devices if device.key_hash != key_hash]
+
+    def mark_seen(self, key_hash: str, address: str = "") -> None:
         with suppress(ConfigError, OSError), self._store.edit() as file:  # only for the list
             for device in file.devices:
                 if device.key_hash == key_hash:
-                    device.seen = utc_now()
+                    device.seen, device.address = utc_now(), address
 
     def _present(self) -> AccessFile:
         found = self._store.path.stat()

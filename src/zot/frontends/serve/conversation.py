@@ -3,6 +3,7 @@ a client that lost its connection gets what it missed. A client that does not re
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 from collections import Counter, deque
@@ -22,6 +23,7 @@ RING_BYTES = 4 * 1024 * 1024
 RING_LINES = 10_000
 CLIENTS_MAX = 64
 UNANSWERED_MAX = 256  # commands of one client
+_STATE_S = 2.0
 
 _ASKS = frozenset((b"approval_request", b"elicitation_request", b"question_request", b"plan_request", b"ext_dialog"))
 _CLOSES = frozenset((b"request_closed", b"ext_dialog_close", b"tool_result", b"done"))
@@ -37,6 +39,13 @@ class Client(Protocol):
     def send(self, line: bytes) -> None: ...
 
     def close(self, reason: str = "") -> None: ...
+
+
+class ConversationState(msgspec.Struct):
+    """Of ``get_state``, for lists of conversations."""
+
+    busy: bool = False
+    title: str = ""
 
 
 class _Request(msgspec.Struct):
@@ -79,8 +88,23 @@ class Conversation:
         """True while it works. One that waits for an answer does not: no client is there to give it."""
         if self._open:
             return False
-        answer = await self._process.ask(wire.GetState())
-        return answer is not None and answer.success and b'"busy":true' in bytes(answer.data or b"")
+        return (await self.state()).busy
+
+    async def state(self) -> ConversationState:
+        """What the process says of itself; it has two seconds for it."""
+        try:
+            async with asyncio.timeout(_STATE_S):
+                answer = await self._process.ask(wire.GetState())
+            if answer is not None and answer.success and answer.data:
+                return msgspec.json.decode(answer.data, type=ConversationState)
+        except (TimeoutError, msgspec.MsgspecError):
+            pass
+        return ConversationState()
+
+    @property
+    def waiting(self) -> int:
+        """The number of requests that wait for an answer."""
+        return len(self._open)
 
     # --- clients
 

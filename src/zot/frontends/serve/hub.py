@@ -16,6 +16,7 @@ from zot import __version__
 from zot.core.session.store import SUFFIX, SessionStore, find_session
 from zot.errors import NotThere, UsageError, ZotError
 from zot.frontends.serve.conversation import Conversation
+from zot.frontends.serve.stored_sessions import FILE_NAME
 from zot.system.background_tasks import BackgroundTasks
 from zot.system.safe_open import open_buffered
 
@@ -24,13 +25,17 @@ if TYPE_CHECKING:
 
 NEW = "new"
 CONVERSATIONS_MAX = 32
-_NAME = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}")
 _ID = re.compile(r"[0-9a-f][0-9a-f-]{7,35}")
 
 
 class ConversationInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """``waiting`` is the number of requests that wait for an answer."""
+
     conversation: str
     cwd: str
+    title: str
+    busy: bool
+    waiting: int
     driver: str
     clients: tuple[ClientInfo, ...]
 
@@ -54,16 +59,17 @@ class Hub:
     def __len__(self) -> int:
         return len(self._conversations)
 
-    def list(self) -> list[ConversationInfo]:
-        return [
-            ConversationInfo(
-                conversation=each.id,
-                cwd=str(each.cwd),
-                driver=each.driver.name if each.driver else "",
-                clients=each.client_list,
-            )
-            for each in self._conversations.values()
-        ]
+    @property
+    def directory(self) -> Path:
+        """Where conversations start that name no directory."""
+        return self._cwd
+
+    def names(self) -> frozenset[str]:
+        """The running conversations."""
+        return frozenset(self._conversations)
+
+    async def list(self) -> list[ConversationInfo]:
+        return list(await asyncio.gather(*(_info(each) for each in [*self._conversations.values()])))
 
     async def get(self, wanted: str, directory: str = "") -> Conversation:
         """A running conversation, a stored session that starts again, or a new one in this directory."""
@@ -102,16 +108,25 @@ class Hub:
         return store.path_for(store.new_meta("", "")), cwd
 
     async def _stored(self, wanted: str) -> tuple[Path, Path]:
-        """The file of a session, by its name or id, and its directory. NotThere if there is none."""
-        if _NAME.fullmatch(wanted):
-            path = next(self._store.root.glob(f"*/{wanted}{SUFFIX}"), None)
-        elif _ID.fullmatch(wanted):
-            path = await asyncio.to_thread(find_session, self._store, wanted)
-        else:
-            path = None
-        if path is None or path.parent.parent != self._store.root:
+        """The file of a session, and its directory."""
+        path = await self.find(wanted)
+        return path, await asyncio.to_thread(self._directory_of, path)
+
+    async def find(self, wanted: str) -> Path:
+        """The file of a session, by its name or id. NotThere if the store has none."""
+        path = await asyncio.to_thread(self._find, wanted)
+        if path is None:
             raise NotThere(f'no conversation "{wanted[:60]}"; `zot sessions list --all` lists the stored ones')
-        return path, self._directory_of(path)
+        return path
+
+    def _find(self, wanted: str) -> Path | None:
+        if FILE_NAME.fullmatch(wanted):
+            path = next(self._store.root.glob(f"*/{wanted}{SUFFIX}"), None)
+        else:
+            path = find_session(self._store, wanted) if _ID.fullmatch(wanted) else None
+        if path is None or path.resolve().parent.parent != self._store.root.resolve():
+            return None  # also for a link to a file elsewhere
+        return path
 
     def _directory_of(self, path: Path) -> Path:
         try:
@@ -137,6 +152,19 @@ class Hub:
         """End every conversation; each stores what it has."""
         await self._tasks.aclose()
         await asyncio.gather(*(each.stop() for each in [*self._conversations.values()]))
+
+
+async def _info(conversation: Conversation) -> ConversationInfo:
+    state = await conversation.state()
+    return ConversationInfo(
+        conversation=conversation.id,
+        cwd=str(conversation.cwd),
+        title=state.title,
+        busy=state.busy,
+        waiting=conversation.waiting,
+        driver=conversation.driver.name if conversation.driver else "",
+        clients=conversation.client_list,
+    )
 
 
 def _reported_to_clients(error: BaseException) -> None:

@@ -75,7 +75,7 @@ async def _serve(home: Path, options: ServeOptions) -> int:
     access = Access(home)
     access.load()  # a damaged file ends the start
     hub = Hub(home, options.cwd, options.flags, idle_s=options.idle_s)
-    server = ServeServer(access, hub)
+    server = ServeServer(access, hub, home)
     stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     def stop(number: signal.Signals) -> None:

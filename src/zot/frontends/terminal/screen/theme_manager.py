@@ -18,7 +18,7 @@ from zot.tui.theme import Theme, built_in
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.frontends.terminal.screen.notice_area import Notes
-    from zot.frontends.terminal.themes import ThemeChoice, Themes
+    from zot.frontends.themes import ThemeChoice, Themes
     from zot.tui.terminal import Terminal
 
 _WATCH_S = 0.5
@@ -84,7 +84,7 @@ class ThemeManager:
     def settings_read(self, conversation: Conversation) -> None:
         """Home, settings and extensions define the available themes and the chosen one."""
         from zot.features.lookup import extension_host
-        from zot.frontends.terminal.themes import Themes, wanted
+        from zot.frontends.themes import Themes, wanted
 
         extensions, values = extension_host(conversation), conversation.settings.values
         if extensions is None:

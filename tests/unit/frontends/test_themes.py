@@ -9,14 +9,14 @@ from typing import Any
 
 from zot.features.extensions.loader.discovery import Discovery, discover
 from zot.features.extensions.loader.extension_trust import ExtensionTrust
-from zot.frontends.terminal.themes import Themes, wanted
+from zot.frontends.themes import Themes, wanted
 from zot.tui import theme_file
 from zot.tui.colour import Colour
 from zot.tui.theme import DERIVED, ROLES, SYNTAX, built_in
 
 SHIPPED = ("catppuccin", "colour-blind-dark", "colour-blind-light", "gruvbox", "terminal")  # and nord
 OURS = 3 + len(SHIPPED) + 1
-SKILL = Path(__file__).parents[4] / "src/zot/features/skills/builtin/write-zot-themes/SKILL.md"
+SKILL = Path(__file__).parents[3] / "src/zot/features/skills/builtin/write-zot-themes/SKILL.md"
 
 
 def write(path: Path, raw: Any) -> Path:
