@@ -31,6 +31,18 @@ const TEXT_ROLES: [string, string[]][] = [
   ["diff_add", ["diff_add", "tool"]],
   ["diff_remove", ["diff_remove", "error"]],
 ];
+/** Classes of the highlighter, the syntax roles of zot, and roles for a server without them. */
+const SYNTAX: [string, string, string][] = [
+  ["keyword", "keyword", "accent"],
+  ["type", "keyword_type", "accent"],
+  ["built_in", "name_builtin", "accent"],
+  ["title", "name_function", "tool"],
+  ["attr", "name_decorator", "warning"],
+  ["string", "literal_string", "tool"],
+  ["number", "literal_number", "warning"],
+  ["comment", "comment", "muted"],
+  ["meta", "comment_preproc", "muted"],
+];
 const BUILT_IN: { light: Colours; dark: Colours } = {
   light: { fg: "#24292f", muted: "#5f6672", accent: "#0b62c4", tool: "#1a7f37", warning: "#9a5b00", error: "#c62828" },
   dark: { fg: "#dcdfe4", muted: "#949ba6", accent: "#87afff", tool: "#87d787", warning: "#ffaf00", error: "#ff7b72" },
@@ -52,7 +64,7 @@ function apply(dark: boolean): void {
   const roles = { ...BUILT_IN[side], ...valid(themes.value[side]) };
   const root = document.documentElement;
   const ground = roles["background"] ?? GROUND[side];
-  const surface = roles["background"] ? mix(ground, dark ? "#ffffff" : "#000000", 0.05) : SURFACE[side];
+  const surface = roles["background"] ? mix(ground, dark ? "#ffffff" : "#000000", 0.045) : SURFACE[side];
   root.dataset["theme"] = side;
   const set = (name: string, value: string) => root.style.setProperty(name, value);
   set("--bg", ground);
@@ -68,6 +80,12 @@ function apply(dark: boolean): void {
   set("--selection-bg", selection);
   set("--role-selection", readable(roles["selection_fg"] ?? roles["fg"] ?? "#808080", selection, luminance(selection) < 0.3));
   set("--on-accent", luminance(accent) > 0.4 ? "#10131a" : "#ffffff");
+  for (const [scope, role, base] of SYNTAX) {
+    const found = roles[`syntax_${role}`] ?? roles[base] ?? roles["fg"] ?? "#808080";
+    set(`--hl-${scope}`, readable(found, surface, dark));
+  }
+  set("--diff-add-bg", roles["diff_add_bg"] ?? mix(ground, roles["tool"] ?? "#1a7f37", 0.16));
+  set("--diff-remove-bg", roles["diff_remove_bg"] ?? mix(ground, roles["error"] ?? "#c62828", 0.16));
   document.querySelector('meta[name="theme-color"]')?.setAttribute("content", ground);
 }
 

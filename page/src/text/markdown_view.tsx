@@ -7,7 +7,7 @@ import { decodeEntities, MarkdownReader, type Token, type Tokens } from "./markd
 import { safeLink, safePicture } from "./visible.ts";
 
 export function Markdown({ text, live = false }: { text: string; live?: boolean }): VNode {
-  const reader = useRef<MarkdownReader>();
+  const reader = useRef<MarkdownReader | undefined>(undefined);
   reader.current ??= new MarkdownReader();
   const blocks = reader.current.read(text);
   const last = blocks.length - 1;

@@ -1,6 +1,6 @@
 /** Draws lines and views of extensions. */
 
-import type { JSX, VNode } from "preact";
+import type { VNode } from "preact";
 import { Markdown } from "./markdown_view.tsx";
 import { plainLine, type StyledLine, type StyledSpan, type StyledView } from "./styled.ts";
 
@@ -32,9 +32,9 @@ export function View({ view, expanded }: { view: StyledView; expanded: boolean }
 
 function Span({ span }: { span: StyledSpan }): VNode {
   const names = [...span.roles.map((role) => `role-${role}`), ...span.attributes.map((each) => `is-${each}`)];
-  const style: JSX.CSSProperties = {};
-  if (span.fg) style.color = colour(span.fg);
-  if (span.bg) style.backgroundColor = GROUNDS.has(span.bg) ? `var(--${span.bg}-bg)` : colour(span.bg);
+  const style: Record<string, string> = {};
+  if (span.fg) style["color"] = colour(span.fg);
+  if (span.bg) style["backgroundColor"] = GROUNDS.has(span.bg) ? `var(--${span.bg}-bg)` : colour(span.bg);
   if (span.fill) names.push("fill");
   const text = span.fill ? span.text.repeat(Math.ceil(200 / Math.max(span.text.length, 1))) : span.text;
   if (!span.link) return <span class={names.join(" ")} style={style} aria-hidden={span.fill || undefined}>{text}</span>;

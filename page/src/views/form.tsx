@@ -51,6 +51,7 @@ function Field({ field, values, id }: { field: DialogField; values: FormValues; 
       </label>
     );
   }
+  const isNumber = field.kind === "number" || field.kind === "integer";
   if (field.kind === "choices") return <Many field={field} chosen={(value as readonly string[]) ?? []} onChange={set} />;
   return (
     <label class="field">
@@ -62,8 +63,7 @@ function Field({ field, values, id }: { field: DialogField; values: FormValues; 
         </select>
       ) : (
         <input
-          type={field.kind === "number" || field.kind === "integer" ? "number" : "text"}
-          step={field.kind === "integer" ? "1" : "any"}
+          {...(isNumber ? { type: "number", step: field.kind === "integer" ? "1" : "any" } : { type: "text" })}
           required={field.required ?? false}
           value={String(value)}
           onInput={(event) => set(event.currentTarget.value)}
