@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { VNode } from "preact";
 import type { ApprovalRequest, Outside } from "../wire.ts";
-import { changeIn, summaryOf } from "../text/tool_summary.ts";
+import { changeIn } from "../text/tool_summary.ts";
 import { visible } from "../text/visible.ts";
 import { DiffView } from "./diff_view.tsx";
 import { type Choice, Choices } from "./requests.tsx";
@@ -21,10 +21,9 @@ export function Approval({ request, onAnswer }: Props): VNode {
   const decide = (decision: string, more: object = {}) => void onAnswer({ decision, ...bound, ...more });
   const choices = choicesFor(request, decide);
   choices.push({ label: "Deny…", kind: "danger", detail: "with a reason for the model", run: () => (isDenying.value = true) });
-  const verb = summaryOf({ name: request.name, args: request.args, written: "" }).verb;
   return (
     <>
-      <h2>{request.outside?.length ? "Allow access outside the jail?" : `Allow this call? ${verb}`}</h2>
+      <h2>{request.outside?.length ? "Allow access outside the jail?" : `Allow this call of ${visible(request.name, true)}?`}</h2>
       {request.reason && <p class="reason">Approval is required: <Visible text={request.reason} oneLine /></p>}
       {request.outside?.map((each) => <OutsideRow outside={each} />)}
       <Call name={request.name} args={request.args} />
@@ -95,7 +94,7 @@ export function Call({ name, args }: { name: string; args: unknown }): VNode {
     const others = Object.entries(fields).filter(([key]) => !["path", "content", "edits", "diff"].includes(key));
     return (
       <div class="call">
-        <p class="call-path"><strong>{name}</strong> <code><Visible text={change.path} oneLine /></code></p>
+        <p class="call-path"><code><Visible text={change.path} oneLine /></code></p>
         <DiffView diff={change} path={change.path} />
         {others.length > 0 && <Exact text={JSON.stringify(Object.fromEntries(others), null, 2)} />}
       </div>
@@ -104,7 +103,6 @@ export function Call({ name, args }: { name: string; args: unknown }): VNode {
   const isCommand = typeof fields["command"] === "string" && Object.keys(fields).length === 1;
   return (
     <div class="call">
-      <p class="call-path"><strong><Visible text={name} oneLine /></strong></p>
       <Exact text={isCommand ? String(fields["command"]) : JSON.stringify(args, null, 2)} />
     </div>
   );

@@ -12,6 +12,7 @@ import { QueueList } from "./queue_list.tsx";
 import { Icon } from "./icon.tsx";
 import { Corners } from "./surfaces.tsx";
 
+const isNarrow = matchMedia("(max-width: 640px)");
 const isTouch = matchMedia("(pointer: coarse)").matches;
 
 export function Composer(): VNode {
@@ -205,6 +206,7 @@ function Attachments(): VNode | null {
 function placeholder(): string {
   if (conversation.link.value !== "open") return "Not connected";
   if (!conversation.drives.value) return "You watch this conversation";
+  if (isNarrow.matches) return "Write a prompt";
   return conversation.isBusy.value ? "Write the next prompt; it waits for its turn" : "Write a prompt; / for commands, @ for files";
 }
 

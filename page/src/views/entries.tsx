@@ -11,12 +11,8 @@ import { CopyButton, Fold } from "./code.tsx";
 import { Images } from "./images.tsx";
 import { ToolCall } from "./tool_call.tsx";
 
-/** Drawn again only when its entry changes: the list around it changes much more often. */
+/** Drawn again only when its entry changes (signals compare the properties): the list around it changes more often. */
 export class EntryView extends Component<{ entry: Entry }> {
-  override shouldComponentUpdate(next: { entry: Entry }): boolean {
-    return next.entry !== this.props.entry;
-  }
-
   override render({ entry }: { entry: Entry }): VNode {
     entry.change.value;
     switch (entry.kind) {

@@ -3,6 +3,7 @@
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import * as conversation from "../state/conversation.ts";
+import * as overview from "../state/overview.ts";
 import { dialog, hasSidebar, view, type ViewName } from "../state/route.ts";
 import { requests } from "../state/requests.ts";
 import { Icon } from "./icon.tsx";
@@ -40,13 +41,19 @@ export function Header(): VNode {
 }
 
 function Title(): VNode {
-  const title = conversation.title.value || (conversation.name.value ? "Conversation" : "zot");
+  const title = conversation.title.value || listedTitle() || (conversation.name.value ? "Conversation" : "zot");
   return (
     <div class="title">
       <h1>{visible(title, true)}</h1>
       {conversation.cwd.value && <span class="cwd" title={visible(conversation.cwd.value, true)}>{visible(conversation.cwd.value, true)}</span>}
     </div>
   );
+}
+
+/** The title that the lists of the sidebar have. */
+function listedTitle(): string {
+  const isIt = (row: { conversation: string }) => row.conversation === conversation.name.value;
+  return overview.running.value.find(isIt)?.title || overview.sessions.value.find(isIt)?.title || "";
 }
 
 function Views(): VNode {

@@ -31,7 +31,7 @@ const STATES: Record<string, string> = {
 export function ToolCall({ entry }: { entry: ToolEntry; change: number }): VNode {
   const summary = summaryOf(entry);
   const isAsked = requests.value.some((each) => "tool_id" in each && each.tool_id === entry.call);
-  const isOpen = entry.isOpen ?? (opensTools.value === "yes" || (OPEN_NAMES.has(entry.name) && entry.status !== "writing"));
+  const isOpen = entry.isOpen ?? (!isAsked && opensItself(entry));
   const redraw = useSignal(0);
   redraw.value;
   const toggle = () => {
@@ -48,6 +48,10 @@ export function ToolCall({ entry }: { entry: ToolEntry; change: number }): VNode
       {!isOpen && <Images images={entry.images} />}
     </article>
   );
+}
+
+function opensItself(entry: ToolEntry): boolean {
+  return opensTools.value === "yes" || (OPEN_NAMES.has(entry.name) && entry.status !== "writing");
 }
 
 function Head({ entry, summary, state }: { entry: ToolEntry; summary: Summary; state: string }): VNode {
@@ -87,7 +91,7 @@ function Body({ entry }: { entry: ToolEntry }): VNode {
       {changes && <DiffView diff={changes} path={changes.path} />}
       {view ? <View view={view} expanded={true} /> : (!changes || entry.status === "failed") && <Output entry={entry} />}
       <Images images={entry.images} />
-      {entry.decidedBy && <p class="muted small">allowed or denied by: {entry.decidedBy}</p>}
+      {entry.decidedBy && entry.decidedBy !== "you" && <p class="muted small">decided by: {entry.decidedBy}</p>}
     </>
   );
 }
