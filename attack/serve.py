@@ -183,9 +183,11 @@ def _is_pwned(server: Served) -> bool:
 def watcher_approves(scratch: Path) -> str:
     with _served(scratch, "--permission-mode", "ask") as server, server.client() as driver:
         driver.send("prompt", message="go")
-        asked = driver.until("approval_request")["request_id"]
+        asked = driver.until("approval_request")
         with server.client(driver.welcome["conversation"]) as watcher:
-            answer = watcher.ask("approve", request_id=asked, decision="all")
+            answer = watcher.ask(
+                "approve", request_id=asked["request_id"], decision="all", call_hash=asked["call_hash"]
+            )
             time.sleep(0.5)
             return "it was approved" if answer["success"] or _is_pwned(server) else ""
 
@@ -222,10 +224,10 @@ def smuggled(scratch: Path) -> str:
 def former_driver(scratch: Path) -> str:
     with _served(scratch, "--permission-mode", "ask") as server, server.client() as first:
         first.send("prompt", message="go")
-        asked = first.until("approval_request")["request_id"]
+        asked = first.until("approval_request")
         with server.client(first.welcome["conversation"]) as second:
             second.ask("take_over")
-            answer = first.ask("approve", request_id=asked, decision="once")
+            answer = first.ask("approve", request_id=asked["request_id"], decision="once", call_hash=asked["call_hash"])
             return "it was approved" if answer["success"] or _is_pwned(server) else ""
 
 

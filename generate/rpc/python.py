@@ -33,7 +33,7 @@ METHODS: dict[type[msgspec.Struct], Method] = {
     rpc_frames.Ping: Method("ping"),
     rpc_frames.GetState: Method("state", "", waits=False),
     rpc_frames.GetMessages: Method("messages", "messages", waits=False),
-    rpc_frames.GetModels: Method("models", "models", waits=False),
+    rpc_frames.GetModels: Method("models", "models", waits=False, keyword_only=("all",)),
     rpc_frames.GetMcpServers: Method("mcp_servers", "servers", waits=False),
     rpc_frames.GetCommands: Method("commands", "commands"),
     rpc_frames.GetChanges: Method("changes", ""),
@@ -45,10 +45,14 @@ METHODS: dict[type[msgspec.Struct], Method] = {
     rpc_frames.ExtComplete: Method("complete", ""),
     rpc_frames.PanelKey: Method("panel_key"),
     rpc_frames.PanelClose: Method("panel_close"),
+    rpc_frames.GetQueue: Method("queue", ""),
+    rpc_frames.Unqueue: Method("unqueue", "text"),
+    rpc_frames.FindFiles: Method("find_files", "files"),
+    rpc_frames.WatchFrames: Method("watch_frames"),
 }
 _BY_HAND = {
     "client": (
-        *(rpc_frames.Hello, rpc_frames.Prompt, rpc_frames.Compact, rpc_frames.RunCommand),
+        *(rpc_frames.Hello, rpc_frames.Prompt, rpc_frames.Steer, rpc_frames.Compact, rpc_frames.RunCommand),
         *(rpc_frames.Approve, rpc_frames.Permit, rpc_frames.AnswerElicitation, rpc_frames.AnswerDialog),
         *(rpc_frames.AnswerQuestions, rpc_frames.AnswerPlan),
     ),
@@ -221,5 +225,5 @@ def _returned(struct: type[msgspec.Struct]) -> str:
     data = _data(struct)
     if not method.unwrap:
         return f"rpc.{data.__name__}"
-    inner = get_args({field.name: field.type for field in msgspec.structs.fields(data)}[method.unwrap])[0]
-    return f"tuple[rpc.{inner.__name__}, ...]"
+    inner = {field.name: field.type for field in msgspec.structs.fields(data)}[method.unwrap]
+    return "str" if inner is str else f"tuple[rpc.{get_args(inner)[0].__name__}, ...]"

@@ -61,6 +61,7 @@ def objects() -> list[Shape]:
     plain = (rpc_frames.Image, rpc_frames.UsageTotals, rpc_frames.Message, rpc_frames.ModelInfo, rpc_frames.CommandInfo)
     plain += (rpc_frames.PromptChanges, rpc_frames.ChangedFile, rpc_frames.RewoundFile)
     plain += (rpc_frames.CompletionItem, rpc_frames.DialogOption, rpc_frames.DialogField)
+    plain += (rpc_frames.SteeringMessage, rpc_frames.QueuedPrompt, rpc_frames.FoundFile)
     plain += (
         rpc_frames.Quota,
         rpc_frames.JailState,
@@ -145,8 +146,8 @@ MEANINGS: dict[str, str] = {
     "Response.data": "The data of the command.",
     "Response.error": "Why it failed.",
     "token": "The value of ZOTCORE_RPC_TOKEN, if zot was started with one.",
-    "Hello.capabilities": "approvals, commands, dialogs, elicitation, panels, permits, plans, questions, surfaces; zot "
-    "ignores others.",
+    "Hello.capabilities": "approvals, call_hash, commands, dialogs, elicitation, panels, permits, plans, questions, "
+    "queue, sessions, surfaces; zot ignores others.",
     "HelloData.capabilities": "The accepted ones.",
     "protocol_version": "The major version of the protocol.",
     "version": "The version of zot.",
@@ -466,6 +467,47 @@ MEANINGS: dict[str, str] = {
     "PlanRequest.mode": "The default one of them.",
     "yes": "The label of yes.",
     "no": "The label of no.",
+    "Steer.message": "The message.",
+    "Steer.images": "Images beside the text.",
+    "SetModel.provider": "The provider of the model; absent for the current one.",
+    "ModelSet.provider": "The provider, if the command named one.",
+    "all": "Also models of other providers that can be used.",
+    "call_hash": "The SHA-256 of the call, in hexadecimal digits.",
+    "Approve.call_hash": "That of the request; a different one is refused, and the request stays open.",
+    "Unqueue.index": "The `index` of the prompt in the queue.",
+    "query": "The beginning of a path, or letters of a name.",
+    "limit": "At most this many, up to 200.",
+    "on": "False ends it.",
+    "State.context_tokens": "Tokens of the last request; 0 if unknown.",
+    "State.context_window": "The context window of the model.",
+    "State.reasoning": "The reasoning effort.",
+    "State.title": "The title of the session, or the first words of its first prompt.",
+    "State.session_id": "The id of the session.",
+    "State.permission_limit": "The widest permission mode that can be set.",
+    "steered": "True if it joins the running prompt, false if it is a prompt of its own.",
+    "SteeringMessage.text": "Its first 2,000 characters.",
+    "SteeringMessage.images": "The number of its images.",
+    "QueuedPrompt.text": "Its first 2,000 characters.",
+    "QueuedPrompt.images": "The number of its images.",
+    "QueuedPrompt.index": "Names the prompt in `unqueue`; stays the same while it waits.",
+    "steering": "Messages that join the running prompt, in order.",
+    "Queue.queued": "Prompts that wait, in order.",
+    "QueueChanged.queued": "Prompts that wait, in order.",
+    "Unqueued.text": "The whole text of the prompt.",
+    "FoundFile.path": "The path as it is mentioned after `@`.",
+    "FoundFile.kind": "What it is.",
+    "FoundFiles.files": "The best match first.",
+    "SessionChanged.action": "What happened.",
+    "SessionChanged.session_id": "The id of the session that is shown now.",
+    "SessionChanged.title": "Its title, or the first words of its first prompt.",
+    "SessionChanged.message_count": "The number of its messages.",
+    "direction": "in: from the extension, out: to it.",
+    "t": "When zot read or wrote it, in seconds since 1970.",
+    "frame": "The frame; absent if it is no JSON or too long.",
+    "latency": "Seconds since the request that it answers.",
+    "ExtFrame.text": "The line, or its beginning, instead of `frame`.",
+    "cut": "True if only the first 64 KiB are sent.",
+    "ExtFrame.dropped": "Number of frames before it that were left out.",
 }
 
 

@@ -45,6 +45,10 @@ def _eventually(is_true: Callable[[], bool], seconds: float = 15.0) -> None:
         time.sleep(0.02)
 
 
+def approval(asked: dict[str, Any], decision: str = "once") -> dict[str, Any]:
+    return {"request_id": asked["request_id"], "decision": decision, "call_hash": asked["call_hash"]}
+
+
 def _prompt(client: ServedClient) -> None:
     assert client.ask("prompt", message="go")["success"]
 
@@ -56,7 +60,7 @@ def test_a_client_drives_a_turn_and_approves_a_call(served: Start, zot: Zot) -> 
         _prompt(driver)
         asked = driver.until("approval_request")
         assert asked["preview"] == "touch touched" and not (zot.project / "touched").exists()
-        assert driver.ask("approve", request_id=asked["request_id"], decision="once")["success"]
+        assert driver.ask("approve", **approval(asked))["success"]
         driver.until("done")
         assert (zot.project / "touched").exists()
         assert driver.numbers == [*range(1, driver.numbers[-1] + 1)]
@@ -86,6 +90,8 @@ def test_a_response_goes_to_its_client_with_its_own_id(served: Start) -> None:
         ("rewind", {"prompt": 1}),
         ("hand_over", {"client": "client-2"}),
         ("swarm_start", {"task": "x"}),
+        ("steer", {"message": "x"}),
+        ("unqueue", {"index": 1}),
     ],
 )
 def test_a_watcher_changes_nothing(served: Start, type: str, fields: dict[str, Any]) -> None:
@@ -94,6 +100,33 @@ def test_a_watcher_changes_nothing(served: Start, type: str, fields: dict[str, A
         refused = watcher.ask(type, **fields)
         assert not refused["success"] and ("watches" in refused["error"] or "driver" in refused["error"])
         assert watcher.ask("get_messages")["data"]["messages"] == []
+
+
+def test_an_approval_needs_the_hash_of_its_call(served: Start, zot: Zot) -> None:
+    server = served("--permission-mode", "ask", turns=[TOUCH, DONE])
+    with server.client() as driver:
+        _prompt(driver)
+        asked = driver.until("approval_request")
+        for wrong in ({}, {"call_hash": ""}, {"call_hash": "0" * 64}, {"call_hash": asked["call_hash"].upper()}):
+            answer = driver.ask("approve", request_id=asked["request_id"], decision="once", **wrong)
+            assert not answer["success"] and "call_hash" in answer["error"]
+        assert not (zot.project / "touched").exists()
+        assert driver.ask("approve", request_id=asked["request_id"], decision="deny")["success"]
+        driver.until("done")
+
+
+def test_a_watcher_reads_queue_and_files(served: Start, zot: Zot) -> None:
+    (zot.project / "heron.txt").write_text("bird")
+    server = served(turns=[{"text": "one two three four five six"}], delay_ms=100)
+    with server.client() as driver, server.client(driver.welcome["conversation"], watch=1) as watcher:
+        driver.send("prompt", message="go")
+        driver.until("text_delta")
+        driver.send("prompt", message="next")
+        assert watcher.until("queue_changed")["queued"][0]["text"] == "next"
+        index = watcher.ask("get_queue")["data"]["queued"][0]["index"]
+        assert watcher.ask("find_files", query="her")["data"]["files"] == [{"path": "heron.txt", "kind": "file"}]
+        assert driver.ask("unqueue", index=index)["data"] == {"text": "next"}
+        assert watcher.until("queue_changed")["queued"] == []
 
 
 def test_a_watcher_sees_the_turn_and_open_requests(served: Start) -> None:

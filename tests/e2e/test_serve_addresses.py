@@ -138,7 +138,7 @@ def test_conversations_say_what_they_do(server: Served, zot: Zot) -> None:
         answer = json.loads(_get(server, "/conversations")[2])
         assert answer["directory"] == str(zot.project) and answer["version"]
         [found] = answer["conversations"]
-        assert found["busy"] is False and found["waiting"] == 0
+        assert found["busy"] is False and found["waiting"] == 0 and found["title"] == "go"
 
 
 def test_device_that_forgets_itself_is_out(server: Served, zot: Zot) -> None:

@@ -41,7 +41,7 @@ type Message struct {
 	Time    string    `json:"time"`
 }
 
-// ModelInfo: A model of the current provider.
+// ModelInfo: A model.
 type ModelInfo struct {
 	ID            string `json:"id"`
 	Provider      string `json:"provider"`
@@ -113,6 +113,25 @@ type DialogField struct {
 	Choices     []string        `json:"choices,omitempty"`
 	Labels      []string        `json:"labels,omitempty"`
 	Pattern     string          `json:"pattern,omitempty"`
+}
+
+// SteeringMessage: A message that joins the running prompt; `images` is their number, `text` its first 2,000 characters.
+type SteeringMessage struct {
+	Text   string `json:"text"`
+	Images int    `json:"images"`
+}
+
+// QueuedPrompt: A waiting prompt; `index` stays the same while it waits.
+type QueuedPrompt struct {
+	Index  int    `json:"index"`
+	Text   string `json:"text"`
+	Images int    `json:"images"`
+}
+
+// FoundFile: A path, as it is mentioned; a directory ends with a slash.
+type FoundFile struct {
+	Path string `json:"path"`
+	Kind string `json:"kind"`
 }
 
 // Quota: What the provider says is left of a plan (`plan`) or of a rate limit. `resets_at` is RFC 3339; absent if the answer has none.
@@ -231,17 +250,23 @@ type Started struct {
 	Started bool `json:"started"`
 }
 
-// State: Data of `get_state`.
+// State: Data of `get_state`. The fields after `todos` are for clients that announced `sessions`: `context_tokens` is the size of the last request (0: unknown), `title` that of the session or its first words, `permission_limit` the widest mode that can be set.
 type State struct {
-	Provider       string      `json:"provider"`
-	Model          string      `json:"model"`
-	CWD            string      `json:"cwd"`
-	MessageCount   int         `json:"message_count"`
-	Busy           bool        `json:"busy"`
-	Usage          UsageTotals `json:"usage"`
-	PermissionMode string      `json:"permission_mode"`
-	Jail           *JailState  `json:"jail"`
-	Todos          []Todo      `json:"todos"`
+	Provider        string      `json:"provider"`
+	Model           string      `json:"model"`
+	CWD             string      `json:"cwd"`
+	MessageCount    int         `json:"message_count"`
+	Busy            bool        `json:"busy"`
+	Usage           UsageTotals `json:"usage"`
+	PermissionMode  string      `json:"permission_mode"`
+	Jail            *JailState  `json:"jail"`
+	Todos           []Todo      `json:"todos"`
+	ContextTokens   int         `json:"context_tokens,omitempty"`
+	ContextWindow   int         `json:"context_window,omitempty"`
+	Reasoning       string      `json:"reasoning,omitempty"`
+	Title           string      `json:"title,omitempty"`
+	SessionID       string      `json:"session_id,omitempty"`
+	PermissionLimit string      `json:"permission_limit,omitempty"`
 }
 
 // Messages: Data of `get_messages`.
@@ -263,9 +288,10 @@ type Rewound struct {
 	Text    string        `json:"text"`
 }
 
-// ModelSet: Data of `set_model`.
+// ModelSet: Data of `set_model`; `provider` if the command named one.
 type ModelSet struct {
-	Model string `json:"model"`
+	Model    string `json:"model"`
+	Provider string `json:"provider,omitempty"`
 }
 
 // ReasoningSet: Data of `set_reasoning`.
@@ -309,6 +335,27 @@ type CommandRun struct {
 type Completions struct {
 	Items []CompletionItem `json:"items"`
 	More  bool             `json:"more,omitempty"`
+}
+
+// Steered: Data of `steer`. `steered`: it joins the running prompt; otherwise it is a prompt of its own, and waits.
+type Steered struct {
+	Steered bool `json:"steered"`
+}
+
+// Queue: Data of `get_queue`.
+type Queue struct {
+	Steering []SteeringMessage `json:"steering"`
+	Queued   []QueuedPrompt    `json:"queued"`
+}
+
+// Unqueued: Data of `unqueue`: the whole text.
+type Unqueued struct {
+	Text string `json:"text"`
+}
+
+// FoundFiles: Data of `find_files`.
+type FoundFiles struct {
+	Files []FoundFile `json:"files"`
 }
 
 // SwarmStarted: Data of `swarm_start` and `swarm_resume`.
@@ -677,7 +724,7 @@ type McpStateEvent struct {
 // EventType is "mcp_state".
 func (McpStateEvent) EventType() string { return "mcp_state" }
 
-// ApprovalRequestEvent: A tool call needs approval; the agent waits for `approve`. `args` are the arguments it will run with. `prefix` is the command prefix that the decision `prefix` allows from now on; for several joined commands `prefixes` has one for each. With `outside` (only if zot was started with `--ask-outside`) the call failed in its jail; approval runs it again with this access. With `reason` a hook or a rule requires approval: every approval applies to this call only.
+// ApprovalRequestEvent: A tool call needs approval; the agent waits for `approve`. `args` are the arguments it will run with. `prefix` is the command prefix that the decision `prefix` allows from now on; for several joined commands `prefixes` has one for each. With `outside` (only if zot was started with `--ask-outside`) the call failed in its jail; approval runs it again with this access. With `reason` a hook or a rule requires approval: every approval applies to this call only. `call_hash` (with the capability `call_hash`) is the SHA-256 of the JSON of `[name, args, outside]`, keys sorted, without spaces.
 type ApprovalRequestEvent struct {
 	Type      string          `json:"type"`
 	RequestID string          `json:"request_id"`
@@ -689,6 +736,7 @@ type ApprovalRequestEvent struct {
 	Outside   []Outside       `json:"outside,omitempty"`
 	Reason    string          `json:"reason,omitempty"`
 	Prefixes  []string        `json:"prefixes,omitempty"`
+	CallHash  string          `json:"call_hash,omitempty"`
 }
 
 // EventType is "approval_request".
@@ -800,6 +848,44 @@ type PermitSettledEvent struct {
 // EventType is "permit_settled".
 func (PermitSettledEvent) EventType() string { return "permit_settled" }
 
+// QueueChangedEvent: The lists of `get_queue` changed. Sent only to a client that announced `queue`.
+type QueueChangedEvent struct {
+	Type     string            `json:"type"`
+	Steering []SteeringMessage `json:"steering"`
+	Queued   []QueuedPrompt    `json:"queued"`
+}
+
+// EventType is "queue_changed".
+func (QueueChangedEvent) EventType() string { return "queue_changed" }
+
+// SessionChangedEvent: Another transcript is shown: read `get_messages` again. After `rename` only the title is another. Sent only to a client that announced `sessions`.
+type SessionChangedEvent struct {
+	Type         string `json:"type"`
+	Action       string `json:"action"`
+	SessionID    string `json:"session_id"`
+	Title        string `json:"title"`
+	MessageCount int    `json:"message_count"`
+}
+
+// EventType is "session_changed".
+func (SessionChangedEvent) EventType() string { return "session_changed" }
+
+// ExtFrameEvent: A frame between zot and an extension, after `watch_frames`; `in` comes from the extension. `t` is a Unix time, `latency` the seconds since the request that it answers. `text` is there instead of `frame` if that is no JSON, or longer than 64 KiB (`cut`). `dropped` frames before it were left out, because the client did not read.
+type ExtFrameEvent struct {
+	Type      string          `json:"type"`
+	Extension string          `json:"extension"`
+	Direction string          `json:"direction"`
+	T         float64         `json:"t"`
+	Frame     json.RawMessage `json:"frame,omitempty"`
+	Latency   float64         `json:"latency,omitempty"`
+	Text      string          `json:"text,omitempty"`
+	Cut       bool            `json:"cut,omitempty"`
+	Dropped   int             `json:"dropped,omitempty"`
+}
+
+// EventType is "ext_frame".
+func (ExtFrameEvent) EventType() string { return "ext_frame" }
+
 // SwarmUpdateEvent: A worker changed; sent to subscribers.
 type SwarmUpdateEvent struct {
 	Type   string     `json:"type"`
@@ -837,6 +923,14 @@ type promptCommand struct {
 	Images  []Image `json:"images,omitempty"`
 }
 
+// steerCommand: Add a message to the running prompt, before its next model call. When idle, the message is queued.
+type steerCommand struct {
+	Type    string  `json:"type"`
+	ID      string  `json:"id,omitempty"`
+	Message string  `json:"message,omitempty"`
+	Images  []Image `json:"images,omitempty"`
+}
+
 // abortCommand: Stop the running prompt or compaction; queued prompts stay queued. Also succeeds when idle.
 type abortCommand struct {
 	Type string `json:"type"`
@@ -850,7 +944,7 @@ type compactCommand struct {
 	Focus string `json:"focus,omitempty"`
 }
 
-// getStateCommand: Get the provider, model, working directory, transcript size, usage, permission mode, jail, and whether the agent is busy.
+// getStateCommand: Get the provider, model, working directory, transcript size, usage, permission mode, jail, and whether the agent is busy. With the capability `sessions` also session, title, context, reasoning and the widest permission mode.
 type getStateCommand struct {
 	Type string `json:"type"`
 	ID   string `json:"id,omitempty"`
@@ -885,11 +979,12 @@ type clearCommand struct {
 	ID   string `json:"id,omitempty"`
 }
 
-// setModelCommand: Switch to another model of the same provider, from the next prompt on. Fails while the agent is busy.
+// setModelCommand: Switch to another model, from the next prompt on; without `provider` one of the same provider. Fails while the agent is busy.
 type setModelCommand struct {
-	Type  string `json:"type"`
-	ID    string `json:"id,omitempty"`
-	Model string `json:"model"`
+	Type     string `json:"type"`
+	ID       string `json:"id,omitempty"`
+	Model    string `json:"model"`
+	Provider string `json:"provider,omitempty"`
 }
 
 // setReasoningCommand: Set the reasoning effort, from the next prompt on. Fails while the agent is busy.
@@ -906,10 +1001,11 @@ type setPermissionModeCommand struct {
 	PermissionMode string `json:"permission_mode"`
 }
 
-// getModelsCommand: List the models of the current provider.
+// getModelsCommand: List the models of the current provider; with `all` those of every provider that can be used.
 type getModelsCommand struct {
 	Type string `json:"type"`
 	ID   string `json:"id,omitempty"`
+	All  bool   `json:"all,omitempty"`
 }
 
 // getMcpServersCommand: List the MCP servers of this run: state, tools and their token cost, last error, log file. Starts none of them.
@@ -924,13 +1020,14 @@ type pingCommand struct {
 	ID   string `json:"id,omitempty"`
 }
 
-// approveCommand: Answer an `approval_request`. Requires the capability `approvals`. A request with `outside` accepts `once`, `session`, `never` and `deny`; others accept `once`, `prefix`, `tool`, `all` and `deny`.
+// approveCommand: Answer an `approval_request`. Requires the capability `approvals`. A request with `outside` accepts `once`, `session`, `never` and `deny`; others accept `once`, `prefix`, `tool`, `all` and `deny`. `call_hash` is that of the request that the user saw; a different one is refused.
 type approveCommand struct {
 	Type      string `json:"type"`
 	ID        string `json:"id,omitempty"`
 	RequestID string `json:"request_id"`
 	Decision  string `json:"decision"`
 	Reason    string `json:"reason,omitempty"`
+	CallHash  string `json:"call_hash,omitempty"`
 }
 
 // answerElicitationCommand: Answer an `elicitation_request`. Requires the capability `elicitation`. `accept` sends the values of the fields, `decline` refuses, `cancel` dismisses the question without a choice.
@@ -1024,6 +1121,34 @@ type panelCloseCommand struct {
 	ID        string `json:"id,omitempty"`
 	Extension string `json:"extension"`
 	PanelID   string `json:"panel_id"`
+}
+
+// getQueueCommand: List messages that join the running prompt, and prompts that wait for it.
+type getQueueCommand struct {
+	Type string `json:"type"`
+	ID   string `json:"id,omitempty"`
+}
+
+// unqueueCommand: Remove a waiting prompt and get its text; the command that sent it fails. `index` is that of `get_queue`.
+type unqueueCommand struct {
+	Type  string `json:"type"`
+	ID    string `json:"id,omitempty"`
+	Index int    `json:"index"`
+}
+
+// findFilesCommand: Find files and directories to mention with `@`, the best first. `src/` lists a directory, `/`, `~/` and `../` begin outside paths; files that git ignores are left out.
+type findFilesCommand struct {
+	Type  string `json:"type"`
+	ID    string `json:"id,omitempty"`
+	Query string `json:"query,omitempty"`
+	Limit int    `json:"limit,omitempty"`
+}
+
+// watchFramesCommand: Begin or end to send every frame of extensions as `ext_frame`.
+type watchFramesCommand struct {
+	Type string `json:"type"`
+	ID   string `json:"id,omitempty"`
+	On   bool   `json:"on,omitempty"`
 }
 
 // swarmStartCommand: Start a worker. The response arrives when the worker is recorded, before it runs. `max_…` and `timeout_s` are its limits; 0 is no limit. `swarm` names a budget created with `swarm_budget`. `mode` defaults to `worktree` in a repository and to `shared` elsewhere; a shared worker can only read, unless `write` is set. A worker in a worktree is always jailed; `jail` jails a shared one. Model, directory, jail and permission mode default to those of the zot that starts it.
@@ -1232,6 +1357,12 @@ func decodeEvent(kind string, line []byte) (Event, error) {
 		return decodeAs[PermitRequestEvent](line)
 	case "permit_settled":
 		return decodeAs[PermitSettledEvent](line)
+	case "queue_changed":
+		return decodeAs[QueueChangedEvent](line)
+	case "session_changed":
+		return decodeAs[SessionChangedEvent](line)
+	case "ext_frame":
+		return decodeAs[ExtFrameEvent](line)
 	case "swarm_update":
 		return decodeAs[SwarmUpdateEvent](line)
 	case "swarm_event":

@@ -52,7 +52,7 @@ export interface Message {
   time: string;
 }
 
-/** A model of the current provider. */
+/** A model. */
 export interface ModelInfo {
   id: string;
   provider: string;
@@ -124,6 +124,25 @@ export interface DialogField {
   choices?: readonly string[];
   labels?: readonly string[];
   pattern?: string;
+}
+
+/** A message that joins the running prompt; `images` is their number, `text` its first 2,000 characters. */
+export interface SteeringMessage {
+  text: string;
+  images: number;
+}
+
+/** A waiting prompt; `index` stays the same while it waits. */
+export interface QueuedPrompt {
+  index: number;
+  text: string;
+  images: number;
+}
+
+/** A path, as it is mentioned; a directory ends with a slash. */
+export interface FoundFile {
+  path: string;
+  kind: "file" | "directory";
 }
 
 /** What the provider says is left of a plan (`plan`) or of a rate limit. `resets_at` is RFC 3339; absent if the answer has none. */
@@ -242,7 +261,7 @@ export interface Started {
   started: boolean;
 }
 
-/** Data of `get_state`. */
+/** Data of `get_state`. The fields after `todos` are for clients that announced `sessions`: `context_tokens` is the size of the last request (0: unknown), `title` that of the session or its first words, `permission_limit` the widest mode that can be set. */
 export interface State {
   provider: string;
   model: string;
@@ -253,6 +272,12 @@ export interface State {
   permission_mode: string;
   jail: JailState | null;
   todos: readonly Todo[];
+  context_tokens?: number;
+  context_window?: number;
+  reasoning?: string;
+  title?: string;
+  session_id?: string;
+  permission_limit?: string;
 }
 
 /** Data of `get_messages`. */
@@ -274,9 +299,10 @@ export interface Rewound {
   text: string;
 }
 
-/** Data of `set_model`. */
+/** Data of `set_model`; `provider` if the command named one. */
 export interface ModelSet {
   model: string;
+  provider?: string;
 }
 
 /** Data of `set_reasoning`. */
@@ -320,6 +346,27 @@ export interface CommandRun {
 export interface Completions {
   items: readonly CompletionItem[];
   more?: boolean;
+}
+
+/** Data of `steer`. `steered`: it joins the running prompt; otherwise it is a prompt of its own, and waits. */
+export interface Steered {
+  steered: boolean;
+}
+
+/** Data of `get_queue`. */
+export interface Queue {
+  steering: readonly SteeringMessage[];
+  queued: readonly QueuedPrompt[];
+}
+
+/** Data of `unqueue`: the whole text. */
+export interface Unqueued {
+  text: string;
+}
+
+/** Data of `find_files`. */
+export interface FoundFiles {
+  files: readonly FoundFile[];
 }
 
 /** Data of `swarm_start` and `swarm_resume`. */
@@ -385,6 +432,14 @@ export interface PromptCommand {
   images?: readonly Image[];
 }
 
+/** Add a message to the running prompt, before its next model call. When idle, the message is queued. */
+export interface SteerCommand {
+  type: "steer";
+  id?: string;
+  message?: string;
+  images?: readonly Image[];
+}
+
 /** Stop the running prompt or compaction; queued prompts stay queued. Also succeeds when idle. */
 export interface AbortCommand {
   type: "abort";
@@ -398,7 +453,7 @@ export interface CompactCommand {
   focus?: string;
 }
 
-/** Get the provider, model, working directory, transcript size, usage, permission mode, jail, and whether the agent is busy. */
+/** Get the provider, model, working directory, transcript size, usage, permission mode, jail, and whether the agent is busy. With the capability `sessions` also session, title, context, reasoning and the widest permission mode. */
 export interface GetStateCommand {
   type: "get_state";
   id?: string;
@@ -433,11 +488,12 @@ export interface ClearCommand {
   id?: string;
 }
 
-/** Switch to another model of the same provider, from the next prompt on. Fails while the agent is busy. */
+/** Switch to another model, from the next prompt on; without `provider` one of the same provider. Fails while the agent is busy. */
 export interface SetModelCommand {
   type: "set_model";
   id?: string;
   model: string;
+  provider?: string;
 }
 
 /** Set the reasoning effort, from the next prompt on. Fails while the agent is busy. */
@@ -454,10 +510,11 @@ export interface SetPermissionModeCommand {
   permission_mode: string;
 }
 
-/** List the models of the current provider. */
+/** List the models of the current provider; with `all` those of every provider that can be used. */
 export interface GetModelsCommand {
   type: "get_models";
   id?: string;
+  all?: boolean;
 }
 
 /** List the MCP servers of this run: state, tools and their token cost, last error, log file. Starts none of them. */
@@ -472,13 +529,14 @@ export interface PingCommand {
   id?: string;
 }
 
-/** Answer an `approval_request`. Requires the capability `approvals`. A request with `outside` accepts `once`, `session`, `never` and `deny`; others accept `once`, `prefix`, `tool`, `all` and `deny`. */
+/** Answer an `approval_request`. Requires the capability `approvals`. A request with `outside` accepts `once`, `session`, `never` and `deny`; others accept `once`, `prefix`, `tool`, `all` and `deny`. `call_hash` is that of the request that the user saw; a different one is refused. */
 export interface ApproveCommand {
   type: "approve";
   id?: string;
   request_id: string;
   decision: "once" | "prefix" | "tool" | "all" | "deny" | "session" | "never";
   reason?: string;
+  call_hash?: string;
 }
 
 /** Answer an `elicitation_request`. Requires the capability `elicitation`. `accept` sends the values of the fields, `decline` refuses, `cancel` dismisses the question without a choice. */
@@ -572,6 +630,34 @@ export interface PanelCloseCommand {
   id?: string;
   extension: string;
   panel_id: string;
+}
+
+/** List messages that join the running prompt, and prompts that wait for it. */
+export interface GetQueueCommand {
+  type: "get_queue";
+  id?: string;
+}
+
+/** Remove a waiting prompt and get its text; the command that sent it fails. `index` is that of `get_queue`. */
+export interface UnqueueCommand {
+  type: "unqueue";
+  id?: string;
+  index: number;
+}
+
+/** Find files and directories to mention with `@`, the best first. `src/` lists a directory, `/`, `~/` and `../` begin outside paths; files that git ignores are left out. */
+export interface FindFilesCommand {
+  type: "find_files";
+  id?: string;
+  query?: string;
+  limit?: number;
+}
+
+/** Begin or end to send every frame of extensions as `ext_frame`. */
+export interface WatchFramesCommand {
+  type: "watch_frames";
+  id?: string;
+  on?: boolean;
 }
 
 /** Start a worker. The response arrives when the worker is recorded, before it runs. `max_…` and `timeout_s` are its limits; 0 is no limit. `swarm` names a budget created with `swarm_budget`. `mode` defaults to `worktree` in a repository and to `shared` elsewhere; a shared worker can only read, unless `write` is set. A worker in a worktree is always jailed; `jail` jails a shared one. Model, directory, jail and permission mode default to those of the zot that starts it. */
@@ -703,6 +789,7 @@ export interface SwarmSubscribeCommand {
 export type Command =
   | HelloCommand
   | PromptCommand
+  | SteerCommand
   | AbortCommand
   | CompactCommand
   | GetStateCommand
@@ -727,6 +814,10 @@ export type Command =
   | ExtCompleteCommand
   | PanelKeyCommand
   | PanelCloseCommand
+  | GetQueueCommand
+  | UnqueueCommand
+  | FindFilesCommand
+  | WatchFramesCommand
   | SwarmStartCommand
   | SwarmBudgetCommand
   | SwarmListCommand
@@ -975,7 +1066,7 @@ export interface McpStateEvent {
   server: McpServer;
 }
 
-/** A tool call needs approval; the agent waits for `approve`. `args` are the arguments it will run with. `prefix` is the command prefix that the decision `prefix` allows from now on; for several joined commands `prefixes` has one for each. With `outside` (only if zot was started with `--ask-outside`) the call failed in its jail; approval runs it again with this access. With `reason` a hook or a rule requires approval: every approval applies to this call only. */
+/** A tool call needs approval; the agent waits for `approve`. `args` are the arguments it will run with. `prefix` is the command prefix that the decision `prefix` allows from now on; for several joined commands `prefixes` has one for each. With `outside` (only if zot was started with `--ask-outside`) the call failed in its jail; approval runs it again with this access. With `reason` a hook or a rule requires approval: every approval applies to this call only. `call_hash` (with the capability `call_hash`) is the SHA-256 of the JSON of `[name, args, outside]`, keys sorted, without spaces. */
 export interface ApprovalRequestEvent {
   type: "approval_request";
   request_id: string;
@@ -987,6 +1078,7 @@ export interface ApprovalRequestEvent {
   outside?: readonly Outside[];
   reason?: string;
   prefixes?: readonly string[];
+  call_hash?: string;
 }
 
 /** An MCP server asks the user a question during a call, which waits for `answer_elicitation`: to fill in `fields`, or to open `url` in a browser. */
@@ -1071,6 +1163,35 @@ export interface PermitSettledEvent {
   pause_s?: number;
 }
 
+/** The lists of `get_queue` changed. Sent only to a client that announced `queue`. */
+export interface QueueChangedEvent {
+  type: "queue_changed";
+  steering: readonly SteeringMessage[];
+  queued: readonly QueuedPrompt[];
+}
+
+/** Another transcript is shown: read `get_messages` again. After `rename` only the title is another. Sent only to a client that announced `sessions`. */
+export interface SessionChangedEvent {
+  type: "session_changed";
+  action: "clear" | "new" | "fork" | "resume" | "rewind" | "rename";
+  session_id: string;
+  title: string;
+  message_count: number;
+}
+
+/** A frame between zot and an extension, after `watch_frames`; `in` comes from the extension. `t` is a Unix time, `latency` the seconds since the request that it answers. `text` is there instead of `frame` if that is no JSON, or longer than 64 KiB (`cut`). `dropped` frames before it were left out, because the client did not read. */
+export interface ExtFrameEvent {
+  type: "ext_frame";
+  extension: string;
+  direction: "in" | "out";
+  t: number;
+  frame?: unknown;
+  latency?: number;
+  text?: string;
+  cut?: boolean;
+  dropped?: number;
+}
+
 /** A worker changed; sent to subscribers. */
 export interface SwarmUpdateEvent {
   type: "swarm_update";
@@ -1126,6 +1247,9 @@ export type Event =
   | RequestClosedEvent
   | PermitRequestEvent
   | PermitSettledEvent
+  | QueueChangedEvent
+  | SessionChangedEvent
+  | ExtFrameEvent
   | SwarmUpdateEvent
   | SwarmEventEvent;
 
@@ -1147,6 +1271,10 @@ export interface Answers {
   get_commands: Commands;
   run_command: CommandRun;
   ext_complete: Completions;
+  steer: Steered;
+  get_queue: Queue;
+  unqueue: Unqueued;
+  find_files: FoundFiles;
   swarm_start: SwarmStarted;
   swarm_resume: SwarmStarted;
   swarm_list: SwarmWorkers;

@@ -260,6 +260,10 @@ class Conversation:
     def steering(self) -> tuple[PendingPrompt, ...]:
         return self.agent.inputs.steering
 
+    def withdraw(self, prompt: PendingPrompt) -> bool:
+        """Drop a prompt of ``steering`` or ``queued``; False if it was sent."""
+        return self.agent.withdraw(prompt)
+
     def pop_queued(self) -> PendingPrompt | None:
         """The oldest queued prompt."""
         return self.agent.take_queued()

@@ -57,7 +57,7 @@ _OWN: dict[str, Callable[[Conversation, Any], Any]] = {
     "abort": lambda conversation, op: conversation.abort(),
     "compact": lambda conversation, op: conversation.compact(op.focus),
     "clear": lambda conversation, op: clear(conversation),
-    "set_model": lambda conversation, op: conversation.set_model(op.model),
+    "set_model": lambda conversation, op: conversation.set_model(op.model, op.provider),
     "set_reasoning": lambda conversation, op: conversation.set_reasoning(op.reasoning),
     "set_permission_mode": lambda conversation, op: conversation.set_permission_mode(op.permission_mode),
 }

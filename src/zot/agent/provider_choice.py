@@ -3,6 +3,7 @@ order of ``providers.json`` (which the terminal asks about)."""
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -19,6 +20,7 @@ from zot.system.files import read_bytes, write_atomic
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
+    from zot.provider.model import Model
 
 _FILE = "last-provider.json"
 
@@ -98,3 +100,22 @@ def remember_provider(home: Path, provider: str) -> None:
     if last_provider(home) != provider:
         with suppress(OSError, ConfigError):
             write_atomic(home / _FILE, msgspec.json.encode(_LastProvider(provider)))
+
+
+def models_with_access(conversation: Conversation) -> list[Model]:
+    """Models of providers with a credential or without need of one, by provider, the newest first.
+    The current model is always included."""
+    usable = {name for name, usable in providers_with_access(conversation).items() if usable}
+    rows = {(row.provider, row.id): row for row in conversation.catalog.rows() if row.provider in usable}
+    if conversation.resolved.endpoint is not None or conversation.resolved.script:
+        rows.setdefault((conversation.model.provider, conversation.model.id), conversation.model)
+    by_id = sorted(rows.values(), key=lambda model: model.id)
+    by_age = sorted(by_id, key=lambda model: _version(model.id), reverse=True)
+    return sorted(by_age, key=lambda model: model.provider)
+
+
+@functools.lru_cache(8192)
+def _version(id: str) -> tuple[int, int, str]:
+    from zot.agent.model_lookup import version_key
+
+    return version_key(id)

@@ -190,12 +190,18 @@ class Client(ClientMethods):
             decision = ask(request)
             decided = await decision if isinstance(decision, Awaitable) else decision
             if request.outside:
-                return rpc.Approve(request_id=request.request_id, decision=to_outside_answer(decided))
+                outside = to_outside_answer(decided)
+                return rpc.Approve(request_id=request.request_id, decision=outside, call_hash=request.call_hash)
             answer = to_approval_answer(cast("Decision", decided))
         except Exception as error:
             reason = f"denied: asking for approval failed: {error or type(error).__name__}"
             return rpc.Approve(request_id=request.request_id, decision="deny", reason=reason)
-        return rpc.Approve(request_id=request.request_id, decision=answer.decision, reason=answer.reason)
+        return rpc.Approve(
+            request_id=request.request_id,
+            decision=answer.decision,
+            reason=answer.reason,
+            call_hash=request.call_hash,
+        )
 
     async def _elicit(self, request: rpc.ElicitationRequest) -> rpc.AnswerElicitation:
         """The caller's values; a failing function cancels."""
@@ -275,6 +281,13 @@ class Client(ClientMethods):
         if whole and stop == "aborted":
             raise AnswerAborted("the prompt was aborted before its answer", answer)
         return answer
+
+    async def steer(self, text: str, images: Iterable[PromptImage] = ()) -> bool:
+        """Add a message to the running prompt, before its next model call: True. When idle it is a prompt: False, and
+        its events go to ``on_event``."""
+        blocks = [image_block(image) for image in images]
+        pictures = tuple(rpc.Image(mime_type=block.mime_type, data=block.data) for block in blocks)
+        return cast("rpc.Steered", await self._request(rpc.Steer(message=text, images=pictures))).steered
 
     async def compact(self, focus: str = "") -> str:
         """Replace the transcript with a summary and return it; ``focus`` names the most important content.

@@ -19,7 +19,8 @@ class ClientMethods:
 
     async def state(self) -> rpc.State:
         """Get the provider, model, working directory, transcript size, usage, permission mode, jail, and whether the
-        agent is busy."""
+        agent is busy. With the capability ``sessions`` also session, title, context, reasoning and the widest
+        permission mode."""
         return await self._request(rpc.GetState())
 
     async def messages(self) -> tuple[rpc.Message, ...]:
@@ -48,9 +49,10 @@ class ClientMethods:
         """Clear the transcript; usage and cost continue to count. Fails while the agent is busy."""
         await self._request(rpc.Clear())
 
-    async def set_model(self, model: str) -> None:
-        """Switch to another model of the same provider, from the next prompt on. Fails while the agent is busy."""
-        await self._request(rpc.SetModel(model=model))
+    async def set_model(self, model: str, provider: str = "") -> None:
+        """Switch to another model, from the next prompt on; without ``provider`` one of the same provider. Fails while
+        the agent is busy."""
+        await self._request(rpc.SetModel(model=model, provider=provider))
 
     async def set_reasoning(self, level: str) -> None:
         """Set the reasoning effort, from the next prompt on. Fails while the agent is busy."""
@@ -62,9 +64,9 @@ class ClientMethods:
         prompt."""
         await self._request(rpc.SetPermissionMode(permission_mode=mode))
 
-    async def models(self) -> tuple[rpc.ModelInfo, ...]:
-        """List the models of the current provider."""
-        return (await self._request(rpc.GetModels())).models
+    async def models(self, *, all: bool = False) -> tuple[rpc.ModelInfo, ...]:
+        """List the models of the current provider; with ``all`` those of every provider that can be used."""
+        return (await self._request(rpc.GetModels(all=all))).models
 
     async def mcp_servers(self) -> tuple[rpc.McpServer, ...]:
         """List the MCP servers of this run: state, tools and their token cost, last error, log file. Starts none of
@@ -95,6 +97,24 @@ class ClientMethods:
     async def panel_close(self, extension: str, panel_id: str) -> None:
         """Report that the user closed a panel. Requires the capability ``panels``."""
         await self._request(rpc.PanelClose(extension=extension, panel_id=panel_id))
+
+    async def queue(self) -> rpc.Queue:
+        """List messages that join the running prompt, and prompts that wait for it."""
+        return await self._request(rpc.GetQueue())
+
+    async def unqueue(self, index: int) -> str:
+        """Remove a waiting prompt and get its text; the command that sent it fails. ``index`` is that of
+        ``get_queue``."""
+        return (await self._request(rpc.Unqueue(index=index))).text
+
+    async def find_files(self, query: str = "", limit: int = 50) -> tuple[rpc.FoundFile, ...]:
+        """Find files and directories to mention with ``@``, the best first. ``src/`` lists a directory, ``/``, ``~/``
+        and ``../`` begin outside paths; files that git ignores are left out."""
+        return (await self._request(rpc.FindFiles(query=query, limit=limit))).files
+
+    async def watch_frames(self, on: bool = True) -> None:
+        """Begin or end to send every frame of extensions as ``ext_frame``."""
+        await self._request(rpc.WatchFrames(on=on))
 
 
 class SyncClientMethods(SyncFacade):
@@ -127,8 +147,8 @@ class SyncClientMethods(SyncFacade):
     def clear(self) -> None:
         self._wait(self._methods.clear())
 
-    def set_model(self, model: str) -> None:
-        self._wait(self._methods.set_model(model))
+    def set_model(self, model: str, provider: str = "") -> None:
+        self._wait(self._methods.set_model(model, provider))
 
     def set_reasoning(self, level: str) -> None:
         self._wait(self._methods.set_reasoning(level))
@@ -136,8 +156,8 @@ class SyncClientMethods(SyncFacade):
     def set_permission_mode(self, mode: str) -> None:
         self._wait(self._methods.set_permission_mode(mode))
 
-    def models(self) -> tuple[rpc.ModelInfo, ...]:
-        return self._wait(self._methods.models())
+    def models(self, *, all: bool = False) -> tuple[rpc.ModelInfo, ...]:
+        return self._wait(self._methods.models(all=all))
 
     def mcp_servers(self) -> tuple[rpc.McpServer, ...]:
         return self._wait(self._methods.mcp_servers())
@@ -158,3 +178,15 @@ class SyncClientMethods(SyncFacade):
 
     def panel_close(self, extension: str, panel_id: str) -> None:
         self._wait(self._methods.panel_close(extension, panel_id))
+
+    def queue(self) -> rpc.Queue:
+        return self._wait(self._methods.queue())
+
+    def unqueue(self, index: int) -> str:
+        return self._wait(self._methods.unqueue(index))
+
+    def find_files(self, query: str = "", limit: int = 50) -> tuple[rpc.FoundFile, ...]:
+        return self._wait(self._methods.find_files(query, limit))
+
+    def watch_frames(self, on: bool = True) -> None:
+        self._wait(self._methods.watch_frames(on))

@@ -52,6 +52,10 @@ class SyncClient(SyncClientMethods):
             return self._wait(self._client.ask(text, images))
         return self._wait(self._client.ask(text, images, returns=returns, tries=tries))
 
+    def steer(self, text: str, images: Iterable[PromptImage] = ()) -> bool:
+        """True if it joins the running prompt; call it from another thread than the one that reads its events."""
+        return self._wait(self._client.steer(text, images))
+
     def compact(self, focus: str = "") -> str:
         return self._wait(self._client.compact(focus))
 

@@ -223,6 +223,13 @@ class Agent(AgentState):
         if self.readers.has_subscriber(events.QueueChanged):
             self.emit(events.QueueChanged(len(self.inputs.steering), len(self.inputs.queued)))
 
+    def withdraw(self, prompt: PendingPrompt) -> bool:
+        """Drop a steered or queued prompt; False if it was sent."""
+        removed = self.inputs.remove(prompt)
+        if removed:
+            self._queue_changed()
+        return removed
+
     def take_queued(self) -> PendingPrompt | None:
         taken = self.inputs.take_queued()
         if taken is not None:

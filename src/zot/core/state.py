@@ -76,6 +76,13 @@ class PendingInput:
         """Drop this prompt if it is still steered."""
         self._steering = deque(each for each in self._steering if each is not prompt)
 
+    def remove(self, prompt: PendingPrompt) -> bool:
+        """Drop this prompt, steered or queued; False if it was sent."""
+        before = len(self._steering) + len(self._queue)
+        self.withdraw(prompt)
+        self._queue = deque(each for each in self._queue if each is not prompt)
+        return len(self._steering) + len(self._queue) < before
+
     def take_queued(self) -> PendingPrompt | None:
         """The oldest queued prompt, to be run next."""
         return self._queue.popleft() if self._queue else None

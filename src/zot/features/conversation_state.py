@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from zot.agent.conversation import Conversation
 from zot.agent.feature import Feature
 from zot.features.lookup import asks_outside, mcp
 from zot.features.todo.todo_list import todos_in
+from zot.provider.model import Model
 from zot.wire import ops
 from zot.wire.events import JailState, message_of, todos_of, totals_of
 from zot.wire.rpc_frames import McpServers, Messages, ModelInfo, Models, State
+
+_TITLE_MAX = 200
 
 
 class StateFeature(Feature):
@@ -23,12 +28,13 @@ class StateFeature(Feature):
             case ops.GetMessages():
                 return Messages(messages=tuple(map(message_of, self.conversation.messages)))
             case ops.GetModels():
-                return Models(models=provider_models(self.conversation))
+                return Models(models=usable_models(self.conversation) if op.all else provider_models(self.conversation))
             case ops.GetMcpServers():
                 feature = mcp(self.conversation)
                 return McpServers(servers=feature.servers() if feature is not None else ())
             case _:
-                return conversation_state(self.conversation, busy=self.conversation.busy)
+                state = conversation_state(self.conversation, busy=self.conversation.busy)
+                return with_session(state, self.conversation)
 
 
 def conversation_state(conversation: Conversation, *, busy: bool) -> State:
@@ -45,6 +51,32 @@ def conversation_state(conversation: Conversation, *, busy: bool) -> State:
         jail=jail_state(conversation),
         todos=todos_of(todos_in(conversation.messages)),
     )
+
+
+def with_session(state: State, conversation: Conversation, limit: str = "") -> State:
+    """Also what a screen shows of session and model. ``limit``: the widest permission mode."""
+    present, gate = conversation.snapshot, conversation.gate
+    return msgspec.structs.replace(
+        state,
+        context_tokens=conversation.context_tokens,
+        context_window=conversation.model.context_window,
+        reasoning=present.reasoning,
+        title=title_of(conversation),
+        session_id=present.session_id,
+        permission_limit=limit or ("everything" if gate is None else gate.limit),
+    )
+
+
+def title_of(conversation: Conversation) -> str:
+    """That of the session, else the first words of its first prompt."""
+    from zot.core.session.turn_history import NOT_SAID
+    from zot.features.file_blocks import split_attachments
+
+    if title := conversation.session.meta.title if conversation.session is not None else "":
+        return title
+    prompts = (each for each in conversation.messages if each.role == "user" and not each.meta.keys() & NOT_SAID)
+    words = next((split_attachments(each.shown_text())[0] for each in prompts), "")
+    return " ".join(words[: 4 * _TITLE_MAX].split())[:_TITLE_MAX]
 
 
 def jail_state(conversation: Conversation) -> JailState | None:
@@ -66,13 +98,21 @@ def provider_models(conversation: Conversation) -> tuple[ModelInfo, ...]:
     """The models of the current provider."""
     provider = conversation.resolved.provider
     rows = [row for row in conversation.catalog.rows() if row.provider == (provider.rows_of or provider.id)]
-    return tuple(
-        ModelInfo(
-            id=row.id,
-            provider=provider.id,
-            context_window=row.context_window,
-            max_output=row.max_output,
-            reasoning=bool(row.reasoning),
-        )
-        for row in rows
+    return tuple(_model_info(row, provider.id) for row in rows)
+
+
+def usable_models(conversation: Conversation) -> tuple[ModelInfo, ...]:
+    """The models of every provider with a credential, or without need of one."""
+    from zot.agent.provider_choice import models_with_access  # few clients ask
+
+    return tuple(_model_info(row, row.provider) for row in models_with_access(conversation))
+
+
+def _model_info(row: Model, provider: str) -> ModelInfo:
+    return ModelInfo(
+        id=row.id,
+        provider=provider,
+        context_window=row.context_window,
+        max_output=row.max_output,
+        reasoning=bool(row.reasoning),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,6 +54,16 @@ def read_mentions(
             texts.append(file_block(name, found))
             room -= len(found.encode()) if not found.startswith(NOT_INCLUDED) else 0
     return texts, images
+
+
+def with_mentions(
+    text: str, images: Sequence[ImageBlock], cwd: Path, beneath: JailedFiles | None
+) -> tuple[str, tuple[ImageBlock, ...]]:
+    """A prompt with the files that ``@path`` names in it, as in the terminal. Reads them: for a thread."""
+    if "@" not in text or text.startswith(("/", "!")):
+        return text, tuple(images)
+    files, shown = read_mentions(text, cwd, beneath)
+    return "\n\n".join([text, *files]), (*images, *shown)
 
 
 def _mentioned_files(text: str, cwd: Path) -> Iterator[str]:

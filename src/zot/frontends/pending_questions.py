@@ -52,10 +52,12 @@ class PendingQuestions:
         self._pending: dict[str, tuple[Question[Any], asyncio.Future[Any]]] = {}
         self._counts: Counter[str] = Counter()
         self._closed = False
+        self._sends_hash = False
         self.on_close: list[Callable[[], None]] = []  # other requests to the client
 
     def announce(self, capabilities: Collection[str]) -> None:
         """The capabilities of the client."""
+        self._sends_hash = "call_hash" in capabilities
         kinds = {kind for name in capabilities for kind in _CAPABILITIES.get(name, ())}
         kinds -= set() if self._outside else {"outside"}
         kinds -= {"plan"} if self._widest == "plan" else set()
@@ -64,6 +66,8 @@ class PendingQuestions:
     def approve(self, command: wire.Approve) -> None:
         """UsageError if that question is not open, or the decision is invalid."""
         question, future = self._find(command.request_id, "approval")
+        if command.call_hash and command.call_hash != with_call_hash(_FRAMES[question.kind][1]("", question)).call_hash:
+            raise UsageError("call_hash is of another call; this request stays open")
         if question.kind == "outside":
             if command.decision in ("prefix", "tool", "all"):
                 future.set_result("deny")  # a client without this capability cannot answer it
@@ -156,7 +160,8 @@ class PendingQuestions:
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._pending[request_id] = (question, future)
         try:
-            self._send(to_frame(request_id, question))
+            frame = to_frame(request_id, question)
+            self._send(with_call_hash(frame) if self._sends_hash else frame)
             return await future
         finally:
             del self._pending[request_id]
@@ -167,6 +172,15 @@ class PendingQuestions:
 
     def _within_limit(self, question: PlanQuestion) -> PlanQuestion:
         return question.limited_to(tuple(mode for mode in question.modes if not is_wider(mode, self._widest)))
+
+
+def with_call_hash(frame: Any) -> Any:
+    """An ``approval_request`` with its ``call_hash``; other frames as they are."""
+    if not isinstance(frame, wire.ApprovalRequest):
+        return frame
+    from zot.wire.call_hash import call_hash
+
+    return msgspec.structs.replace(frame, call_hash=call_hash(frame.name, frame.args, frame.outside))
 
 
 def _approval_frame(request_id: str, question: Approval) -> wire.ApprovalRequest:

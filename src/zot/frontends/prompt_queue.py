@@ -25,7 +25,7 @@ MOST_BYTES = 64 * 1024 * 1024
 class QueuedWork(msgspec.Struct, frozen=True):
     """One queued command. ``started`` answers it; ``compact``: a compaction with the text as focus.
     ``typed``: the text may name a slash command; ``queued``: the prompts that extensions queued. A ``task`` is neither
-    prompt nor compaction, answers by itself, and has no events."""
+    prompt nor compaction, answers by itself, and has no events. ``removed`` answers a command that was removed."""
 
     started: Callable[[], None]
     text: str = ""
@@ -34,6 +34,8 @@ class QueuedWork(msgspec.Struct, frozen=True):
     compact: bool = False
     typed: bool = False
     queued: bool = False
+    number: int = 0  # set by the queue
+    removed: Callable[[], None] | None = None
     task: Callable[[], Awaitable[None]] | None = None
 
     @property
@@ -58,13 +60,42 @@ class PromptQueue:
         self._closed = False
         self._announced = 0  # commands that may add work
         self._early: list[SessionFault | Diagnostic] | None = []  # until the client's first command
+        self._count = 0
+        self.on_change: Callable[[], None] = lambda: None  # of ``waiting``
+        self.before_next: Callable[[], None] = lambda: None  # work has ended, the next may be chosen
 
     @property
     def busy(self) -> bool:
         return self._running is not None
 
+    @property
+    def runs_prompt(self) -> bool:
+        return self._running is not None and not self._running.compact and self._running.task is None
+
+    @property
+    def waiting(self) -> tuple[QueuedWork, ...]:
+        """Prompts that wait, the next one first."""
+        return tuple(work for work in self._waiting if not work.compact and work.task is None and not work.queued)
+
     def has_waiting(self) -> bool:
         return bool(self._waiting)
+
+    def remove(self, number: int) -> QueuedWork | None:
+        """Take out a prompt that waits; None if there is none with this number."""
+        found = next((work for work in self.waiting if work.number == number), None)
+        if found is not None:
+            self._waiting.remove(found)
+            self._size -= found.size
+            if found.removed is not None:
+                found.removed()
+            self.on_change()
+        return found
+
+    def put_first(self, work: QueuedWork) -> None:
+        """Before all that wait; for what was accepted earlier."""
+        self._count += 1
+        self._waiting.appendleft(msgspec.structs.replace(work, number=self._count))
+        self._size += work.size
 
     def open(self) -> None:
         """After the client's first command events may be written."""
@@ -78,10 +109,13 @@ class PromptQueue:
             raise UsageError(f"{MOST_WAITING} commands are already waiting; wait for `done` before sending more")
         if self._waiting and self._size + work.size > MOST_BYTES:
             raise UsageError(f"{MOST_BYTES // 1024**2} MiB of prompts are already waiting; wait for `done`")
-        self._waiting.append(work)
+        self._count += 1
+        self._waiting.append(msgspec.structs.replace(work, number=self._count))
         self._size += work.size
         if self._running is None:
             self._start_next()
+        else:
+            self.on_change()
 
     def announce(self) -> None:
         """Work may follow although input has ended; ``withdraw`` ends this."""
@@ -107,6 +141,7 @@ class PromptQueue:
         """Abort the running command and drop waiting ones."""
         self._waiting.clear()
         self._size = 0
+        self.on_change()
         self.abort()
         self.close()
 
@@ -135,8 +170,22 @@ class PromptQueue:
         if work.queued:
             return await next_queued(self.conversation) or Outcome("end")
         if work.typed:
-            return await submit_typed(self.conversation, work.text, work.images)
+            return await submit_typed(self.conversation, *await self._with_files(work))
         return await self.conversation.prompt(work.text, work.images, first_call=work.first_call)
+
+    async def _with_files(self, work: QueuedWork) -> tuple[str, Sequence[ImageBlock]]:
+        """With the files that ``@path`` names; one line for each."""
+        if "@" not in work.text:
+            return work.text, work.images
+        from zot.features.file_blocks import attachment_line, split_attachments
+        from zot.features.mentions import with_mentions
+
+        workspace = self.conversation.workspace
+        given = work.text, work.images, workspace.cwd, workspace.jailed_files
+        text, images = await asyncio.to_thread(with_mentions, *given)
+        for name, body in split_attachments(text.removeprefix(work.text))[1]:
+            self._send(Diagnostic(attachment_line(name, body), level="info"))
+        return text, images
 
     def run_queued(self) -> bool:
         """An extension queued a prompt: run it unless the running work does so."""
@@ -151,6 +200,7 @@ class PromptQueue:
             self._abort_at_start = False
             self._running.started()
             self._wake.set()
+            self.on_change()
 
     def on_event(self, event: AgentEvent) -> None:
         if self._abort_at_start and self.conversation.busy:
@@ -173,4 +223,5 @@ class PromptQueue:
         if self._running is None or self._running.task is None:
             self._send(self._last or Done())
         self._last = None
+        self.before_next()
         self._start_next()

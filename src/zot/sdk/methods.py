@@ -23,9 +23,10 @@ class RuntimeMethods:
         """Clear the transcript; usage and cost continue to count. Fails while the agent is busy."""
         await self._change(rpc.Clear())
 
-    async def set_model(self, model: str) -> None:
-        """Switch to another model of the same provider, from the next prompt on. Fails while the agent is busy."""
-        await self._change(rpc.SetModel(model=model))
+    async def set_model(self, model: str, provider: str = "") -> None:
+        """Switch to another model, from the next prompt on; without ``provider`` one of the same provider. Fails while
+        the agent is busy."""
+        await self._change(rpc.SetModel(model=model, provider=provider))
 
     async def set_reasoning(self, level: Reasoning) -> None:
         """Set the reasoning effort, from the next prompt on. Fails while the agent is busy."""
@@ -39,16 +40,17 @@ class RuntimeMethods:
 
     def state(self) -> rpc.State:
         """Get the provider, model, working directory, transcript size, usage, permission mode, jail, and whether the
-        agent is busy."""
+        agent is busy. With the capability ``sessions`` also session, title, context, reasoning and the widest
+        permission mode."""
         return self._read(rpc.GetState())
 
     def messages(self) -> tuple[rpc.Message, ...]:
         """Get the current transcript."""
         return self._read(rpc.GetMessages()).messages
 
-    def models(self) -> tuple[rpc.ModelInfo, ...]:
-        """List the models of the current provider."""
-        return self._read(rpc.GetModels()).models
+    def models(self, *, all: bool = False) -> tuple[rpc.ModelInfo, ...]:
+        """List the models of the current provider; with ``all`` those of every provider that can be used."""
+        return self._read(rpc.GetModels(all=all)).models
 
     async def changes(self, prompt: int = 0) -> rpc.Changes:
         """List file changes made by tools: during one prompt (its number, from 1) or, without a number, in the whole
@@ -82,8 +84,8 @@ class SyncRuntimeMethods(SyncFacade):
     def clear(self) -> None:
         self._wait(self._methods.clear())
 
-    def set_model(self, model: str) -> None:
-        self._wait(self._methods.set_model(model))
+    def set_model(self, model: str, provider: str = "") -> None:
+        self._wait(self._methods.set_model(model, provider))
 
     def set_reasoning(self, level: Reasoning) -> None:
         self._wait(self._methods.set_reasoning(level))
@@ -97,8 +99,8 @@ class SyncRuntimeMethods(SyncFacade):
     def messages(self) -> tuple[rpc.Message, ...]:
         return self._methods.messages()
 
-    def models(self) -> tuple[rpc.ModelInfo, ...]:
-        return self._methods.models()
+    def models(self, *, all: bool = False) -> tuple[rpc.ModelInfo, ...]:
+        return self._methods.models(all=all)
 
     def changes(self, prompt: int = 0) -> rpc.Changes:
         return self._wait(self._methods.changes(prompt))

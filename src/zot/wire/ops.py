@@ -57,9 +57,11 @@ class Clear(Op, frozen=True, kw_only=True, tag="clear"):
 
 
 class SetModel(Op, frozen=True, kw_only=True, tag="set_model"):
-    """Switch to another model of the same provider, from the next prompt on. Fails while the agent is busy."""
+    """Switch to another model, from the next prompt on; without ``provider`` one of the same provider. Fails while the
+    agent is busy."""
 
     model: str
+    provider: str = ""
 
 
 class SetReasoning(Op, frozen=True, kw_only=True, tag="set_reasoning"):
@@ -101,7 +103,7 @@ class GetMcpServers(Op, frozen=True, kw_only=True, tag="get_mcp_servers"):
 
 class GetState(Op, frozen=True, kw_only=True, tag="get_state"):
     """Get the provider, model, working directory, transcript size, usage, permission mode, jail, and whether the agent
-    is busy."""
+    is busy. With the capability ``sessions`` also session, title, context, reasoning and the widest permission mode."""
 
 
 class GetMessages(Op, frozen=True, kw_only=True, tag="get_messages"):
@@ -109,7 +111,9 @@ class GetMessages(Op, frozen=True, kw_only=True, tag="get_messages"):
 
 
 class GetModels(Op, frozen=True, kw_only=True, tag="get_models"):
-    """List the models of the current provider."""
+    """List the models of the current provider; with ``all`` those of every provider that can be used."""
+
+    all: bool = False
 
 
 AnyOp = (

@@ -60,11 +60,13 @@ from zot.wire.ops import Rewind as Rewind
 from zot.wire.ops import SetModel as SetModel
 from zot.wire.ops import SetPermissionMode as SetPermissionMode
 from zot.wire.ops import SetReasoning as SetReasoning
+from zot.wire.ops import Steer as Steer
 
 PROTOCOL_VERSION = 1
 MAX_LINE = 16 * 1024 * 1024  # of a command, without its line end
 CAPABILITIES = (
-    *("approvals", "commands", "dialogs", "elicitation", "panels", "permits", "plans", "questions", "surfaces"),
+    *("approvals", "call_hash", "commands", "dialogs", "elicitation", "panels", "permits", "plans", "questions"),
+    *("queue", "sessions", "surfaces"),
 )
 REASONING = ("off", "minimum", "low", "medium", "high", "xhigh", "max")
 
@@ -87,11 +89,12 @@ class Ping(Command, frozen=True, kw_only=True, tag="ping"):
 class Approve(Command, frozen=True, kw_only=True, tag="approve"):
     """Answer an ``approval_request``. Requires the capability ``approvals``. A request with ``outside`` accepts
     ``once``, ``session``, ``never`` and ``deny``; others accept ``once``, ``prefix``, ``tool``, ``all`` and
-    ``deny``."""
+    ``deny``. ``call_hash`` is that of the request that the user saw; a different one is refused."""
 
     request_id: str
     decision: Literal["once", "prefix", "tool", "all", "deny", "session", "never"]
     reason: str = ""
+    call_hash: str = ""
 
 
 class AnswerElicitation(Command, frozen=True, kw_only=True, tag="answer_elicitation"):
@@ -187,9 +190,34 @@ class PanelClose(Command, frozen=True, kw_only=True, tag="panel_close"):
     panel_id: str
 
 
+class GetQueue(Command, frozen=True, kw_only=True, tag="get_queue"):
+    """List messages that join the running prompt, and prompts that wait for it."""
+
+
+class Unqueue(Command, frozen=True, kw_only=True, tag="unqueue"):
+    """Remove a waiting prompt and get its text; the command that sent it fails. ``index`` is that of ``get_queue``."""
+
+    index: int
+
+
+class FindFiles(Command, frozen=True, kw_only=True, tag="find_files"):
+    """Find files and directories to mention with ``@``, the best first. ``src/`` lists a directory, ``/``, ``~/`` and
+    ``../`` begin outside paths; files that git ignores are left out."""
+
+    query: str = ""
+    limit: int = 50
+
+
+class WatchFrames(Command, frozen=True, kw_only=True, tag="watch_frames"):
+    """Begin or end to send every frame of extensions as ``ext_frame``."""
+
+    on: bool = True
+
+
 AnyCommand = (
     Hello
     | Prompt
+    | Steer
     | Abort
     | Compact
     | GetState
@@ -214,6 +242,10 @@ AnyCommand = (
     | ExtComplete
     | PanelKey
     | PanelClose
+    | GetQueue
+    | Unqueue
+    | FindFiles
+    | WatchFrames
 )
 
 
@@ -221,7 +253,7 @@ AnyCommand = (
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A model of the current provider."""
+    """A model."""
 
     id: str
     provider: str
@@ -317,7 +349,9 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
-    """Data of ``get_state``."""
+    """Data of ``get_state``. The fields after ``todos`` are for clients that announced ``sessions``:
+    ``context_tokens`` is the size of the last request (0: unknown), ``title`` that of the session or its first words,
+    ``permission_limit`` the widest mode that can be set."""
 
     provider: str
     model: str
@@ -328,6 +362,12 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     permission_mode: str = ""
     jail: JailState | None = None
     todos: tuple[Todo, ...] = ()
+    context_tokens: int | msgspec.UnsetType = msgspec.UNSET
+    context_window: int | msgspec.UnsetType = msgspec.UNSET
+    reasoning: str | msgspec.UnsetType = msgspec.UNSET
+    title: str | msgspec.UnsetType = msgspec.UNSET
+    session_id: str | msgspec.UnsetType = msgspec.UNSET
+    permission_limit: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Messages(msgspec.Struct, frozen=True, kw_only=True):
@@ -365,10 +405,11 @@ class McpServers(msgspec.Struct, frozen=True, kw_only=True):
     servers: tuple[McpServer, ...]
 
 
-class ModelSet(msgspec.Struct, frozen=True, kw_only=True):
-    """Data of ``set_model``."""
+class ModelSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Data of ``set_model``; ``provider`` if the command named one."""
 
     model: str
+    provider: str = ""
 
 
 class ReasoningSet(msgspec.Struct, frozen=True, kw_only=True):
@@ -387,6 +428,53 @@ class Pong(msgspec.Struct, frozen=True, kw_only=True):
     """Data of ``ping``."""
 
     pong: bool = True
+
+
+class Steered(msgspec.Struct, frozen=True, kw_only=True):
+    """Data of ``steer``. ``steered``: it joins the running prompt; otherwise it is a prompt of its own, and waits."""
+
+    steered: bool
+
+
+class SteeringMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that joins the running prompt; ``images`` is their number, ``text`` its first 2,000 characters."""
+
+    text: str
+    images: int
+
+
+class QueuedPrompt(msgspec.Struct, frozen=True, kw_only=True):
+    """A waiting prompt; ``index`` stays the same while it waits."""
+
+    index: int
+    text: str
+    images: int
+
+
+class Queue(msgspec.Struct, frozen=True, kw_only=True):
+    """Data of ``get_queue``."""
+
+    steering: tuple[SteeringMessage, ...]
+    queued: tuple[QueuedPrompt, ...]
+
+
+class Unqueued(msgspec.Struct, frozen=True, kw_only=True):
+    """Data of ``unqueue``: the whole text."""
+
+    text: str
+
+
+class FoundFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A path, as it is mentioned; a directory ends with a slash."""
+
+    path: str
+    kind: Literal["file", "directory"]
+
+
+class FoundFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """Data of ``find_files``."""
+
+    files: tuple[FoundFile, ...]
 
 
 class Commands(msgspec.Struct, frozen=True, kw_only=True):
@@ -547,7 +635,8 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     ``prefix`` is the command prefix that the decision ``prefix`` allows from now on; for several joined commands
     ``prefixes`` has one for each. With ``outside`` (only if zot was
     started with ``--ask-outside``) the call failed in its jail; approval runs it again with this access. With
-    ``reason`` a hook or a rule requires approval: every approval applies to this call only."""
+    ``reason`` a hook or a rule requires approval: every approval applies to this call only. ``call_hash`` (with the
+    capability ``call_hash``) is the SHA-256 of the JSON of ``[name, args, outside]``, keys sorted, without spaces."""
 
     request_id: str
     tool_id: str
@@ -558,6 +647,7 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     outside: tuple[Outside, ...] = ()
     reason: str = ""
     prefixes: tuple[str, ...] = ()
+    call_hash: str = ""
 
 
 class ElicitationField(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -659,6 +749,41 @@ class PermitSettled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     pause_s: float = 0.0
 
 
+class QueueChanged(msgspec.Struct, frozen=True, kw_only=True, tag="queue_changed"):
+    """The lists of ``get_queue`` changed. Sent only to a client that announced ``queue``."""
+
+    steering: tuple[SteeringMessage, ...]
+    queued: tuple[QueuedPrompt, ...]
+
+
+class SessionChanged(msgspec.Struct, frozen=True, kw_only=True, tag="session_changed"):
+    """Another transcript is shown: read ``get_messages`` again. After ``rename`` only the title is another. Sent only
+    to a client that announced ``sessions``."""
+
+    action: Literal["clear", "new", "fork", "resume", "rewind", "rename"]
+    session_id: str
+    title: str
+    message_count: int
+
+
+class ExtFrame(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="ext_frame"):
+    """A frame between zot and an extension, after ``watch_frames``; ``in`` comes from the extension. ``t`` is a Unix
+    time, ``latency`` the seconds since the request that it answers. ``text`` is there instead of ``frame`` if that is
+    no JSON, or longer than 64 KiB (``cut``). ``dropped`` frames before it were left out, because the client did not
+    read."""
+
+    extension: str
+    direction: Literal["in", "out"]
+    t: float
+    frame: Any = msgspec.UNSET
+    latency: float | msgspec.UnsetType = msgspec.UNSET
+    text: str = ""
+    cut: bool = False
+    dropped: int = 0
+
+
+ScreenEvent = QueueChanged | SessionChanged | ExtFrame
+
 ExtensionEvent = ExtNotify | ExtDisplay | ExtClearNotes | ExtPanel | ExtPanelClose | ExtSurface
 
 Asked = (
@@ -673,7 +798,7 @@ Asked = (
     | PermitSettled
 )
 
-KnownEvent = WireEvent | ExtensionEvent | McpState | Asked
+KnownEvent = WireEvent | ExtensionEvent | McpState | Asked | ScreenEvent
 ServerLine = Response | KnownEvent
 
 
@@ -704,4 +829,8 @@ DATA: dict[str, type[msgspec.Struct]] = {
     "get_commands": Commands,
     "run_command": CommandRun,
     "ext_complete": Completions,
+    "steer": Steered,
+    "get_queue": Queue,
+    "unqueue": Unqueued,
+    "find_files": FoundFiles,
 }

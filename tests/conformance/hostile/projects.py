@@ -23,9 +23,9 @@ from zot.features.hooks.host import parse_exports
 from zot.features.skills import discovery
 from zot.features.templates.discovery import Template
 from zot.features.templates.expansion import fill_arguments
+from zot.frontends.file_index import PathMatcher
 from zot.frontends.terminal.dialogs.call_details import call_rows
 from zot.frontends.terminal.dialogs.confirm import is_dangerous
-from zot.frontends.terminal.editor.file_picker import PathMatcher
 from zot.frontends.terminal.screen import tool_output
 from zot.frontends.terminal.screen.call_summary import read_bash
 from zot.tui import diff, theme_file

@@ -170,13 +170,12 @@ class AcpSession:
 
     def _with_files(self, text: str, images: tuple[ImageBlock, ...]) -> tuple[str, tuple[ImageBlock, ...]]:
         """With the content of files that ``@path`` names, as in the terminal."""
-        if "@" not in text or text.startswith("/"):
+        if "@" not in text:
             return text, images
-        from zot.features.mentions import read_mentions
+        from zot.features.mentions import with_mentions
 
         workspace = self.conversation.workspace
-        files, shown = read_mentions(text, workspace.cwd, workspace.jailed_files)
-        return "\n\n".join([text, *files]), (*images, *shown)
+        return with_mentions(text, images, workspace.cwd, workspace.jailed_files)
 
     def _answer(self, outcome: Outcome) -> Json:
         if isinstance(outcome.error, NotLoggedIn):

@@ -14,7 +14,7 @@ from zot.agent.conversation import Conversation
 from zot.agent.op_handlers import image_blocks, record_op
 from zot.agent.slash_commands import find_command, list_commands, require_command
 from zot.errors import AgentBusy, UsageError
-from zot.features.conversation_state import conversation_state
+from zot.features.conversation_state import conversation_state, with_session
 from zot.features.lookup import budget, extension_host, mcp_host
 from zot.frontends.pending_questions import ClientPermissions, PendingQuestions
 from zot.frontends.prompt_queue import PromptQueue, QueuedWork
@@ -25,6 +25,7 @@ from zot.wire.ops import AnyOp
 
 if TYPE_CHECKING:
     from zot.frontends.rpc.permits import Permits
+    from zot.frontends.rpc.screen_commands import ScreenCommands
     from zot.frontends.rpc.swarm_commands import SwarmCommands
     from zot.frontends.rpc.writer import Writer
     from zot.wire.swarm_frames import SwarmCommand
@@ -53,6 +54,7 @@ class RpcCommands:
         self._writer = writer
         self._permits: Permits | None = None
         self._swarm: SwarmCommands | None = None
+        self._screen: ScreenCommands | None = None
         self._surface = surface
         self._slash_commands = SlashCommands(queue, surface, tasks)
         self._handlers: dict[type, Callable[[Any, PendingResponse], Any]] = {
@@ -79,6 +81,11 @@ class RpcCommands:
             wire.PanelKey: self._panel_key,
             wire.PanelClose: self._panel_close,
             wire.ExtComplete: self._ext_complete,
+            wire.Steer: self._of_screen,
+            wire.GetQueue: self._of_screen,
+            wire.Unqueue: self._of_screen,
+            wire.FindFiles: self._of_screen,
+            wire.WatchFrames: self._of_screen,
         }
 
     def dispatch(self, command: wire.AnyCommand | SwarmCommand, reply: PendingResponse) -> Any:
@@ -100,6 +107,17 @@ class RpcCommands:
         """Cancel running slash commands."""
         self._slash_commands.stop()
 
+    def _of_screen(self, command: Any, reply: PendingResponse) -> Any:
+        return self._for_screen().do(command, reply)
+
+    def _for_screen(self) -> ScreenCommands:
+        if self._screen is None:
+            from zot.frontends.rpc.screen_commands import ScreenCommands  # only clients with a screen use it
+
+            self._screen = ScreenCommands(self._conversation, self._queue, self._announced, self._tasks, self._writer)
+            self._questions.on_close.append(self._screen.close)
+        return self._screen
+
     # --- immediate
 
     def _ping(self, command: wire.Ping, reply: PendingResponse) -> wire.Pong:
@@ -111,6 +129,8 @@ class RpcCommands:
         self._announced.update(accepted)
         self._questions.announce(accepted)
         self._surface.announce()
+        if self._announced & {"queue", "sessions"} or self._screen is not None:
+            self._for_screen().announce()
         can_answer = "permits" in accepted
         if can_answer and self._permits is None:
             from zot.features.budget.spending_limits import cost_is_known
@@ -139,7 +159,10 @@ class RpcCommands:
         return msgspec.UNSET
 
     def _get_state(self, command: wire.GetState, reply: PendingResponse) -> wire.State:
-        return conversation_state(self._conversation, busy=self._queue.busy)
+        state = conversation_state(self._conversation, busy=self._queue.busy)
+        if "sessions" not in self._announced:
+            return state
+        return with_session(state, self._conversation, self._permissions.widest)
 
     def _approve(self, command: wire.Approve, reply: PendingResponse) -> Any:
         self._must_be_announced("approvals")
@@ -177,6 +200,8 @@ class RpcCommands:
     def _set_model(self, command: wire.SetModel, reply: PendingResponse) -> wire.ModelSet:
         """Before the next command is read, unlike the op, which may wait for a key command."""
         self._must_be_idle()
+        if command.provider:
+            return self._for_screen().set_model(command, reply)
         record_op(self._conversation, command)
         self._conversation.set_model_now(command.model)
         return wire.ModelSet(model=command.model)
@@ -199,7 +224,8 @@ class RpcCommands:
         if typed:
             require_command(self._conversation, command.message)
         self._permissions.mention()
-        self._queue.submit(QueuedWork(lambda: reply(_STARTED), command.message, images, typed=typed))
+        removed = lambda: reply.fail("removed from the queue")  # noqa: E731
+        self._queue.submit(QueuedWork(lambda: reply(_STARTED), command.message, images, typed=typed, removed=removed))
         return LATER
 
     def _compact(self, command: wire.Compact, reply: PendingResponse) -> Any:
@@ -309,7 +335,7 @@ class RpcCommands:
     def _must_be_announced(
         self,
         capability: Literal[
-            "approvals", "commands", "dialogs", "elicitation", "panels", "permits", "plans", "questions", "surfaces"
+            "approvals", "commands", "dialogs", "elicitation", "panels", "permits", "plans", "questions"
         ],
     ) -> None:
         if capability not in self._announced:

@@ -103,7 +103,9 @@ class Writer:
         self._unread_responses += len(line)
         self._send(line)
 
-    def send_event(self, event: wire.ExtensionEvent | wire.McpState | wire.Asked | SwarmUpdate | SwarmEvent) -> None:
+    def send_event(
+        self, event: wire.ExtensionEvent | wire.McpState | wire.Asked | wire.ScreenEvent | SwarmUpdate | SwarmEvent
+    ) -> None:
         """An event of an extension or of the front end; these cannot wait, so a client that never reads is dropped."""
         if len(self._buffer) > GIVE_UP_ABOVE:
             self._lost(f"the client left more than {GIVE_UP_ABOVE >> 20} MiB unread")
@@ -195,6 +197,11 @@ class Writer:
     def is_backlogged(self) -> bool:
         """True if too many responses are unread to read another command; ``on_room`` ends it."""
         return self._unread_responses > RESPONSES_MAX and not self.closed
+
+    @property
+    def has_room(self) -> bool:
+        """True while little is unread."""
+        return len(self._buffer) < MERGE_ABOVE
 
     async def wait_for_room(self) -> None:
         """Wait while too much is unread."""

@@ -63,6 +63,7 @@ class Conversation:
         self.clients: list[Client] = []
         self.driver: Client | None = None
         self.alone_since = time.monotonic()
+        self._frame_watchers: set[Client] = set()
         self._run = secrets.token_hex(8)
         self._seq = 0
         self._ring: deque[bytes] = deque()
@@ -127,6 +128,7 @@ class Conversation:
         if client not in self.clients:
             return
         self.clients.remove(client)
+        self._watch_frames(client, False)
         self.alone_since = time.monotonic()
         self._tell_clients()
         if self.driver is client:
@@ -195,12 +197,23 @@ class Conversation:
         elif isinstance(command, wire.Hello):  # its capabilities are those of the conversation
             _answer(client, command, self._process.hello)
             return
+        elif isinstance(command, wire.WatchFrames):
+            self._watch_frames(client, command.on)
         elif client is self.driver or frames.may_watch(command):
+            if isinstance(command, wire.Approve) and command.request_id in self._open:
+                frames.check_call_hash(command, self._open[command.request_id][1])
             self._pass_on(client, command)
             return
         else:
             raise ZotError(_WATCHING if not client.watches else _ONLY_WATCHES)
         _answer(client, command)
+
+    def _watch_frames(self, client: Client, on: bool) -> None:
+        """Frames of extensions go to the clients that asked, without a number; the process sends them while one did."""
+        before = bool(self._frame_watchers)
+        (self._frame_watchers.add if on else self._frame_watchers.discard)(client)
+        if before != bool(self._frame_watchers):
+            self._process.request(wire.WatchFrames(on=not before), lambda answer: None)
 
     def _take_over(self, client: Client) -> None:
         if client.watches:
@@ -247,6 +260,10 @@ class Conversation:
 
     def _on_event(self, line: bytes) -> None:
         kind = line[9 : line.find(b'"', 9)] if line.startswith(b'{"type":"') else b""
+        if kind == b"ext_frame":
+            for client in [*self._frame_watchers]:
+                client.send(line)
+            return
         if kind in _ASKS or kind in _CLOSES:
             self._note_request(kind, line)
         self._seq += 1

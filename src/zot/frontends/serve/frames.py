@@ -11,12 +11,12 @@ from zot.wire import rpc_frames as wire
 from zot.wire.rpc_codec import BadCommand, decode_command
 from zot.wire.swarm_frames import SwarmDiff, SwarmGet, SwarmList
 
-CAPABILITIES = ("approvals", "commands", "dialogs", "elicitation", "panels", "plans", "questions", "surfaces")
+CAPABILITIES = tuple(name for name in wire.CAPABILITIES if name != "permits")
 
 # They only read. What is not here is refused to a watcher.
 _FOR_WATCHERS = (
     *(wire.Ping, wire.Hello, wire.GetState, wire.GetMessages, wire.GetModels, wire.GetMcpServers, wire.GetChanges),
-    *(wire.GetCommands, SwarmList, SwarmGet, SwarmDiff),
+    *(wire.GetCommands, wire.GetQueue, wire.FindFiles, wire.WatchFrames, SwarmList, SwarmGet, SwarmDiff),
 )
 
 
@@ -113,6 +113,17 @@ def decode(data: bytes) -> Any:
 def may_watch(command: Any) -> bool:
     """True for a command that changes nothing."""
     return isinstance(command, _FOR_WATCHERS)
+
+
+def check_call_hash(command: wire.Approve, line: bytes) -> None:
+    """ZotError unless the approval names the call of this request, as the user saw it; a denial needs no hash."""
+    if command.decision == "deny":
+        return
+    from zot.wire.call_hash import call_hash
+
+    request = msgspec.json.decode(line, type=wire.ApprovalRequest)
+    if command.call_hash != call_hash(request.name, request.args, request.outside):
+        raise ZotError("approve: send the `call_hash` of the request that you approve")
 
 
 def encode(value: msgspec.Struct) -> bytes:

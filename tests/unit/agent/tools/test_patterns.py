@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from zot.agent.tools import ignore
 from zot.agent.tools.ignore import Rules, regex_of, walk
-from zot.frontends.terminal.editor.file_picker import _Listing  # pyright: ignore[reportPrivateUsage]
+from zot.frontends.file_index import _Listing  # pyright: ignore[reportPrivateUsage]
 
 PIECES = ["*", "**", "/", "a", "b", "?", "[ab]", "[!a]", "**/"]
 

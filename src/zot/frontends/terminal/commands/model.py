@@ -75,9 +75,10 @@ async def _set_role(context: CommandContext, role: str, typed: str) -> None:
 
 def complete(context: CommandContext, typed: str) -> list[Choice]:
     """Arguments offered after ``/model``."""
-    from zot.frontends.terminal.dialogs.model_picker import model_row, usable_models
+    from zot.agent.provider_choice import models_with_access
+    from zot.frontends.terminal.dialogs.model_picker import model_row
 
-    rows = [model_row(model) for model in usable_models(context.conversation)]
+    rows = [model_row(model) for model in models_with_access(context.conversation)]
     return [msgspec.structs.replace(row, value=row.label.strip()) for row in rows]
 
 
@@ -99,7 +100,7 @@ def named_model(conversation: Conversation, typed: str) -> tuple[str, str] | Non
     """Provider and id of a typed ``id``, ``provider/id`` or part of an id. The current provider comes first.
     None if the part fits several kinds of models."""
     from zot.agent.model_lookup import match_model, newest_match, resolve_alias, suggestion_text
-    from zot.frontends.terminal.dialogs.model_picker import usable_models
+    from zot.agent.provider_choice import models_with_access
 
     current, names = conversation.resolved.provider, conversation.settings.values.model_names
     if typed in names:
@@ -107,7 +108,7 @@ def named_model(conversation: Conversation, typed: str) -> tuple[str, str] | Non
         return own.provider or current.id, own.model
     if conversation.catalog.find(typed, current.id) is not None or typed == conversation.model.id:
         return current.id, typed
-    models = usable_models(conversation)
+    models = models_with_access(conversation)
     usable = [(model.provider, model.id) for model in models]
     found = next((pair for pair in usable if typed in (pair[1], "/".join(pair))), None)
     if found is not None:

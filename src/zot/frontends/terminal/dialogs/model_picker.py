@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from datetime import date
 
 from zot.agent.conversation import Conversation
-from zot.agent.model_lookup import version_key
-from zot.agent.provider_choice import providers_with_access
+from zot.agent.provider_choice import models_with_access, providers_with_access
 from zot.errors import ConfigError, describe_error
 from zot.frontends.terminal.dialogs.picker import Picker
 from zot.frontends.terminal.model_picks import ModelPicks, read_picks, toggle_favourite
@@ -50,7 +48,7 @@ class ModelPicker(Picker):
         starred = frozenset(picks.favourites)
         rows = {
             (value := value_of(model)): model_row(model, current, used=used, favourite=value in starred)
-            for model in usable_models(conversation)
+            for model in models_with_access(conversation)
         }
         first = [rows.pop(value) for value in _first(picks) if value in rows]
         divided = [Choice("", "all models", divider=True)] if first and rows else []
@@ -66,27 +64,12 @@ def _first(picks: ModelPicks) -> list[str]:
 _NONE = "no provider has a credential; log in with /login"
 
 
-def usable_models(conversation: Conversation) -> list[Model]:
-    """Models of providers with a credential or without need of one, by provider, the newest first.
-    The current model is always included."""
-    usable = {name for name, usable in providers_with_access(conversation).items() if usable}
-    rows = {value_of(model): model for model in conversation.catalog.rows() if model.provider in usable}
-    if conversation.resolved.endpoint is not None or conversation.resolved.script:
-        rows.setdefault(value_of(conversation.model), conversation.model)
-    by_id = sorted(rows.values(), key=lambda model: model.id)
-    by_age = sorted(by_id, key=lambda model: _version(model.id), reverse=True)
-    return sorted(by_age, key=lambda model: model.provider)
-
-
-_version = functools.lru_cache(8192)(version_key)
-
-
 def reachable_models(conversation: Conversation) -> list[Model]:
     """Providers that can be listed without the run's own key and address."""
     if not conversation.launch.active_flags:
-        return usable_models(conversation)
+        return models_with_access(conversation)
     usable = {name for name, usable in providers_with_access(conversation, current="").items() if usable}
-    return [model for model in usable_models(conversation) if model.provider in usable]
+    return [model for model in models_with_access(conversation) if model.provider in usable]
 
 
 def logged_out(conversation: Conversation) -> list[str]:

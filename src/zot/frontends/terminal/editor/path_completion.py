@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zot.agent.tools.ignore import listed
-from zot.features.file_blocks import absolute, is_outside, mention
+from zot.features.file_blocks import absolute, mention
+from zot.frontends.file_index import entries_of, name_of, parted, without_hidden
 from zot.frontends.terminal.editor.chips import Chip
 from zot.tui.fuzzy import Pattern
 from zot.tui.keys import Key
@@ -26,31 +26,6 @@ if TYPE_CHECKING:
 ROWS = 12
 RESOURCE = "\0"  # begins a server's resource, not a path
 OFFER = "\1"  # begins the number of an extension's item
-
-
-def parted(typed: str) -> tuple[str, str]:
-    """The directory with its slash, as typed, and the beginning of a name in it."""
-    name = typed.rpartition("/")[2]
-    return typed[: len(typed) - len(name)], name
-
-
-def name_of(path: str) -> str:
-    """The last part; a directory keeps its slash."""
-    return path[path.rfind("/", 0, -1) + 1 :]
-
-
-def entries_of(root: Path, directory: str, *, ignored_too: bool) -> list[str]:
-    """Entries of a directory as typed; ``directory`` ends with a slash or is empty."""
-    if not is_outside(directory):
-        return listed(str(root), directory, ignored_too=ignored_too)
-    return [directory + name for name in listed(absolute(root, directory), "", ignored_too=ignored_too)]
-
-
-def without_hidden(paths: list[str], name: str) -> list[str]:
-    """Hidden names are offered only after a typed dot."""
-    if name.startswith("."):
-        return paths
-    return [path for path in paths if not name_of(path).startswith(".")]
 
 
 def chip_outside(root: Path, typed: str, *, content: bool) -> Chip:
