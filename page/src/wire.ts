@@ -11,13 +11,18 @@ export type {
   ElicitationField,
   ElicitationRequestEvent as ElicitationRequest,
   ExtDialogEvent as DialogRequest,
+  ExtFrameEvent as ExtFrame,
   ExtPanelEvent as PanelFrame,
   ExtSurfaceEvent as SurfaceFrame,
+  FoundFile,
   Message,
+  ModelInfo as ModelRow,
   Outside,
   PlanRequestEvent as PlanRequest,
   QuestionRequestEvent as QuestionRequest,
+  Queue,
   Rewound,
+  State,
   SwarmMerged,
   SwarmWorker,
   TextContent,
@@ -74,56 +79,11 @@ export type Request =
   | rpc.ElicitationRequestEvent
   | rpc.ExtDialogEvent;
 
-export interface State {
-  provider: string;
-  model: string;
-  cwd: string;
-  message_count: number;
-  busy: boolean;
-  usage: rpc.UsageTotals;
-  permission_mode: string;
-  jail: rpc.JailState | null;
-  todos: readonly rpc.Todo[];
-  context_tokens?: number;
-  context_window?: number;
-  reasoning?: string;
-  title?: string;
-  session_id?: string;
-  permission_limit?: string;
-}
-
+/** A waiting prompt of the server, or of this page if the server lists none. */
 export interface Queued {
   index?: number;
   text: string;
-  images?: number | readonly unknown[];
-}
-
-export interface Queue {
-  steering: readonly Queued[];
-  queued: readonly Queued[];
-}
-
-export interface ModelRow {
-  id: string;
-  provider: string;
-  context_window: number;
-  max_output: number;
-  reasoning: boolean;
-}
-
-export interface FoundFile {
-  path: string;
-  kind?: string;
-}
-
-export interface ExtFrame {
-  type: "ext_frame";
-  extension: string;
-  direction: "in" | "out";
-  t?: number;
-  frame: unknown;
-  latency?: number;
-  cut?: boolean;
+  images?: number;
 }
 
 export interface ConversationRow {

@@ -69,7 +69,7 @@ def test_question_is_answered_by_option_and_words(user: User, serve: Serve) -> N
         {"question": "Which name?", "header": "Name", "options": [{"label": "A"}, {"label": "B"}]},
     ]
     ask = {"text": "I ask.", "tool_calls": [{"name": "ask_user", "args": {"questions": questions}}]}
-    user.start(serve(turns=[ask, DONE]))
+    user.start(serve("--tools", "read,ask_user", turns=[ask, DONE]))
     user.prompt("go")
     user.sees(".request legend", "Which colour?")
     user.click(".request .option", "blue")
@@ -77,8 +77,8 @@ def test_question_is_answered_by_option_and_words(user: User, serve: Serve) -> N
     user.click(".request button", "Answer")
     user.is_done()
     user.click(".tool .fold-head")
-    user.sees(".tool .output", "blue")
-    user.sees(".tool .output", "Zora")
+    user.sees(".tool .view", "blue")
+    user.sees(".tool .view", "Zora")
 
 
 def test_plan_is_refused_then_approved_with_a_mode(user: User, serve: Serve) -> None:
@@ -112,7 +112,7 @@ def test_live_output_and_stop(user: User, serve: Serve) -> None:
 def test_todo_list_is_shown(user: User, serve: Serve) -> None:
     items = [{"text": "read it", "status": "done"}, {"text": "change it", "status": "in_progress"}]
     turn = {"text": "Steps.", "tool_calls": [{"name": "todo", "args": {"items": items}}]}
-    user.start(serve(turns=[turn, DONE]))
+    user.start(serve("--tools", "read,todo", turns=[turn, DONE]))
     user.prompt("go")
     user.sees(".todos", "Steps 1 of 2")
     user.sees(".todos .in_progress", "change it")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,13 @@ class User:
         return self.page.evaluate(script)
 
     def until(self, condition: str, seconds: float = 20) -> Any:
-        return self.page.until(condition, seconds)
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                return self.page.until(condition, end - time.monotonic())
+            except AssertionError as error:
+                if "navigated" not in str(error) and "context was destroyed" not in str(error):
+                    raise
 
     def sees(self, selector: str, text: str = "", seconds: float = 20) -> None:
         """An element that is drawn, with this text anywhere in it."""

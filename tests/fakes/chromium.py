@@ -24,7 +24,9 @@ def find() -> str | None:
 FLAGS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"),
     *("--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync"),
-    *("--disable-extensions", "--mute-audio", "--disable-features=Translate,OptimizationHints"),
+    *("--disable-renderer-backgrounding", "--disable-background-timer-throttling"),
+    *("--disable-backgrounding-occluded-windows", "--disable-extensions"),
+
 )
 
 
@@ -74,21 +76,24 @@ class Pipe:
 class Page:
     """One tab. ``evaluate`` waits for promises and raises exceptions of the page's script."""
 
-    def __init__(self, pipe: Pipe, context: str = "") -> None:
+    def __init__(self, pipe: Pipe, context: str = "", *, owns_context: bool = False) -> None:
         self.pipe = pipe
         self._context = context
+        self._owns_context = owns_context
         more = {"browserContextId": context} if context else {}
-        self._target = pipe.call("", "Target.createTarget", url="about:blank", **more)["targetId"]
+        self._target = pipe.call("", "Target.createTarget", url="about:blank", newWindow=True, **more)["targetId"]
         self._session = pipe.call("", "Target.attachToTarget", targetId=self._target, flatten=True)["sessionId"]
         self.call("Page.enable")
 
     def another(self, *, alone: bool = False) -> Page:
         """A further tab; ``alone``: without the storage of this one."""
-        return Page(self.pipe, self.pipe.call("", "Target.createBrowserContext")["browserContextId"] if alone else "")
+        if not alone:
+            return Page(self.pipe, self._context)
+        return Page(self.pipe, self.pipe.call("", "Target.createBrowserContext")["browserContextId"], owns_context=True)
 
     def close(self) -> None:
         self.pipe.call("", "Target.closeTarget", targetId=self._target)
-        if self._context:
+        if self._owns_context:
             self.pipe.call("", "Target.disposeBrowserContext", browserContextId=self._context)
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:

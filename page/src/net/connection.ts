@@ -27,6 +27,7 @@ interface Waiting {
 const FIRST_MS = 250;
 const MOST_MS = 10_000;
 const SLICE_MS = 6; // of a frame of the screen, for reading messages
+const NO_FRAME_MS = 100;
 const POLICY = 1008;
 const REFUSALS = 3; // in a row, while the server answers other requests
 const BEAT_MS = 15_000;
@@ -122,9 +123,15 @@ export class Connection {
     }
   }
 
+  /** With the next frame of the screen; a page that is not drawn has none, so a clock runs beside it. */
   #schedule(): void {
-    if (document.visibilityState === "visible") requestAnimationFrame(() => this.#drain());
-    else setTimeout(() => this.#drain(), 20);
+    let isDue = true;
+    const run = () => {
+      if (isDue) this.#drain();
+      isDue = false;
+    };
+    requestAnimationFrame(run);
+    setTimeout(run, NO_FRAME_MS);
   }
 
   #drain(): void {

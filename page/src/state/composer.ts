@@ -11,6 +11,7 @@ import { dialog, view } from "./route.ts";
 import { toast } from "./toasts.ts";
 
 export const draft = signal("");
+const REMOVED = "removed from the queue"; // the error of a prompt that was
 export const pictures = signal<readonly Attached[]>([]);
 
 interface OwnCommand {
@@ -22,7 +23,7 @@ interface OwnCommand {
 
 /** Commands of the page, for what has a button as well. */
 export const OWN: readonly OwnCommand[] = [
-  { name: "clear", description: "empty the conversation", run: () => conversation.tell("clear").then(reread) },
+  { name: "clear", description: "empty the conversation", run: () => conversation.tell("clear") },
   { name: "compact", description: "replace the transcript by a summary", arguments: "[focus]", run: (focus) => conversation.tell("compact", focus ? { focus } : {}) },
   { name: "model", description: "choose the model", run: () => (dialog.value = "models") },
   { name: "rewind", description: "go back to before a prompt", run: () => (dialog.value = "rewind") },
@@ -52,10 +53,6 @@ export function offered(): Offered[] {
   return [...known, ...own.map((each) => ({ name: each.name, description: each.description, arguments: each.arguments ?? "", owner: "page" }))];
 }
 
-async function reread(worked: boolean): Promise<void> {
-  if (worked) await conversation.reload();
-}
-
 export async function addPictures(files: Iterable<File>): Promise<void> {
   for (const file of files) {
     try {
@@ -83,6 +80,7 @@ export async function send(steers = false): Promise<void> {
     if (text.startsWith("/") && !images.length && (await ranCommand(text))) return;
     await submit(steers && conversation.isBusy.value ? "steer" : "prompt", text, images);
   } catch (error) {
+    if (describe(error) === REMOVED) return; // taken back by this page or another
     toast("error", describe(error));
     if (!draft.value && !pictures.value.length) {
       draft.value = written; // nothing is lost
@@ -118,7 +116,7 @@ async function ranCommand(text: string): Promise<boolean> {
 export async function unqueue(index: number): Promise<void> {
   try {
     const taken = await conversation.ask<{ text: string }>("unqueue", { index });
-    if (!draft.value && taken?.text) draft.value = taken.text;
+    if (!draft.value) draft.value = taken.text;
   } catch (error) {
     toast("error", describe(error));
   }

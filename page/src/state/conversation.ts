@@ -206,7 +206,7 @@ function own(frame: Frame): void {
       announce(drives.value ? "you drive this conversation" : `${String(frame["device"]) || "nobody"} drives`);
       break;
     case "session_changed":
-      void reload();
+      void (frame["action"] === "rename" ? refresh() : reload());
       break;
     case "lost":
       toast("warning", String(frame["reason"]));

@@ -26,7 +26,6 @@ export async function rewind(number: number, what: What, overwrite: boolean): Pr
     const done = await conversation.ask<Rewound>("rewind", { prompt: number, what, overwrite });
     if (what !== "files" && !draft.value) draft.value = done.text;
     toast("success", number ? `back to before prompt ${number}` : "the last rewind of files is undone");
-    await conversation.reload();
     return true;
   } catch (error) {
     toast("error", describe(error));

@@ -42,8 +42,8 @@ export function add(frame: Frame, size: number): void {
     source: ext?.extension ?? "",
     direction: ext?.direction ?? "",
     size,
-    latency: ext?.latency ?? null,
-    frame: ext ? ext.frame : frame,
+    latency: ext?.latency === undefined ? null : Math.round(ext.latency * 10_000) / 10,
+    frame: ext ? (ext.frame ?? ext.text) : frame,
   });
   bytes += size;
   if (rows.length > MOST + 500 || bytes > MOST_BYTES) prune();

@@ -10,7 +10,7 @@ export interface Summary {
 
 const VERBS: Record<string, string> = {
   ...{ bash: "Run", read: "Read", write: "Write", edit: "Edit", glob: "Find", grep: "Search", jobs: "Jobs", skill: "Skill" },
-  ...{ web_fetch: "Fetch", web_search: "Search the web", ask_user: "Ask", todo: "Steps", plan: "Plan" },
+  ...{ web_fetch: "Fetch", web_search: "Search the web", ask_user: "Ask", todo: "Steps", present_plan: "Plan" },
 };
 const SUBJECTS = ["command", "path", "file_path", "pattern", "query", "url", "name", "task", "prompt", "description"];
 const LONGEST = 300;
@@ -19,6 +19,10 @@ export function summaryOf(entry: Pick<ToolEntry, "name" | "args" | "written">): 
   const args = fieldsOf(entry.args);
   const verb = VERBS[entry.name] ?? entry.name;
   if (!args) return { verb, subject: beginningOf(entry.written) };
+  const first = Array.isArray(args["questions"]) ? (args["questions"][0] as { question?: unknown } | undefined) : undefined;
+  if (typeof first?.question === "string") return { verb, subject: first.question.slice(0, LONGEST) };
+  if (Array.isArray(args["items"])) return { verb, subject: `${args["items"].length} steps` };
+  if (typeof args["plan"] === "string") return { verb, subject: args["plan"].slice(0, LONGEST).split("\n")[0] ?? "" };
   const found = SUBJECTS.map((key) => args[key]).find((value) => typeof value === "string" && value);
   return { verb, subject: String(found ?? compact(args)).slice(0, LONGEST) };
 }

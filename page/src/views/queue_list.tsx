@@ -21,7 +21,7 @@ export function QueueList(): VNode | null {
 }
 
 function Row({ label, entry, canRemove = false }: { label: string; entry: Queued; canRemove?: boolean }): VNode {
-  const count = typeof entry.images === "number" ? entry.images : (entry.images?.length ?? 0);
+  const count = entry.images ?? 0;
   const pictures = count ? ` (${count} ${count === 1 ? "picture" : "pictures"})` : "";
   return (
     <p class="queued">
