@@ -26,7 +26,6 @@ FLAGS = (
     *("--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync"),
     *("--disable-renderer-backgrounding", "--disable-background-timer-throttling"),
     *("--disable-backgrounding-occluded-windows", "--disable-extensions"),
-
 )
 
 
