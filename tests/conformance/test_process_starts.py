@@ -68,6 +68,7 @@ FIXED = {
     "system/process_table.py _from_ps subprocess.run": "ps",
     "system/processes.py _Children.spawn subprocess.Popen": "what spawn starts without a jail",
     "system/processes.py _ChildWatch._start subprocess.Popen": "the helper that ends children of a killed zot",
+    "frontends/serve/certificates.py _run subprocess.run": "openssl, makes the certificate of zot serve --lan",
     "frontends/serve/rpc_process.py RpcProcess.start start_process": "zot rpc, with the flags of zot serve",
     "client/process.py RpcProcess.spawn asyncio.create_subprocess_exec": "zot rpc, by the embedding program",
     "cli/pager.py _paged subprocess.Popen": "the user's $PAGER, for help and zot docs",

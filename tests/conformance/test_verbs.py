@@ -79,10 +79,11 @@ VERBS: dict[str, Verb] = {
     "submit": inside(),
     "run_abortable": inside(),
     "continue_run": Verb(Not("a prompt says it again"), Not("a prompt says it again"), "enter"),
-    "steer": Verb(ONE_AT_A_TIME, ONE_AT_A_TIME, "ctrl+s"),
+    "steer": Verb("steer", ONE_AT_A_TIME, "ctrl+s"),
     "enqueue": Verb(ONE_AT_A_TIME, ONE_AT_A_TIME, "enter"),
-    "queued": Verb(ONE_AT_A_TIME, ONE_AT_A_TIME, SHOWN),
-    "steering": Verb(ONE_AT_A_TIME, ONE_AT_A_TIME, SHOWN),
+    "queued": Verb("get_queue", ONE_AT_A_TIME, SHOWN),
+    "steering": Verb("get_queue", ONE_AT_A_TIME, SHOWN),
+    "withdraw": inside(),
     "pop_queued": inside(),
     "pop_last_queued": Verb(NO_SCREEN, NO_SCREEN, "alt+up"),
     "drain_input": Verb(NO_SCREEN, NO_SCREEN, "esc"),
@@ -144,7 +145,7 @@ ALL_VERBS = (*VERBS.values(), *FEATURE_VERBS.values())
 # What a front end has that is no verb of the conversation.
 RPC_ALONE = {
     *("answer_elicitation", "answer_dialog", "answer_plan", "answer_questions"),
-    *("ext_complete", "hello", "ping", "panel_close"),
+    *("ext_complete", "hello", "ping", "panel_close", "unqueue", "find_files", "watch_frames"),
 }
 SDK_ALONE = {
     "ask",
@@ -195,6 +196,7 @@ def test_shared_operation_works_through_each_front_end() -> None:
     looked_at = {"snapshot", "busy", "model", "messages", "total_usage", "provider_models", "conversation_state"}
     looked_at |= {"list_commands", "file_changes"}
     looked_at |= {"servers"}  # tests/protocol/test_rpc_mcp.py, tests/unit/sdk/test_mcp.py
+    looked_at |= {"steer"}  # tests/protocol/test_rpc_screen.py, tests/terminal
     ended = {"aclose"}  # at the end of every scenario
     asked = {"gate"}  # tests/protocol/test_rpc_approvals.py, tests/terminal/test_dialogs_confirm.py
     assert shared - looked_at - ended - asked == set(SCENARIOS)

@@ -327,7 +327,6 @@ def test_a_start_that_fails_is_reported_to_the_client(zot: Zot) -> None:
         (("--session", "1"), "clients choose conversations"),
         (("-p",), "such as -p"),
         (("start",), "devices and revoke"),
-        (("--host", "0.0.0.0"), "for programs on this machine"),
         (("revoke",), "name one device"),
         (("revoke", "nobody"), "no device"),
         (("devices", "x"), "unexpected argument"),

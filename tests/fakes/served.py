@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import http.client
 import json
 import signal
+import ssl
 import subprocess
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -62,12 +64,13 @@ class ServedClient:
 
 
 class Served:
-    """``zot serve FLAGS``; use as a context manager."""
+    """``zot serve FLAGS``; use as a context manager. With ``--host`` or ``--lan`` requests go to the TLS address, and
+    the certificate must have the fingerprint that zot showed. ``within``: what starts the process."""
 
-    def __init__(self, zot: Zot, *flags: str) -> None:
+    def __init__(self, zot: Zot, *flags: str, within: Sequence[str] = ()) -> None:
         self.zot = zot
         self.process = subprocess.Popen(
-            zot.argv(["serve", *flags]),
+            [*within, *zot.argv(["serve", *flags])],
             cwd=zot.project,
             env=zot.env(),
             stdin=subprocess.DEVNULL,
@@ -79,6 +82,13 @@ class Served:
         self.address = self.process.stdout.readline().strip()
         base, _, self.token = self.address.partition("/#token=")
         self.port = int(base.rpartition(":")[2] or 0)
+        self.host, self.fingerprint = "127.0.0.1", ""
+        if {"--host", "--lan"} & set(flags) and self.port:
+            self.beyond = self.process.stdout.readline().strip()
+            base, _, words = self.beyond.partition("/#")
+            self.host = base.removeprefix("https://").rpartition(":")[0].strip("[]")
+            fields = dict(word.split("=", 1) for word in words.split("&"))
+            self.local_token, self.token, self.fingerprint = self.token, fields["token"], fields["fingerprint"]
         self.key = ""
 
     def __enter__(self) -> Served:
@@ -97,13 +107,28 @@ class Served:
     def request(
         self, method: str, path: str, body: str | bytes | None = None, headers: Mapping[str, str] = {}
     ) -> tuple[int, dict[str, str], str]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
+        connection = self._connection()
         try:
             connection.request(method, path, body, dict(headers))
             answer = connection.getresponse()
             return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read().decode()
         finally:
             connection.close()
+
+    @property
+    def trusted(self) -> ssl.SSLContext:
+        """Trusts the certificate of this server only, for its names."""
+        path = self.zot.home / "zot" / "serve-tls" / "certificate.pem"
+        return ssl.create_default_context(cafile=str(path))
+
+    def _connection(self) -> http.client.HTTPConnection:
+        if not self.fingerprint:
+            return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
+        connection = http.client.HTTPSConnection(self.host, self.port, timeout=PATIENCE_S, context=self.trusted)
+        connection.connect()
+        shown = connection.sock.getpeercert(binary_form=True)
+        assert hashlib.sha256(shown).hexdigest() == self.fingerprint
+        return connection
 
     def exchange(self, token: str, name: str = "laptop", **headers: str) -> tuple[int, dict[str, Any]]:
         sent = {"content-type": "application/json", **headers}
@@ -132,8 +157,12 @@ class Served:
     ) -> ClientConnection:
         words = "".join(f"&{name}={value}" for name, value in query.items())
         authorization = {"authorization": f"Bearer {key}"} if key else {}
+        scheme, host = (
+            ("wss", f"[{self.host}]" if ":" in self.host else self.host) if self.fingerprint else ("ws", "127.0.0.1")
+        )
         return connect(
-            f"ws://127.0.0.1:{self.port}/rpc?conversation={conversation}{words}",
+            f"{scheme}://{host}:{self.port}/rpc?conversation={conversation}{words}",
+            ssl=self.trusted if self.fingerprint else None,
             additional_headers={**authorization, **headers},
             subprotocols=[Subprotocol(each) for each in protocols] or None,
             open_timeout=PATIENCE_S,

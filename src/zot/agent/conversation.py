@@ -53,6 +53,7 @@ class Conversation:
         self._detach_session: Callable[[], None] | None = None
         self._preparing: asyncio.Future[Any] | None = None  # features, before a prompt or a compaction
         self._early: list[events.Diagnostic] | None = []  # until the conversation has started
+        self._idle = asyncio.Event()  # set when work ends
         if session is not None:
             self._attach_session(session)
 
@@ -91,6 +92,12 @@ class Conversation:
     @property
     def busy(self) -> bool:
         return self.agent.busy or self._preparing is not None
+
+    async def wait_idle(self) -> None:
+        """Wait until no front end's prompt or compaction runs."""
+        while self.busy:
+            self._idle.clear()
+            await self._idle.wait()
 
     @property
     def model(self) -> Model:
@@ -221,6 +228,7 @@ class Conversation:
             raise
         finally:
             self._preparing = None
+            self._idle.set()
         return running
 
     async def continue_run(self) -> Outcome:
@@ -237,6 +245,7 @@ class Conversation:
 
     def _emit_idle(self) -> None:
         """Nothing runs, and nothing is queued here or in the front end."""
+        self._idle.set()
         if self.busy or self.queued or self.has_more_work() or not self.agent.readers.has_subscriber(events.Idle):
             return
         self.emit(events.Idle())

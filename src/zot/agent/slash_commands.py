@@ -121,6 +121,7 @@ TERMINAL_COMMANDS: dict[str, str] = {
     "swarm": "`zot swarm`",
     "mcp": "`zot mcp`",
     "hooks": "`zot hooks`",
+    "serve": "`zot serve`",
     "clear": "the RPC command clear",
     **dict.fromkeys(("new", "jump", "copy", "study", "init", "review", "btw", "unjail", "skills", "reload-ext"), ""),
     **dict.fromkeys(("settings", "vim", "status", "memory", "jobs", "context", "exit", "quit"), ""),

@@ -67,6 +67,7 @@ COMMANDS = {
     "rpc": "drive zot from a program",
     "acp": "use zot inside an editor",
     "serve": "share conversations",
+    "attach": "join a shared one",
     "docs": "read the manual offline",
     "replay": "replay a recorded run",
     "report": "bundle a session for a bug report",

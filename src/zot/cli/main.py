@@ -31,6 +31,7 @@ VERBS = {
     "replay": "zot.devkit.cli.replay",
     "report": "zot.devkit.cli.report",
     "serve": "zot.cli.verbs.serve",
+    "attach": "zot.cli.verbs.attach",
     "sessions": "zot.cli.verbs.sessions",
     "swarm": "zot.swarm.cli.main",
     "update": "zot.cli.verbs.update",

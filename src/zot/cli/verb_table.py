@@ -166,6 +166,11 @@ VERBS: tuple[Verb, ...] = (
         (
             Switch("--port", "listen on this port (default: a free one)", "PORT"),
             Switch("--idle", "end after this time without use, 0 for never (default: 30)", "MINUTES"),
+            Switch("--lan", "also serve the local network, with TLS; shows a QR code"),
+            Switch("--host", "also serve this address of this machine, with TLS", "ADDRESS"),
+            Switch("--tls-cert", "use this certificate (PEM) instead of zot's own", "FILE"),
+            Switch("--tls-key", "the key of that certificate", "FILE"),
+            Switch("--quiet", "print no address; `zot serve` and /serve show one"),
         ),
         more="Prints an address with a token that adds one device; a second `zot serve` prints another one for the "
         "same server. FLAGS are those of a run, such as --model, --jail, --permission-mode; they apply to every "
@@ -174,7 +179,28 @@ VERBS: tuple[Verb, ...] = (
         examples=(
             ("zot serve", "start it, or show the address of the one that runs"),
             ("zot serve --permission-mode ask --jail", "confine every conversation, ask for each call"),
+            ("zot serve --lan", "also for a phone on the same network"),
             ("zot serve revoke phone", "shut out a device"),
+        ),
+    ),
+    Verb(
+        "attach",
+        "[ADDRESS] [CONVERSATION]",
+        "join a conversation of zot serve from this terminal",
+        (
+            Switch("--list", "list the running conversations of this machine"),
+            Switch("--watch", "only watch: keys do nothing"),
+            Switch("--cwd", "the directory of a new conversation", "DIR", DIR),
+        ),
+        (TEXT,),
+        more="CONVERSATION is a running one, a stored session, or `new`; it may be left out if just one is running. "
+        "ADDRESS is one that `zot serve` printed, also of another machine; its token works once, then the address "
+        "without it. Leaving the screen (ctrl+d, /exit) ends nothing.",
+        intro="Join a running conversation from this terminal: the same screen as where it was started.",
+        examples=(
+            ("zot attach", "join the conversation that is running"),
+            ("zot attach --list", "find the others"),
+            ("zot attach new", "start one that goes on without a terminal"),
         ),
     ),
     Verb("serve devices", "", "list the devices that have a key"),

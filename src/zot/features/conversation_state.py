@@ -33,8 +33,7 @@ class StateFeature(Feature):
                 feature = mcp(self.conversation)
                 return McpServers(servers=feature.servers() if feature is not None else ())
             case _:
-                state = conversation_state(self.conversation, busy=self.conversation.busy)
-                return with_session(state, self.conversation)
+                return conversation_state(self.conversation, busy=self.conversation.busy)
 
 
 def conversation_state(conversation: Conversation, *, busy: bool) -> State:
@@ -53,9 +52,9 @@ def conversation_state(conversation: Conversation, *, busy: bool) -> State:
     )
 
 
-def with_session(state: State, conversation: Conversation, limit: str = "") -> State:
+def with_session(state: State, conversation: Conversation, limit: str) -> State:
     """Also what a screen shows of session and model. ``limit``: the widest permission mode."""
-    present, gate = conversation.snapshot, conversation.gate
+    present = conversation.snapshot
     return msgspec.structs.replace(
         state,
         context_tokens=conversation.context_tokens,
@@ -63,7 +62,7 @@ def with_session(state: State, conversation: Conversation, limit: str = "") -> S
         reasoning=present.reasoning,
         title=title_of(conversation),
         session_id=present.session_id,
-        permission_limit=limit or ("everything" if gate is None else gate.limit),
+        permission_limit=limit,
     )
 
 

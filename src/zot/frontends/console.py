@@ -49,9 +49,21 @@ class SignalInterrupt(BaseException):
 # --- stderr
 
 
+_notice_sinks: list[Callable[[str], None]] = []
+
+
 def print_notice(text: str) -> None:
     """One line on stderr, prefixed with ``zot:``."""
-    print_stderr(f"zot: {text}")
+    if _notice_sinks:
+        _notice_sinks[-1](text)
+    else:
+        print_stderr(f"zot: {text}")
+
+
+def redirect_notices(sink: Callable[[str], None]) -> Callable[[], None]:
+    """Give notices to ``sink`` instead: stderr is part of the screen. Call the result to end this."""
+    _notice_sinks.append(sink)
+    return lambda: _notice_sinks.remove(sink)
 
 
 def retry_line(wait: RetryWait) -> str:

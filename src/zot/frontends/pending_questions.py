@@ -1,5 +1,6 @@
 """Questions that a client answers later, by request id: approvals, outside access, questions of models, plans, MCP.
-A client is asked only what it announced; when it disconnects, every open question is denied."""
+A client is asked only what it announced; when it disconnects, every open question is denied, unless the conversation
+has other front ends."""
 
 from __future__ import annotations
 
@@ -40,10 +41,17 @@ _CAPABILITIES = {
 
 class PendingQuestions:
     """The presenter of a front end that sends questions to a client. ``outside``: also outside access. ``widest``:
-    the permission mode that the client may choose at most."""
+    the permission mode that the client may choose at most. ``is_guest``: another front end built the conversation, and
+    shows the questions too."""
 
     def __init__(
-        self, queue: QuestionQueue, send: Callable[[wire.Asked], None], *, outside: bool, widest: Mode = "everything"
+        self,
+        queue: QuestionQueue,
+        send: Callable[[wire.Asked], None],
+        *,
+        outside: bool,
+        widest: Mode = "everything",
+        is_guest: bool = False,
     ) -> None:
         self._queue = queue
         self._send = send
@@ -52,6 +60,8 @@ class PendingQuestions:
         self._pending: dict[str, tuple[Question[Any], asyncio.Future[Any]]] = {}
         self._counts: Counter[str] = Counter()
         self._closed = False
+        self._is_guest = is_guest
+        self._leave: Callable[[], None] = lambda: None
         self._sends_hash = False
         self.on_close: list[Callable[[], None]] = []  # other requests to the client
 
@@ -61,7 +71,11 @@ class PendingQuestions:
         kinds = {kind for name in capabilities for kind in _CAPABILITIES.get(name, ())}
         kinds -= set() if self._outside else {"outside"}
         kinds -= {"plan"} if self._widest == "plan" else set()
-        self._queue.present(self._present, kinds, one_at_a_time=False)
+        if self._is_guest:
+            self._leave()
+            self._leave = self._queue.add_presenter(self._present, kinds, one_at_a_time=False)
+        else:
+            self._queue.present(self._present, kinds, one_at_a_time=False)
 
     def approve(self, command: wire.Approve) -> None:
         """UsageError if that question is not open, or the decision is invalid."""
@@ -135,10 +149,13 @@ class PendingQuestions:
             future.set_result(DialogAnswer(command.value))
 
     def close(self) -> None:
-        """The client disconnected: deny open and later questions."""
+        """The client disconnected: deny open and later questions; a guest leaves them to the others."""
         self._closed = True
         for close in self.on_close:
             close()
+        if self._is_guest:
+            self._leave()
+            return
         for question, future in self._pending.values():
             if not future.done():
                 future.set_result(question.denial(GONE))
@@ -167,7 +184,9 @@ class PendingQuestions:
             del self._pending[request_id]
             if prefix == "dialog" and not self._closed:
                 self._send(wire.ExtDialogClose(request_id=request_id))
-            elif prefix in ("question", "plan") and not self._closed:
+            elif (
+                prefix in ("question", "plan") or (self._queue.is_shared and future.cancelled())
+            ) and not self._closed:
                 self._send(wire.RequestClosed(request_id=request_id))
 
     def _within_limit(self, question: PlanQuestion) -> PlanQuestion:

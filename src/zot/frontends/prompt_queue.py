@@ -1,4 +1,4 @@
-"""Runs prompts and compactions one at a time, in order.
+"""Runs prompts and compactions one at a time, in order, also beside another front end's.
 The last event of each is sent when the agent is idle, so that a client that has seen it can clear or switch at once."""
 
 from __future__ import annotations
@@ -45,17 +45,19 @@ class QueuedWork(msgspec.Struct, frozen=True):
 
 class PromptQueue:
     """``hear`` receives the conversation's events, from before it is built; ``send`` those for the client.
-    ``conversation`` is set once it is built."""
+    ``conversation`` is set once it is built. ``echo``: notices are also printed."""
 
     conversation: Conversation
 
-    def __init__(self, send: Callable[[AgentEvent], None]) -> None:
+    def __init__(self, send: Callable[[AgentEvent], None], *, echo: bool = True) -> None:
+        self._echo = echo
         self._send = send
         self._waiting: deque[QueuedWork] = deque()
         self._size = 0  # of waiting commands
         self._running: QueuedWork | None = None
         self._last: AgentEvent | None = None  # of the running work
         self._abort_at_start = False
+        self._waits = False  # for the work of another front end
         self._wake = asyncio.Event()
         self._closed = False
         self._announced = 0  # commands that may add work
@@ -150,6 +152,7 @@ class PromptQueue:
             while self._running is not None:
                 work = self._running
                 try:
+                    await self._wait_for_others()
                     if work.task is not None:
                         await work.task()
                     elif work.compact:
@@ -165,6 +168,13 @@ class PromptQueue:
                 return
             self._wake.clear()
             await self._wake.wait()
+
+    async def _wait_for_others(self) -> None:
+        self._waits = True
+        try:
+            await self.conversation.wait_idle()
+        finally:
+            self._waits = False
 
     async def _prompt(self, work: QueuedWork) -> Outcome:
         if work.queued:
@@ -203,21 +213,28 @@ class PromptQueue:
             self.on_change()
 
     def on_event(self, event: AgentEvent) -> None:
-        if self._abort_at_start and self.conversation.busy:
+        if self._abort_at_start and not self._waits and self.conversation.busy:
             self._abort_at_start = False
             self.conversation.abort()
         if isinstance(event, Notice):
-            print_notice(event.text)
+            self._print(event.text)
         elif isinstance(event, Done) or (isinstance(event, CompactDone) and not event.automatic):
-            self._last = event
+            if self._running is None or self._waits:  # of another front end
+                self._send(event)
+            else:
+                self._last = event
         elif isinstance(event, SessionFault | Diagnostic):
-            print_notice(event.text if isinstance(event, Diagnostic) else event.message)
+            self._print(event.text if isinstance(event, Diagnostic) else event.message)
             if self._early is None:
                 self._send(event)
             else:
                 self._early.append(event)
         else:
             self._send(event)
+
+    def _print(self, text: str) -> None:
+        if self._echo:
+            print_notice(text)
 
     def _finish(self) -> None:
         if self._running is None or self._running.task is None:

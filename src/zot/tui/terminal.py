@@ -3,6 +3,7 @@ Writes never block: pending output is buffered, and ``congested`` makes painters
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import re
@@ -35,10 +36,19 @@ class Size(NamedTuple):
     rows: int
 
 
+def limited_size(columns: int, rows: int) -> Size:
+    if columns <= 0 or rows <= 0:
+        return Size(80, 24)
+    return Size(min(columns, _LARGEST[0]), min(rows, _LARGEST[1]))
+
+
 class Terminal:
     """``enter`` and ``leave`` may be called again, as suspending does; ``leave`` never raises."""
 
+    is_here = True  # programs and signals of this process reach it
+
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+        self.environ = environ
         self.term = environ.get("TERM", "")
         self.multiplexed = bool(environ.get("TMUX") or environ.get("STY")) or self.term.startswith(("screen", "tmux"))
         # True if the terminal re-wraps rows in a narrower window. Those that do answer the query; a terminal
@@ -127,6 +137,13 @@ class Terminal:
 
     # --- reading
 
+    def listen(self, on_input: Callable[[], None]) -> None:
+        """Call ``on_input`` whenever ``read`` returns something."""
+        asyncio.get_running_loop().add_reader(self._in, on_input)
+
+    def stop_listening(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._in)
+
     def ask(self) -> None:
         """Queries whose answers arrive among the keys: the background, and the kind of terminal."""
         self.write(ASK_BACKGROUND + ("" if self.term == "linux" else _ASK_KIND))
@@ -147,9 +164,7 @@ class Terminal:
             columns, rows = os.get_terminal_size(self._out)
         except OSError:
             columns, rows = 0, 0
-        if columns <= 0 or rows <= 0:
-            return Size(80, 24)
-        return Size(min(columns, _LARGEST[0]), min(rows, _LARGEST[1]))
+        return limited_size(columns, rows)
 
     def read(self) -> bytes:
         """Typed input; empty if none, or if the terminal was closed."""
@@ -176,10 +191,12 @@ class Terminal:
         self._loop = loop
 
     def write(self, text: str) -> None:
-        if not text or self.closed:
-            return
-        self._waiting += text.encode("utf-8", "replace")
-        self._drain()
+        self.write_bytes(text.encode("utf-8", "replace"))
+
+    def write_bytes(self, data: bytes) -> None:
+        if data and not self.closed:
+            self._waiting += data
+            self._drain()
 
     def _drain(self) -> None:
         try:

@@ -16,6 +16,7 @@ from zot.system import strict_json
 from zot.wire.rpc_frames import AnyCommand, Event, Response, ServerLine, Unknown
 
 if TYPE_CHECKING:
+    from zot.wire.screen_frames import ScreenCommand
     from zot.wire.swarm_frames import SwarmCommand
 
 _TEXT = (str, type(None))  # created once: a union at its use is created for every line
@@ -32,7 +33,7 @@ class BadCommand(Exception):
         self.command = command
 
 
-def decode_command(line: bytes) -> AnyCommand | SwarmCommand:
+def decode_command(line: bytes) -> AnyCommand | SwarmCommand | ScreenCommand:
     """The command in a stripped line; BadCommand with the error to send.
     An ``id`` may also be a whole number, which the response repeats as one; typed clients send text."""
     fields = _object(line)
@@ -41,7 +42,7 @@ def decode_command(line: bytes) -> AnyCommand | SwarmCommand:
     if not isinstance(name, _TEXT) or not (numbered or isinstance(id, _TEXT)):
         raise BadCommand("malformed json: `id` and `type` must be strings")
     known_id: Any = "" if id is None else id
-    command = _TYPES.get(name or "") or _of_a_swarm(name or "")
+    command = _TYPES.get(name or "") or _of_another_module(name or "")
     if command is None:
         raise BadCommand("unknown command", known_id, name or "")
     if numbered:
@@ -57,12 +58,15 @@ def decode_command(line: bytes) -> AnyCommand | SwarmCommand:
     return msgspec.structs.replace(converted, id=id) if numbered else converted
 
 
-def _of_a_swarm(name: str) -> type[Any] | None:
-    if not name.startswith("swarm_"):
+def _of_another_module(name: str) -> type[Any] | None:
+    """Most clients need neither module."""
+    if name.startswith("swarm_"):
+        from zot.wire.swarm_frames import SwarmCommand as Rare
+    elif name.startswith("screen_"):
+        from zot.wire.screen_frames import ScreenCommand as Rare
+    else:
         return None
-    from zot.wire.swarm_frames import SwarmCommand  # rarely used
-
-    return next((struct for struct in get_args(SwarmCommand) if struct.__struct_config__.tag == name), None)
+    return next((struct for struct in get_args(Rare) if struct.__struct_config__.tag == name), None)
 
 
 def _object(line: bytes) -> dict[str, Any]:

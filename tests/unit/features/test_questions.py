@@ -46,7 +46,7 @@ class Presenter:
 
 
 async def settle() -> None:
-    for _ in range(5):
+    for _ in range(12):
         await asyncio.sleep(0)
 
 
@@ -174,3 +174,78 @@ async def test_conversation_has_one_queue_with_front_end_presenter() -> None:
     assert not question_queue(services).can_ask("choice")
     services.front_end, services.questions = FrontEnd(on_question=answer, question_kinds=("choice",)), None
     assert await question_queue(services).ask(Choice("a")) == "answer to choice"
+
+
+# --- several front ends
+
+
+async def test_first_answer_of_two_screens_closes_the_other() -> None:
+    queue, one, two = QuestionQueue(), Presenter(), Presenter()
+    queue.present(one, ["approval"])
+    queue.add_presenter(two, ["approval"])
+    asking = asyncio.create_task(queue.ask(approval("a")))
+    await settle()
+    assert (len(one.shown), len(two.shown)) == (1, 1)
+    two.answers[0].set_result(Answer("once"))
+    assert (await asking).decision == "once"
+    assert one.withdrawn == one.shown and queue.can_ask("approval")
+
+
+async def test_screen_added_later_shows_open_questions() -> None:
+    queue, one, two = QuestionQueue(), Presenter(), Presenter()
+    queue.present(one, ["approval"])
+    asking = asyncio.create_task(queue.ask(approval("a")))
+    await settle()
+    queue.add_presenter(two, ["approval"])
+    await settle()
+    assert len(two.shown) == 1
+    one.answers[0].set_result(Answer("deny"))
+    assert (await asking).decision == "deny"
+
+
+async def test_removed_screen_leaves_the_question_open() -> None:
+    queue, one, two = QuestionQueue(), Presenter(), Presenter()
+    queue.present(one, ["approval"])
+    remove = queue.add_presenter(two, ["approval"])
+    asking = asyncio.create_task(queue.ask(approval("a")))
+    await settle()
+    remove()
+    await settle()
+    assert len(two.withdrawn) == 1 and not asking.done()
+    one.answers[0].set_result(Answer("once"))
+    assert (await asking).decision == "once"
+
+
+async def test_last_screen_removed_denies() -> None:
+    queue, one = QuestionQueue(), Presenter()
+    remove = queue.add_presenter(one, ["approval"])
+    asking = asyncio.create_task(queue.ask(approval("a")))
+    await settle()
+    remove()
+    assert (await asking).decision == "deny"
+
+
+async def test_one_failing_screen_does_not_answer() -> None:
+    async def broken(question: Question[Any]) -> Any:
+        raise RuntimeError("no screen")
+
+    queue, one = QuestionQueue(), Presenter()
+    queue.present(broken, ["approval"])
+    queue.add_presenter(one, ["approval"])
+    asking = asyncio.create_task(queue.ask(approval("a")))
+    await settle()
+    assert not asking.done()
+    one.answers[0].set_result(Answer("once"))
+    assert (await asking).decision == "once"
+
+
+async def test_cancelled_question_closes_every_screen() -> None:
+    queue, one, two = QuestionQueue(), Presenter(), Presenter()
+    queue.present(one, ["approval"])
+    queue.add_presenter(two, ["approval"])
+    asking = asyncio.create_task(queue.ask(approval("a")))
+    await settle()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert (len(one.withdrawn), len(two.withdrawn)) == (1, 1)

@@ -32,7 +32,8 @@ def connected(*capabilities: str, outside: bool = True) -> tuple[QuestionQueue, 
 
 async def ask_all(queue: QuestionQueue) -> list[asyncio.Future[Any]]:
     asked = [asyncio.ensure_future(queue.ask(question)) for question in (APPROVAL, FORM, OUTSIDE)]
-    await asyncio.sleep(0)
+    for _ in range(5):
+        await asyncio.sleep(0)
     return asked
 
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from zot.frontends.serve.access import Access
 
 _COMMANDS = ("devices", "revoke")
-_PORT, _IDLE = "--port", "--idle"
+_PORT, _IDLE, _HOST, _LAN, _CERT, _KEY = "--port", "--idle", "--host", "--lan", "--tls-cert", "--tls-key"
+_WITH_VALUE = (_PORT, _IDLE, _HOST, _CERT, _KEY)
+_QUIET = "--quiet"
 _DEFAULT_IDLE = 30.0  # minutes
 # Flags that belong to one conversation, or to another mode.
 _MODES = "a flag such as -p, --json or --rpc"
@@ -38,10 +40,23 @@ def run(argv: list[str]) -> int:
     port, idle = _number(_PORT, own.get(_PORT, "0"), 65_535), _number(_IDLE, own.get(_IDLE, f"{_DEFAULT_IDLE}"), 10_000)
     if port != int(port):
         raise UsageError(f'{_PORT} "{own[_PORT]}": expected a whole number')
+    _check_network(own)
     from zot.agent.build import working_directory
     from zot.frontends.serve.runner import ServeOptions, run_serve
 
-    return run_serve(ServeOptions(working_directory(given.cwd), of_run, int(port), idle * 60))
+    return run_serve(
+        ServeOptions(
+            working_directory(given.cwd),
+            of_run,
+            int(port),
+            idle * 60,
+            host=own.get(_HOST, ""),
+            lan=_LAN in own,
+            tls_cert=own.get(_CERT, ""),
+            tls_key=own.get(_KEY, ""),
+            quiet=_QUIET in own,
+        )
+    )
 
 
 def _split(argv: Sequence[str]) -> tuple[dict[str, str], list[str]]:
@@ -51,15 +66,25 @@ def _split(argv: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     rest = iter(argv)
     for argument in rest:
         name, equals, value = argument.partition("=")
-        if name in ("--host", "--lan"):
-            raise UsageError(f"zot serve: {name} does not exist: the server is for programs on this machine")
-        if name not in (_PORT, _IDLE):
+        if argument in (_LAN, _QUIET):
+            own[name] = "on"
+            continue
+        if name not in _WITH_VALUE:
             of_run.append(argument)
             continue
         own[name] = value if equals else next(rest, "")
         if not own[name]:
             raise UsageError(f"{name} needs a value")
     return own, of_run
+
+
+def _check_network(own: dict[str, str]) -> None:
+    if _HOST in own and _LAN in own:
+        raise UsageError("--lan finds the address itself; pass it or --host")
+    if (_CERT in own) != (_KEY in own):
+        raise UsageError("--tls-cert and --tls-key belong together")
+    if _CERT in own and not (_HOST in own or _LAN in own):
+        raise UsageError("--tls-cert is for --host or --lan: this machine is served without TLS")
 
 
 def _number(name: str, typed: str, most: int) -> float:

@@ -24,10 +24,13 @@ from zot.wire import rpc_frames as wire
 from zot.wire.ops import AnyOp
 
 if TYPE_CHECKING:
+    from zot.agent.shared_ui import SharedUI
     from zot.frontends.rpc.permits import Permits
     from zot.frontends.rpc.screen_commands import ScreenCommands
     from zot.frontends.rpc.swarm_commands import SwarmCommands
     from zot.frontends.rpc.writer import Writer
+    from zot.frontends.shared_screens import SharedScreens
+    from zot.wire.screen_frames import ScreenCommand
     from zot.wire.swarm_frames import SwarmCommand
 
 LATER: Any = object()  # for commands that respond themselves
@@ -54,8 +57,11 @@ class RpcCommands:
         self._writer = writer
         self._permits: Permits | None = None
         self._swarm: SwarmCommands | None = None
+        self._screens: SharedScreens | None = None
         self._screen: ScreenCommands | None = None
         self._surface = surface
+        self.on_sharing: Callable[[str], None] = lambda text: None
+        self.surfaces: SharedUI | None = None  # of all front ends; None: no screens are opened here
         self._slash_commands = SlashCommands(queue, surface, tasks)
         self._handlers: dict[type, Callable[[Any, PendingResponse], Any]] = {
             wire.Ping: self._ping,
@@ -88,13 +94,16 @@ class RpcCommands:
             wire.WatchFrames: self._of_screen,
         }
 
-    def dispatch(self, command: wire.AnyCommand | SwarmCommand, reply: PendingResponse) -> Any:
+    def dispatch(self, command: wire.AnyCommand | SwarmCommand | ScreenCommand, reply: PendingResponse) -> Any:
         """The response's data, or LATER if ``reply`` will be called."""
         if handler := self._handlers.get(type(command)):
             return handler(command, reply)
         if isinstance(command, AnyOp):
             data = self._conversation.submit(command)
             return msgspec.UNSET if data is None else data
+        if (screens := self._screens_for(command)) is not None:
+            screens.do(cast("ScreenCommand", command))
+            return msgspec.UNSET
         if self._swarm is None:
             from zot.frontends.rpc.swarm_commands import SwarmCommands  # few clients use it
 
@@ -102,6 +111,18 @@ class RpcCommands:
             self._questions.on_close.append(self._swarm.close)
         self._swarm.do(cast("SwarmCommand", command), reply)
         return LATER
+
+    def _screens_for(self, command: object) -> SharedScreens | None:
+        """For a command about screens."""
+        if self._screens is None:
+            if self.surfaces is None or type(command).__module__ != "zot.wire.screen_frames":
+                return None
+            from zot.frontends.shared_screens import SharedScreens  # few clients use it
+
+            self._screens = SharedScreens(self._conversation, self.surfaces, self._tasks, self._writer.send_event)
+            self._screens.on_sharing = self.on_sharing
+            self._questions.on_close.append(self._screens.close)
+        return self._screens if type(command).__module__ == "zot.wire.screen_frames" else None
 
     def stop(self) -> None:
         """Cancel running slash commands."""
@@ -159,7 +180,7 @@ class RpcCommands:
         return msgspec.UNSET
 
     def _get_state(self, command: wire.GetState, reply: PendingResponse) -> wire.State:
-        state = conversation_state(self._conversation, busy=self._queue.busy)
+        state = conversation_state(self._conversation, busy=self._queue.busy or self._conversation.busy)
         if "sessions" not in self._announced:
             return state
         return with_session(state, self._conversation, self._permissions.widest)

@@ -8,6 +8,7 @@ from typing import Any
 
 from zot.agent.build import build
 from zot.agent.config import FrontEnd, RunConfig
+from zot.agent.shared_ui import SharedUI
 from zot.features.lookup import mcp
 from zot.features.questions import question_queue
 from zot.frontends.console import exit_immediately, print_notice, run_loop
@@ -67,8 +68,9 @@ async def _run(config: RunConfig, door: EarlyPingServer) -> int:
 async def _serve(config: RunConfig, door: EarlyPingServer, writer: Writer, stopped: _Stopped) -> int:
     announced: set[str] = set()
     surface, queue = RpcExtensionUI(writer, announced), PromptQueue(writer.emit)
+    surfaces = SharedUI(surface)
     front_end = FrontEnd(
-        reader=queue.on_event, interceptors=(Backpressure(writer),), surface=surface, mode="rpc", switches=True
+        reader=queue.on_event, interceptors=(Backpressure(writer),), surface=surfaces, mode="rpc", switches=True
     )
     async with build(config, front_end) as conversation, asyncio.TaskGroup() as tasks:
         queue.conversation, surface.on_queued = conversation, queue.run_queued
@@ -84,6 +86,7 @@ async def _serve(config: RunConfig, door: EarlyPingServer, writer: Writer, stopp
         if (servers := mcp(conversation)) is not None:
             servers.on_state(writer.send_event)
         commands = RpcCommands(conversation, queue, questions, permissions, announced, surface, tasks, writer)
+        commands.surfaces = surfaces
         server = RpcServer(
             writer=writer,
             queue=queue,

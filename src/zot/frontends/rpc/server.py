@@ -1,5 +1,6 @@
 """Serves one client: reads lines, authenticates, dispatches commands, ends.
-Without the token every line is refused; the end of input lets all work finish, unless ``ends_with_input``."""
+Without the token every line is refused; the end of input lets all work finish, unless ``ends_with_input``. With
+``outlives_client`` a client that is gone does so too: the conversation has other front ends."""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ class RpcServer:
         token: str = "",
         stdin: int = 0,
         ends_with_input: bool = False,
+        outlives_client: bool = False,
     ) -> None:
+        self._outlives_client = outlives_client
         self._writer = writer
         self._queue = queue
         self._commands = commands
@@ -130,7 +133,7 @@ class RpcServer:
         """A disconnected client is not reported; other errors are."""
         if self._writer.failure:
             print_notice(self._writer.failure)
-        self.end(1 if self._writer.failure else 0, at_once=True)
+        self.end(1 if self._writer.failure else 0, at_once=not self._outlives_client)
 
     def _end_of_input(self) -> None:
         self._handle(self._lines.rest())

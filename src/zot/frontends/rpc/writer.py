@@ -22,6 +22,7 @@ from zot.wire.rpc_frames import Command, Response
 
 if TYPE_CHECKING:
     from zot.provider.messages import ToolCallBlock
+    from zot.wire.screen_frames import ScreenEvent as TerminalEvent
     from zot.wire.swarm_frames import SwarmEvent, SwarmUpdate
 
 MERGE_ABOVE = 1024 * 1024
@@ -104,7 +105,14 @@ class Writer:
         self._send(line)
 
     def send_event(
-        self, event: wire.ExtensionEvent | wire.McpState | wire.Asked | wire.ScreenEvent | SwarmUpdate | SwarmEvent
+        self,
+        event: wire.ExtensionEvent
+        | wire.McpState
+        | wire.Asked
+        | wire.ScreenEvent
+        | SwarmUpdate
+        | SwarmEvent
+        | TerminalEvent,
     ) -> None:
         """An event of an extension or of the front end; these cannot wait, so a client that never reads is dropped."""
         if len(self._buffer) > GIVE_UP_ABOVE:

@@ -22,7 +22,8 @@ TOKEN_LIFE_S = 600.0
 DEVICES_MAX = 50
 _TOKENS_MAX = 20
 _NAME_MAX = 40
-_TRIES, _TRIES_S = 10, 60.0  # wrong tokens and keys in this time, then none is tried
+_TRIES, _TRIES_S = 10, 60.0  # wrong tokens and keys of one address in this time, then none is tried
+_ADDRESSES_MAX = 1_000
 _ADVICE = "correct the file, or delete it: then every device needs a new address of `zot serve`"
 
 
@@ -42,10 +43,14 @@ class Invitation(msgspec.Struct):
 
 
 class AccessFile(msgspec.Struct):
-    """``port`` and ``pid`` are of the latest server, which may have ended: its lock tells."""
+    """``port``, ``pid`` and ``beyond``, its address on a network, are of the latest server, which may have ended: its
+    lock tells. ``fingerprint`` is that of its certificate."""
 
     port: int = 0
     pid: int = 0
+    beyond: str = ""
+    fingerprint: str = ""
+    socket: str = ""  # for zots on this machine
     devices: list[Device] = []
     invitations: list[Invitation] = []
 
@@ -65,13 +70,18 @@ class Access:
         self._store = JsonStore(home / FILE, AccessFile, _ADVICE)
         self._read = AccessFile()
         self._stamp: tuple[int, int, int] | None = None
-        self._wrong: deque[float] = deque(maxlen=_TRIES)
+        self._wrong: dict[str, deque[float]] = {}
 
     # --- for the verbs
 
-    def started(self, port: int, pid: int) -> None:
+    def started(self, port: int, pid: int, beyond: str = "", fingerprint: str = "") -> None:
         with self._store.edit() as file:
-            file.port, file.pid = port, pid
+            file.port, file.pid, file.beyond, file.fingerprint = port, pid, beyond, fingerprint
+
+    def listening(self, socket: str) -> None:
+        """The server has this socket for zots on this machine."""
+        with self._store.edit() as file:
+            file.socket = socket
 
     def load(self) -> AccessFile:
         return self._store.load()
@@ -84,6 +94,14 @@ class Access:
             kept = [each for each in file.invitations if now < each.until <= now + TOKEN_LIFE_S]
             file.invitations = [*kept[1 - _TOKENS_MAX :], Invitation(_hash(token), now + TOKEN_LIFE_S)]
         return token
+
+    def local_address(self, file: AccessFile) -> str:
+        """For a browser on this machine, with a new token, in the fragment, which browsers do not send."""
+        return f"http://127.0.0.1:{file.port}/#token={self.invite()}"
+
+    def network_address(self, file: AccessFile) -> str:
+        """For another machine, also with the fingerprint of the certificate."""
+        return f"{file.beyond}/#token={self.invite()}&fingerprint={file.fingerprint}"
 
     def revoke(self, name: str) -> None:
         """NotThere if no device has this name."""
@@ -105,12 +123,12 @@ class Access:
     def exchange(self, token: str, name: str, address: str = "") -> tuple[str, str]:
         """The key of a new device, and its name. Refused for a wrong token; OSError if it cannot be saved, and then the
         token still works."""
-        self._must_not_be_guessing()
+        self._must_not_be_guessing(address)
         wanted, now = _hash(token), time.time()
         with self._store.edit() as file:
             found = [each for each in file.invitations if _is_equal(each.token_hash, wanted)]
             if not any(now < each.until <= now + TOKEN_LIFE_S for each in found):
-                self._count_wrong()
+                self._count_wrong(address)
                 raise Refused(403, "this token was used, is too old or wrong; run `zot serve` again for a new address")
             if len(file.devices) >= DEVICES_MAX:
                 raise Refused(403, f"there are {DEVICES_MAX} devices; remove one with `zot serve revoke NAME`")
@@ -120,12 +138,15 @@ class Access:
             file.devices = [*file.devices, device]
         return key, device.name
 
-    def device(self, key: str) -> Device:
+    def knows(self, key: str) -> bool:
+        return bool(key) and self.known(_hash(key)) is not None
+
+    def device(self, key: str, address: str = "") -> Device:
         """The device with this key; Refused if there is none."""
         if (found := self.known(_hash(key))) is not None:
             return found
-        self._must_not_be_guessing()
-        self._count_wrong()
+        self._must_not_be_guessing(address)
+        self._count_wrong(address)
         raise Refused(401, "this device is not known or was revoked; run `zot serve` for an address that adds it")
 
     def known(self, key_hash: str) -> Device | None:
@@ -154,12 +175,17 @@ class Access:
             self._read, self._stamp = self._store.load(), stamp
         return self._read
 
-    def _must_not_be_guessing(self) -> None:
-        if len(self._wrong) == _TRIES and time.monotonic() - self._wrong[0] < _TRIES_S:
+    def _must_not_be_guessing(self, address: str) -> None:
+        wrong = self._wrong.get(address, ())
+        if len(wrong) == _TRIES and time.monotonic() - wrong[0] < _TRIES_S:
             raise Refused(429, "too many wrong tokens; wait a minute")
 
-    def _count_wrong(self) -> None:
-        self._wrong.append(time.monotonic())
+    def _count_wrong(self, address: str) -> None:
+        wrong = self._wrong.pop(address, None) or deque(maxlen=_TRIES)
+        wrong.append(time.monotonic())
+        self._wrong[address] = wrong  # the last one counted is the last to be dropped
+        while len(self._wrong) > _ADDRESSES_MAX:
+            del self._wrong[next(iter(self._wrong))]
 
 
 def _hash(secret: str) -> str:

@@ -110,17 +110,17 @@ class Addresses:
 
     async def _forget(self, request: IncomingRequest, peer: str) -> bytes:
         """The device revokes itself; its connections end."""
-        device = self.device(request)[0]
+        device = self.device(request, peer)[0]
         await asyncio.to_thread(self._access.forget, device.key_hash)
         return json_answer(200, {"name": device.name})
 
     async def _conversations(self, request: IncomingRequest, peer: str) -> bytes:
-        self.device(request)
+        self.device(request, peer)
         found = {"conversations": await self._hub.list(), "directory": str(self._hub.directory), "version": __version__}
         return json_answer(200, found)
 
     async def _list(self, request: IncomingRequest, peer: str) -> bytes:
-        device, query = self.device(request)[0], request.query
+        device, query = self.device(request, peer)[0], request.query
         limit = query.get("limit", str(LISTED))
         if not (limit.isascii() and limit.isdecimal() and 1 <= int(limit[:6]) <= LISTED_MAX):
             raise UsageError(f"limit: expected a number from 1 to {LISTED_MAX}")
@@ -134,13 +134,13 @@ class Addresses:
         return json_answer(200, found)
 
     async def _fork(self, request: IncomingRequest, peer: str) -> bytes:
-        self.device(request)
+        self.device(request, peer)
         count = _body(request, _Fork, 'send {"messages": N}, or {} for all').messages
         path = await self._hub.find(_session_of(request))
         return json_answer(200, {"conversation": await self._sessions.fork(path, count)})
 
     async def _export(self, request: IncomingRequest, peer: str) -> bytes:
-        self.device(request)
+        self.device(request, peer)
         name = request.query.get("format", "html")
         if name not in EXPORTS:
             raise UsageError(f"format: expected {' or '.join(EXPORTS)}")
@@ -152,16 +152,27 @@ class Addresses:
             200, page, kind, headers={"Content-Disposition": f'attachment; filename="zot-{path.stem}.{suffix}"'}
         )
 
-    def device(self, request: IncomingRequest) -> tuple[Device, str]:
+    def is_of_device(self, request: IncomingRequest) -> bool:
+        """True if it has the key of a device; nothing is counted."""
+        return self._access.knows(_key_in(request))
+
+    def device(self, request: IncomingRequest, peer: str) -> tuple[Device, str]:
         """The device of a request, and the sub-protocol to answer. Refused without a key."""
-        kind, _, key = request.headers.get("authorization", "").partition(" ")
-        offered = [word.strip() for word in request.headers.get("sec-websocket-protocol", "").split(",")]
-        protocol = PROTOCOL if PROTOCOL in offered else ""
-        if kind.lower() != "bearer":
-            key = next((word.removeprefix(_KEY_PREFIX) for word in offered if word.startswith(_KEY_PREFIX)), "")
+        key = _key_in(request)
         if not key:
             raise Refused(401, "the key of a device is missing; `zot docs serve` says how to get one")
-        return self._access.device(key.strip()), protocol
+        return self._access.device(key, peer), PROTOCOL if PROTOCOL in _offered(request) else ""
+
+
+def _offered(request: IncomingRequest) -> list[str]:
+    return [word.strip() for word in request.headers.get("sec-websocket-protocol", "").split(",")]
+
+
+def _key_in(request: IncomingRequest) -> str:
+    kind, _, key = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer":
+        return key.strip()
+    return next((word.removeprefix(_KEY_PREFIX) for word in _offered(request) if word.startswith(_KEY_PREFIX)), "")
 
 
 def _session_of(request: IncomingRequest) -> str:

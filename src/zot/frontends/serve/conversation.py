@@ -9,7 +9,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -17,7 +17,11 @@ from zot.errors import ZotError
 from zot.frontends.serve import frames
 from zot.frontends.serve.rpc_process import RpcProcess
 from zot.wire import rpc_frames as wire
+from zot.wire import screen_frames as screens
 from zot.wire.rpc_codec import BadCommand
+
+if TYPE_CHECKING:
+    from zot.frontends.serve.rpc_link import RpcLink
 
 RING_BYTES = 4 * 1024 * 1024
 RING_LINES = 10_000
@@ -26,6 +30,7 @@ UNANSWERED_MAX = 256  # commands of one client
 _STATE_S = 2.0
 
 _ASKS = frozenset((b"approval_request", b"elicitation_request", b"question_request", b"plan_request", b"ext_dialog"))
+_STANDING = frozenset((b"ext_panel", b"ext_panel_close", b"ext_surface"))
 _CLOSES = frozenset((b"request_closed", b"ext_dialog_close", b"tool_result", b"done"))
 
 
@@ -54,10 +59,38 @@ class _Request(msgspec.Struct):
     id: str = ""
 
 
-class Conversation:
-    """``on_over`` is called once, after its process ended."""
+class _ScreenName(msgspec.Struct):
+    screen: str = ""
 
-    def __init__(self, id: str, cwd: Path, on_over: Callable[[], None]) -> None:
+
+class _Shown(msgspec.Struct):
+    """Of a panel or surface of an extension."""
+
+    extension: str = ""
+    panel_id: str = ""
+    kind: str = ""
+    name: str = ""
+    value: Any = None
+
+
+class _HostTerminal:
+    """The terminal that shares its conversation, among the clients. It has its own way to everything."""
+
+    name = "terminal"
+    device = "terminal"
+    watches = False
+
+    def send(self, line: bytes) -> None: ...
+
+    def close(self, reason: str = "") -> None: ...
+
+
+class Conversation:
+    """``on_over`` is called once, after its process ended. ``make_link`` is for one that a terminal shares."""
+
+    def __init__(
+        self, id: str, cwd: Path, on_over: Callable[[], None], make_link: Callable[..., RpcLink] = RpcProcess
+    ) -> None:
         self.id = id
         self.cwd = cwd
         self.clients: list[Client] = []
@@ -70,20 +103,31 @@ class Conversation:
         self._ring_bytes = 0
         self._open: dict[str, tuple[str, bytes]] = {}  # of each request the tool call, and its line
         self._unanswered: Counter[str] = Counter()
-        self._process = RpcProcess(self._on_event, self._ended)
+        self._standing: dict[tuple[Any, ...], bytes] = {}  # what extensions show
+        self._screens: set[str] = set()  # clients for which a terminal is drawn
+        self.link = make_link(self._on_event, self._ended)
         self._on_over = on_over
         self._is_over = False
+        if self.link.has_terminal:
+            self.driver = _HostTerminal()
+            self.clients.append(self.driver)
 
     async def start(self, argv: Sequence[str]) -> None:
-        await self._process.start(argv, self.cwd)
+        assert isinstance(self.link, RpcProcess)
+        await self.link.start(argv, self.cwd)
+
+    async def greet(self) -> None:
+        """For one that a terminal shares."""
+        await self.link.greet()
+        self._report_sharing()
 
     async def stop(self) -> None:
-        await self._process.stop()
+        await self.link.stop()
 
     @property
     def is_backlogged(self) -> bool:
         """True while a command is not written yet."""
-        return self._process.is_backlogged
+        return self.link.is_backlogged
 
     async def is_working(self) -> bool:
         """True while it works. One that waits for an answer does not: no client is there to give it."""
@@ -95,7 +139,7 @@ class Conversation:
         """What the process says of itself; it has two seconds for it."""
         try:
             async with asyncio.timeout(_STATE_S):
-                answer = await self._process.ask(wire.GetState())
+                answer = await self.link.ask(wire.GetState())
             if answer is not None and answer.success and answer.data:
                 return msgspec.json.decode(answer.data, type=ConversationState)
         except (TimeoutError, msgspec.MsgspecError):
@@ -123,6 +167,7 @@ class Conversation:
         self._tell_clients(but=client)
         if self.driver is client:
             self._tell_driver(but=client)
+        self._report_sharing()
 
     def leave(self, client: Client) -> None:
         if client not in self.clients:
@@ -131,9 +176,13 @@ class Conversation:
         self._watch_frames(client, False)
         self.alone_since = time.monotonic()
         self._tell_clients()
+        if client.name in self._screens:
+            self._screens.discard(client.name)
+            self.link.request(screens.ScreenClose(screen=client.name), _no_matter)
         if self.driver is client:
-            self.driver = None
+            self.driver = next((each for each in self.clients if isinstance(each, _HostTerminal)), None)
             self._tell_driver()
+        self._report_sharing()
 
     def _after(self, run: str, after: int | None) -> Sequence[bytes] | None:
         """The events after this one; None if some are no longer kept, or it is of another run."""
@@ -154,7 +203,7 @@ class Conversation:
             client=client.name,
             driver=self.driver.name if self.driver else "",
             clients=self.client_list,
-            open=tuple(msgspec.Raw(line) for _, line in self._open.values()),
+            open=tuple(map(msgspec.Raw, (*self._standing.values(), *(line for _, line in self._open.values())))),
         )
 
     @property
@@ -195,7 +244,10 @@ class Conversation:
         elif isinstance(command, frames.HandOver):
             self._hand_over(client, command.client)
         elif isinstance(command, wire.Hello):  # its capabilities are those of the conversation
-            _answer(client, command, self._process.hello)
+            _answer(client, command, self.link.hello)
+            return
+        elif isinstance(command, screens.ScreenCommand):
+            self._of_screen(client, command)
             return
         elif isinstance(command, wire.WatchFrames):
             self._watch_frames(client, command.on)
@@ -213,7 +265,7 @@ class Conversation:
         before = bool(self._frame_watchers)
         (self._frame_watchers.add if on else self._frame_watchers.discard)(client)
         if before != bool(self._frame_watchers):
-            self._process.request(wire.WatchFrames(on=not before), lambda answer: None)
+            self.link.request(wire.WatchFrames(on=not before), _no_matter)
 
     def _take_over(self, client: Client) -> None:
         if client.watches:
@@ -221,6 +273,7 @@ class Conversation:
         if self.driver is not client:
             self.driver = client
             self._tell_driver()
+            self._report_sharing()
 
     def _hand_over(self, client: Client, to: str) -> None:
         if self.driver is not client:
@@ -230,6 +283,41 @@ class Conversation:
             raise ZotError(f'no client "{to[:60]}" of this conversation can drive')
         self.driver = other
         self._tell_driver()
+        self._report_sharing()
+
+    # --- screens: zot's terminal, drawn by the process for a client
+
+    def _of_screen(self, client: Client, command: Any) -> None:
+        """A client has at most one, under its own name. Keys make it the driver, unless it only watches."""
+        if isinstance(command, screens.Sharing):
+            raise ZotError("only the server reports who shares a conversation")
+        if isinstance(command, screens.ScreenOpen):
+            self._screens.add(client.name)
+            command = msgspec.structs.replace(command, watch=command.watch or client.watches)
+        elif client.name not in self._screens:
+            raise ZotError("no screen is open; send `screen_open` first")
+        self._pass_on(client, msgspec.structs.replace(command, screen=client.name))
+        if isinstance(command, screens.ScreenOpen):
+            self._report_sharing()
+
+    def _report_sharing(self) -> None:
+        """For the status bars of terminals."""
+        if self._screens or self.link.has_terminal:
+            name, device = (self.driver.name, self.driver.device) if self.driver else ("", "")
+            self.link.request(screens.Sharing(clients=len(self.clients), driver=name, device=device), _no_matter)
+
+    def _on_screen_event(self, kind: bytes, line: bytes) -> None:
+        """Output is for one client. A key on a screen makes its client the driver."""
+        name = msgspec.json.decode(line, type=_ScreenName).screen
+        client = next((each for each in self.clients if each.name == name), None)
+        if client is None:
+            return
+        if kind == b"screen_typed":
+            self._take_over(client)
+        else:
+            client.send(line)
+        if kind == b"screen_closed":
+            self._screens.discard(name)
 
     def _pass_on(self, client: Client, command: Any) -> None:
         if self._unanswered[client.name] >= UNANSWERED_MAX:
@@ -244,7 +332,7 @@ class Conversation:
                 client.send(frames.encode(msgspec.structs.replace(answer, id=command.id, command=_tag(command))))
 
         self._unanswered[client.name] += 1
-        if not self._process.request(command, answered):
+        if not self.link.request(command, answered):
             answered(frames.Answer(command=_tag(command), success=False, error="the conversation has ended"))
 
     def _note_answer(self, command: Any, answer: frames.Answer) -> None:
@@ -264,8 +352,13 @@ class Conversation:
             for client in [*self._frame_watchers]:
                 client.send(line)
             return
+        if kind.startswith(b"screen_"):
+            self._on_screen_event(kind, line)
+            return
         if kind in _ASKS or kind in _CLOSES:
             self._note_request(kind, line)
+        elif kind in _STANDING:
+            self._note_standing(kind, line)
         self._seq += 1
         line = frames.numbered(self._seq, line)
         self._ring.append(line)
@@ -291,6 +384,14 @@ class Conversation:
         else:
             self._open.pop(found.request_id, None)
 
+    def _note_standing(self, kind: bytes, line: bytes) -> None:
+        """What extensions show stays for clients that join later."""
+        found = msgspec.json.decode(line, type=_Shown)
+        key = kind.removesuffix(b"_close"), found.extension, found.panel_id, found.kind, found.name
+        self._standing.pop(key, None)
+        if kind == b"ext_panel" or (kind == b"ext_surface" and found.value is not None):
+            self._standing[key] = line
+
     def _ended(self, reason: str) -> None:
         if self._is_over:
             return
@@ -299,6 +400,10 @@ class Conversation:
         for client in [*self.clients]:
             client.close("the conversation ended")
         self._on_over()
+
+
+def _no_matter(answer: frames.Answer) -> None:
+    """Of a report that needs no answer."""
 
 
 def _tag(command: Any) -> str:

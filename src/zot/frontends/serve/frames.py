@@ -48,6 +48,18 @@ class ClientInfo(msgspec.Struct, frozen=True, kw_only=True):
     watches: bool = False
 
 
+class ConversationInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """``waiting`` is the number of requests that wait for an answer."""
+
+    conversation: str
+    cwd: str
+    title: str
+    busy: bool
+    waiting: int
+    driver: str
+    clients: tuple[ClientInfo, ...]
+
+
 class Welcome(msgspec.Struct, frozen=True, kw_only=True, tag="welcome"):
     """The first message. ``run`` and ``seq`` are for the next connection: events after ``seq`` are then sent again.
     ``missed``: some that were asked for are no longer kept, so read the messages again. ``open`` are requests that wait
@@ -79,6 +91,12 @@ class DriverChanged(msgspec.Struct, frozen=True, kw_only=True, tag="driver_chang
 
 class Lost(msgspec.Struct, frozen=True, kw_only=True, tag="lost"):
     """Something of the conversation could not be sent."""
+
+    reason: str
+
+
+class Closed(msgspec.Struct, frozen=True, kw_only=True, tag="closed"):
+    """To a client on this machine: the server ends the connection. WebSockets have a close frame."""
 
     reason: str
 

@@ -6,7 +6,7 @@ import asyncio
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,28 +16,18 @@ from zot import __version__
 from zot.core.session.store import SUFFIX, SessionStore, find_session
 from zot.errors import NotThere, UsageError, ZotError
 from zot.frontends.serve.conversation import Conversation
+from zot.frontends.serve.frames import ConversationInfo
 from zot.frontends.serve.stored_sessions import FILE_NAME
 from zot.system.background_tasks import BackgroundTasks
 from zot.system.safe_open import open_buffered
 
 if TYPE_CHECKING:
-    from zot.frontends.serve.frames import ClientInfo
+    from zot.frontends.serve.rpc_link import RpcLink
 
 NEW = "new"
 CONVERSATIONS_MAX = 32
+_NAME = re.compile(r"[0-9a-z][0-9a-z-]{7,60}")
 _ID = re.compile(r"[0-9a-f][0-9a-f-]{7,35}")
-
-
-class ConversationInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """``waiting`` is the number of requests that wait for an answer."""
-
-    conversation: str
-    cwd: str
-    title: str
-    busy: bool
-    waiting: int
-    driver: str
-    clients: tuple[ClientInfo, ...]
 
 
 class _Meta(msgspec.Struct):
@@ -94,6 +84,16 @@ class Hub:
         except asyncio.CancelledError:
             await conversation.stop()
             raise
+        self._conversations[name] = conversation
+        return conversation
+
+    def host(self, name: str, directory: str, make_link: Callable[..., RpcLink]) -> Conversation:
+        """A conversation that a terminal shares."""
+        if not _NAME.fullmatch(name) or not Path(directory).is_absolute():
+            raise UsageError(f'"{name[:60]}" is no name of a conversation')
+        if name in self._conversations or name in self._starting:
+            raise UsageError("this conversation is shared already")
+        conversation = Conversation(name, Path(directory), lambda: self._ended(name), make_link)
         self._conversations[name] = conversation
         return conversation
 

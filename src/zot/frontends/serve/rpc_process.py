@@ -1,4 +1,4 @@
-"""One ``zot rpc`` for one conversation: its lines, its requests and responses. A conversation in a process of its own
+"""One ``zot rpc`` for one conversation. A conversation in a process of its own
 cannot block another one, and ends whole when the server is killed: ``zot rpc`` ends with its client."""
 
 from __future__ import annotations
@@ -8,40 +8,27 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from zot.errors import ZotError
 from zot.features.child_process import JsonLineProcess, start_process
-from zot.frontends.serve.frames import CAPABILITIES, Answer, Lost, encode
+from zot.frontends.serve.rpc_link import LONGEST_LINE, RpcLink
 from zot.system.background_tasks import BackgroundTasks
-from zot.wire import rpc_frames as wire
 
-LONGEST_LINE = 64 * 1024 * 1024
-_START_S = 60.0
 _GRACE_S = 5.0
 _WORDS_KEPT = 2_000  # of stderr
 _TOKEN_VARIABLE = "ZOTCORE_RPC_TOKEN"
 
 
-Receive = Callable[[Answer], None]
-
-
-class RpcProcess:
-    """``on_event`` gets each line that is no response; ``on_over`` why it ended."""
+class RpcProcess(RpcLink):
+    """``start`` it; its last line on stderr is the reason if it ends."""
 
     def __init__(self, on_event: Callable[[bytes], None], on_over: Callable[[str], None]) -> None:
-        self._on_event = on_event
-        self._on_over = on_over
+        super().__init__(on_event, on_over)
         self._process: JsonLineProcess | None = None
-        self._waiting: dict[str, Receive] = {}
-        self._count = 0
         self._words = b""
         self._stopping = False
         self._ending: asyncio.Task[None] | None = None
         self._tasks = BackgroundTasks()
-        self.hello: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
     async def start(self, argv: Sequence[str], cwd: Path) -> None:
         """ZotError with the reason, if it does not start."""
@@ -60,53 +47,14 @@ class RpcProcess:
             os.close(write_end)
         self._listen(read_end)
         self._ending = self._tasks.add(asyncio.create_task(self._watch(self._process)))
-        try:
-            async with asyncio.timeout(_START_S):
-                answer = await self.ask(wire.Hello(capabilities=CAPABILITIES))
-        except TimeoutError:
-            await self.stop()
-            raise ZotError(f"the conversation did not start within {_START_S:g} s") from None
-        if answer is None:
-            await self.stop()
-            raise ZotError(self._last_words() or "the conversation ended at its start")
-        self.hello = answer.data
-
-    # --- sending
+        await self.greet()
 
     @property
     def is_backlogged(self) -> bool:
-        """True while a command is not written yet."""
         return self._process is not None and self._process.is_backlogged
 
-    def request(self, command: Any, answer: Receive) -> bool:
-        """Send a command; ``answer`` gets its response, or one that failed if the conversation ends first."""
-        self._count += 1
-        id = str(self._count)
-        line = encode(msgspec.structs.replace(command, id=id))
-        self._waiting[id] = answer
-        if self._process is None or not self._process.send(line + b"\n"):
-            self._waiting.pop(id, None)
-            return False
-        return True
-
-    async def ask(self, command: Any) -> Answer | None:
-        """The response; None if the conversation ended."""
-        future: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
-        sent = self.request(command, lambda answer: None if future.done() else future.set_result(answer))
-        answer = await future if sent else None
-        return answer if answer is not None and answer.command else None
-
-    # --- receiving
-
-    def _receive(self, line: bytes | None) -> None:
-        if line is None:
-            self._on_event(encode(Lost(reason=f"a line of more than {LONGEST_LINE >> 20} MiB was left out")))
-        elif line.startswith(b'{"type":"response"'):
-            response = _decode_response(line)
-            if (answer := self._waiting.pop(str(response.id), None)) is not None:
-                answer(response)
-        elif line.startswith(b"{"):
-            self._on_event(line)
+    def _send(self, line: bytes) -> bool:
+        return self._process is not None and self._process.send(line)
 
     def _listen(self, fd: int) -> None:
         """Keep the end of what it writes to stderr: why it could not start, or ended."""
@@ -137,10 +85,7 @@ class RpcProcess:
         finally:
             exited.cancel()
             process.disconnect("")
-        waiting, self._waiting = self._waiting, {}
-        for id, answer in waiting.items():
-            answer(Answer(id=id, command="", success=False, error="the conversation ended"))
-        self._on_over("" if self._stopping else fault or self._last_words() or "its process ended")
+        self._ended("" if self._stopping else fault or self._last_words() or "its process ended")
 
     async def stop(self) -> None:
         """End the conversation at once: it stores what it has."""
@@ -150,13 +95,3 @@ class RpcProcess:
         await self._process.tree.stop(_GRACE_S)
         self._process.disconnect("")
         await asyncio.wait({self._ending}, timeout=_GRACE_S)
-
-
-_response = msgspec.json.Decoder(Answer).decode
-
-
-def _decode_response(line: bytes) -> Answer:
-    try:
-        return _response(line)
-    except msgspec.MsgspecError as error:
-        return Answer(command="", success=False, error=f"unreadable response: {error}")

@@ -15,8 +15,9 @@ import msgspec
 
 from zot.errors import ZotError
 from zot.frontends.console import EXIT_CODES, print_notice, run_loop
-from zot.frontends.serve.access import TOKEN_LIFE_S, Access
+from zot.frontends.serve.access import TOKEN_LIFE_S, Access, AccessFile
 from zot.frontends.serve.hub import Hub
+from zot.frontends.serve.local_socket import LocalSocket
 from zot.frontends.serve.server import ServeServer
 from zot.system.daemon_locks import acquire_lifetime_lock
 from zot.system.files import make_private_dir, zot_home
@@ -27,12 +28,22 @@ _FIND_S = 3.0
 
 
 class ServeOptions(msgspec.Struct, frozen=True):
-    """``flags`` are passed to each conversation. ``port`` 0: a free one; ``idle_s`` 0: never end by itself."""
+    """``flags`` are passed to each conversation. ``port`` 0: a free one; ``idle_s`` 0: never end by itself. ``host`` or
+    ``lan``: also beyond this machine, with the certificate in two files or with its own."""
 
     cwd: Path
     flags: Sequence[str] = ()
     port: int = 0
     idle_s: float = 1800.0
+    host: str = ""
+    lan: bool = False
+    tls_cert: str = ""
+    tls_key: str = ""
+    quiet: bool = False  # print no address
+
+    @property
+    def is_beyond(self) -> bool:
+        return self.lan or bool(self.host)
 
 
 def run_serve(options: ServeOptions) -> int:
@@ -50,23 +61,26 @@ def run_serve(options: ServeOptions) -> int:
 
 def _show_running(access: Access, options: ServeOptions) -> int:
     """The address of the server of another zot, with a new token."""
-    port, pid = _running(access)
-    if options.port not in (0, port):
-        raise ZotError(f"zot serve is running on port {port} (process {pid}); end it first, for another port")
-    print_notice(f"zot serve is already running (process {pid}); its own flags apply")
-    _print_address(access, port)
+    found = _running(access)
+    if options.port not in (0, found.port):
+        raise ZotError(f"zot serve runs on port {found.port}; end it first (`kill {found.pid}`), for another port")
+    if options.is_beyond and not found.beyond:
+        flags = "--lan" if options.lan else f"--host {options.host}"
+        raise ZotError(f"zot serve runs for this machine only; run `kill {found.pid}`, then `zot serve {flags}`")
+    print_notice(f"zot serve is already running (process {found.pid}); its own flags apply")
+    _print_addresses(access, found)
     return 0
 
 
-def _running(access: Access) -> tuple[int, int]:
-    """Port and process; it may have just begun."""
+def _running(access: Access) -> AccessFile:
+    """The server of another zot; it may have just begun."""
     end = time.monotonic() + _FIND_S
     while time.monotonic() < end:
         file = access.load()
         with suppress(ProcessLookupError):
             if file.port and file.pid > 0:
                 os.kill(file.pid, 0)
-                return file.port, file.pid
+                return file
         time.sleep(0.05)
     raise ZotError("another zot serve is starting or ending; try again. If this stays, end that process")
 
@@ -84,12 +98,19 @@ async def _serve(home: Path, options: ServeOptions) -> int:
 
     for number in (each for each in EXIT_CODES if signal.getsignal(each) is not signal.SIG_IGN):  # as with nohup
         asyncio.get_running_loop().add_signal_handler(number, stop, number)
-    await server.open(options.port)
+    local = LocalSocket(hub)
     try:
-        access.started(server.port, os.getpid())
-        _print_address(access, server.port)
+        _open(server, home, options)
+        await local.open()
+        access.listening(local.path)
+        here, *beyond = server.places
+        network = (beyond[0].origin, beyond[0].fingerprint) if beyond else ("", "")
+        access.started(here.port, os.getpid(), *network)
+        if not options.quiet:
+            _print_addresses(access, access.load())
         return await _until_the_end(server, hub, options.idle_s, stopped)
     finally:
+        await local.close()
         await server.close()
         await hub.close()
 
@@ -107,10 +128,43 @@ async def _until_the_end(server: ServeServer, hub: Hub, idle_s: float, stopped: 
             return 0
 
 
-def _print_address(access: Access, port: int) -> None:
-    """The token is in the fragment, which browsers do not send."""
-    print(f"http://127.0.0.1:{port}/#token={access.invite()}", flush=True)
-    minutes = TOKEN_LIFE_S / 60
-    print_notice(f"this address adds one device, within {minutes:g} minutes; run `zot serve` again for another")
+def _open(server: ServeServer, home: Path, options: ServeOptions) -> None:
+    """Listen on this machine, and beyond it if that was asked for."""
+    if not options.is_beyond:
+        server.open(options.port)
+        return
+    from zot.frontends.serve import certificates, network
+
+    address, name = (found := network.lan_address(), found) if options.lan else network.resolve_host(options.host)
+    if network.is_plain(name):
+        server.open(options.port)
+        return
+    names = tuple(dict.fromkeys((name, address, *network.machine_names())))
+    if options.tls_cert:
+        certificate = certificates.given_certificate(Path(options.tls_cert), Path(options.tls_key))
+    else:
+        certificate = certificates.own_certificate(home, names)
+    context = certificates.server_context(certificate)
+    server.open(options.port, (address, names, certificate.fingerprint), context)
+
+
+def _print_addresses(access: Access, server: AccessFile) -> None:
+    """Each with a token of its own."""
+    print(access.local_address(server), flush=True)
+    if server.beyond:
+        _print_beyond(access.network_address(server), server.fingerprint)
+    minutes, count = TOKEN_LIFE_S / 60, "each" if server.beyond else "this"
+    print_notice(f"{count} address adds one device, within {minutes:g} minutes; run `zot serve` again for another")
     if sys.stderr.isatty():
         print_notice("`zot serve devices` lists devices, `zot serve revoke NAME` removes one; ctrl+c ends the server")
+
+
+def _print_beyond(address: str, fingerprint: str) -> None:
+    """The address for other machines, as a QR code on a terminal."""
+    print(address, flush=True)
+    pairs = ":".join(fingerprint[index : index + 2] for index in range(0, len(fingerprint), 2)).upper()
+    print_notice(f"the browser warns once about the certificate; compare its SHA-256 fingerprint: {pairs}")
+    if sys.stderr.isatty() and (sys.stderr.encoding or "").lower().replace("-", "") == "utf8":
+        from zot.tui.qr_code import qr_rows
+
+        sys.stderr.write("\n".join(qr_rows(address)) + "\n")

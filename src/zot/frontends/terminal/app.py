@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.agent.slash_commands import parse
-from zot.core.events import Diagnostic, EntryAdded, SessionFault, Todos, ToolResultEvent, UserMessage
+from zot.core.events import Diagnostic, EntryAdded, SessionFault, SessionStarted, Todos, ToolResultEvent, UserMessage
 from zot.frontends.terminal.commands.command_context import CommandContext, EarlyCommandContext
 from zot.frontends.terminal.commands.command_runner import CommandRunner
 from zot.frontends.terminal.dialogs.dialog import CONFIRM, Dialogs
@@ -30,6 +30,7 @@ from zot.frontends.terminal.screen.status import AgentBar, StartingBar, StatusLi
 from zot.frontends.terminal.screen.theme_manager import ThemeManager
 from zot.frontends.terminal.screen.transcript import Transcript
 from zot.frontends.terminal.screen.ui_services import ScreenServices, Tasks
+from zot.frontends.terminal.sharing import TerminalSharing
 from zot.frontends.terminal.turns import PendingTurns, PromptTarget, TurnRunner
 
 if TYPE_CHECKING:
@@ -48,17 +49,24 @@ if TYPE_CHECKING:
     from zot.tui.keys import Key
     from zot.tui.terminal import Terminal
 
+_FOLLOW_S = 0.2  # in which a command shows the session that it opened
+
 
 class App:
-    """``leaving`` is set at the end; ``surface`` is the screen API of extensions."""
+    """``leaving`` is set at the end; ``surface`` is the screen API of extensions. ``is_guest``: a further screen of a
+    conversation that another front end built."""
 
-    def __init__(self, options: TerminalOptions, terminal: Terminal) -> None:
+    def __init__(self, options: TerminalOptions, terminal: Terminal, *, is_guest: bool = False) -> None:
         self._options = options
+        self._is_guest = is_guest
+        self._on_close: list[Callable[[], None]] = []
         self.exit_code = 0
         self.leaving = asyncio.Event()
         self.lost: list[str] = []  # the session notice printed after the terminal is restored
         self._notices: list[str] = []  # of the start, shown below the resumed conversation
         self.swarm: WorkerList | None = None  # set with the agent
+        self._conversation: Conversation | None = None  # once it is built
+        self._sharing = ""  # who else has this conversation, for the status bar
         directory = Path(options.cwd or os.getcwd()).absolute()
         keeps_sessions = options.keep_session
 
@@ -124,6 +132,10 @@ class App:
             commands=self._commands,
             key_help=self._keymap.help,
             leave=self.quit,
+        )
+
+        self.sharing = TerminalSharing(
+            self.keyboard, self.show_sharing, self._transcript.add_diagnostic, is_guest=is_guest
         )
 
         # Extensions.
@@ -200,7 +212,7 @@ class App:
 
     def quit(self) -> None:
         """The user quits: if workers run, ask what to do with them."""
-        if self.swarm is not None and self.swarm.at_work():
+        if not self._is_guest and self.swarm is not None and self.swarm.at_work():
             from zot.frontends.terminal.swarm.dashboard import confirm_quit
 
             self.ui.spawn(confirm_quit(self.swarm, self._dialogs, self.ui, self.leave))
@@ -240,8 +252,11 @@ class App:
         from zot.features.lookup import extension_host
         from zot.frontends.terminal.startup_questions import ask_startup_questions
 
-        settings = conversation.settings
-        conversation.subscribe(self._transcript.on_event, EntryAdded)
+        self._conversation, settings = conversation, conversation.settings
+        self._on_close.append(conversation.subscribe(self._transcript.on_event, EntryAdded))
+        self._on_close.append(conversation.subscribe(self._session_changed, SessionStarted))
+        if self._is_guest:
+            self._on_close.append(conversation.subscribe(self.on_event))
         self._around.agent_arrived(conversation)
         self._extension_host = lambda: extension_host(conversation)
         self._around.completed_by_extensions = self._completion
@@ -253,7 +268,8 @@ class App:
         self._show(conversation)
         self.turns = self._layout.turns = self._keymap.turns = context.turns
         self._commands.agent_arrived(context)
-        self.ui.spawn(ask_startup_questions(context, resume=self._options.resume, prompt=self._options.prompt))
+        if not self._is_guest:
+            self.ui.spawn(ask_startup_questions(context, resume=self._options.resume, prompt=self._options.prompt))
         for text, images in self._early.submitted_prompts:
             self.turns.submit(text, images)
         self.ui.redraw()
@@ -276,16 +292,19 @@ class App:
             self._activity,
             on_end=attention.turn_ended,
         )
+        self._on_close.append(turns.close)
         confirmations = ApprovalPrompts(ui, self._dialogs, conversation, turns.cancel)
         confirmations.existing = existing_in(conversation.workspace)
-        QuestionHost(
+        questions = QuestionHost(
             conversation,
             ui,
             self._dialogs,
             confirmations,
             self._transcript.add_diagnostic,
             self._around.lend_terminal,
+            is_guest=self._is_guest,
         )
+        self._on_close.append(lambda: questions.close())
         self.swarm = workers = WorkerList(conversation, ui, self._notes)
         self._layout.bar = AgentBar(
             conversation,
@@ -295,6 +314,7 @@ class App:
             asking=self._asking,
             mode=lambda: confirmations.mode,
             swarm=workers.status_label,
+            sharing=lambda: self._sharing,
         )
         if conversation.settings.values.status_command:
             self._add_status_command(conversation, attention, turns)
@@ -309,10 +329,39 @@ class App:
             confirmations=confirmations,
             surface=self.surface,
             swarm=workers,
+            sharing=self.sharing,
         )
         self.surface.sessions = lambda: _extension_sessions(context)
         turns.on_failure = lambda outcome: ui.spawn(_rescue(context, outcome))
         return context
+
+    def show_sharing(self, text: str) -> None:
+        """Who else has this conversation on a screen, and who drives."""
+        self._sharing = text
+        self.ui.redraw()
+
+    def _session_changed(self, event: AgentEvent) -> None:
+        """Show the new session, unless a command of this screen does so."""
+        conversation = self._conversation
+        if conversation is not None and isinstance(event, SessionStarted) and event.reason != "start":
+            self.ui.spawn(self._follow(conversation, self._transcript.conversations))
+
+    async def _follow(self, conversation: Conversation, shown: int) -> None:
+        await asyncio.sleep(_FOLLOW_S)
+        if self._transcript.conversations == shown:
+            self._asides.clear()
+            self._transcript.clear()
+            self._transcript.show(conversation.messages)
+
+    async def close(self) -> None:
+        """Leave the conversation to its other front ends."""
+        for close in self._on_close:
+            close()
+        self.keyboard.detach()
+        if self.swarm is not None:
+            await self.swarm.aclose()
+        await self.tasks.end()
+        self.screen.close()
 
     def _add_status_command(self, conversation: Conversation, attention: WindowTitle, turns: TurnRunner) -> None:
         from zot.frontends.terminal.screen.status_command import ScriptedBar, StatusCommand

@@ -41,12 +41,14 @@ class Keyboard:
         self._flush: asyncio.TimerHandle | None = None
         self._taken = b""
         self.reads = 0
+        self.on_key: Callable[[], object] = lambda: None  # the user pressed a key
+        self.listens = True  # otherwise only replies of the terminal count
 
     def attach(self) -> None:
-        asyncio.get_running_loop().add_reader(0, self._read)
+        self._terminal.listen(self._read)
 
     def detach(self) -> None:
-        asyncio.get_running_loop().remove_reader(0)
+        self._terminal.stop_listening()
 
     def drain_pending_keys(self) -> list[str]:
         """For the loop watchdog: waiting keys by name; they are still dispatched later."""
@@ -76,6 +78,10 @@ class Keyboard:
 
     def _keys(self, keys: list[Key]) -> None:
         for key in keys:
+            if key.name != "reply":
+                if not self.listens:
+                    continue
+                self.on_key()
             self._press(key)
         if keys:
             self._typed()

@@ -133,6 +133,7 @@ async def _live(app: App, options: TerminalOptions, guard: LoopWatchdog) -> str:
         resume_gc()
         await app.leaving.wait()
         await app.turns.stop()
+        await app.sharing.stop()
         if app.swarm is not None:
             await app.swarm.aclose()
     return conversation.snapshot.session_file  # closing may have saved it under another name
@@ -141,9 +142,15 @@ async def _live(app: App, options: TerminalOptions, guard: LoopWatchdog) -> str:
 def _import_build(app: App) -> tuple[Any, Any]:
     from zot.agent.build import build
     from zot.agent.config import FrontEnd
+    from zot.agent.shared_ui import SharedUI
 
     return build, FrontEnd(
-        reader=app.on_event, surface=app.surface, mode="terminal", may_log_in=True, offers_to_go_on=True, switches=True
+        reader=app.on_event,
+        surface=SharedUI(app.surface),
+        mode="terminal",
+        may_log_in=True,
+        offers_to_go_on=True,
+        switches=True,
     )
 
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 class QuestionHost:
-    """``notify`` reports failures."""
+    """``notify`` reports failures. ``is_guest``: another front end built the conversation, and shows questions too;
+    ``close`` leaves them to it."""
 
     def __init__(
         self,
@@ -32,6 +33,8 @@ class QuestionHost:
         confirmations: ApprovalPrompts,
         notify: Callable[[str], None],
         lend_terminal: Callable[[Sequence[str]], Awaitable[int]],
+        *,
+        is_guest: bool = False,
     ) -> None:
         self._conversation = conversation
         self._ui = ui
@@ -49,7 +52,12 @@ class QuestionHost:
             "questions": self._questions,
             "plan": self._plan,
         }
-        question_queue(conversation.services).present(self._show, self._renderings)
+        questions = question_queue(conversation.services)
+        self.close: Callable[[], None] = lambda: None
+        if is_guest:
+            self.close = questions.add_presenter(self._show, self._renderings)
+        else:
+            questions.present(self._show, self._renderings)
 
     async def _show(self, question: Question[Any]) -> Any:
         """A closed dialog is a denial."""

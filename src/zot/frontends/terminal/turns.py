@@ -1,6 +1,6 @@
 """Runs one turn, compaction or shell command at a time and queues later input.
 ``steer`` adds to the running turn. Cancelling returns queued texts to the editor. ``PendingTurns`` stores prompts until
-the agent is built."""
+the agent is built. Other front ends of the conversation may run turns too: these are foreign here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from zot.core.events import OF_EXTENSION, AgentEvent, ModelChanged
+from zot.core.events import OF_EXTENSION, AgentEvent, CompactDone, CompactStart, Done, ModelChanged, TurnStart
 from zot.features.file_blocks import split_attachments
 from zot.features.lookup import change_recorder, checkpoints
 from zot.frontends.terminal.screen.call_summary import duration
@@ -64,6 +64,7 @@ class TurnMark:
 
 
 STOP_S = 2.0
+_FOREIGN_S = 0.02  # for the other front end's next prompt
 _CANCELLED = "[zot: the user cancelled the previous turn. Do not continue it unless the user asks for it.]"
 
 _MOST_WAITING, _WAITING_CHARACTERS = 20, 1_000
@@ -167,10 +168,12 @@ class TurnRunner:
         self._asides = asides
         self._activity = activity
         self._task: asyncio.Task[None] | None = None
+        self._foreign = False  # a turn of another front end is shown
         self._given_back: Message | None = None
         self._waiting: tuple[str, Sequence[ImageBlock], str] | None = None  # a prompt without a model, and the draft
         self.on_waiting: Callable[[], object] = lambda: None
         conversation.subscribe(self._model_changed, ModelChanged)
+        self.close = conversation.subscribe(self._foreign_event, TurnStart, CompactStart, Done, CompactDone)
         self._cancelled_after: Message | None = None  # the last message when the user cancelled
         self._gave_up_retry = False
         self._on_end = on_end
@@ -179,7 +182,29 @@ class TurnRunner:
 
     @property
     def busy(self) -> bool:
-        return self._task is not None
+        return self._task is not None or self._foreign
+
+    def _foreign_event(self, event: AgentEvent) -> None:
+        """Show a turn of another front end like an own one."""
+        if self._task is not None:
+            return
+        if isinstance(event, TurnStart | CompactStart):
+            if not self._foreign:
+                self._activity.begin()
+            self._foreign = True
+        elif self._foreign and not (isinstance(event, CompactDone) and event.automatic):
+            self._activity.end()
+            self._ui.spawn(self._after_foreign())
+        self._ui.redraw()
+
+    async def _after_foreign(self) -> None:
+        """Prompts typed meanwhile follow, unless the other front end takes them."""
+        await self._conversation.wait_idle()
+        await asyncio.sleep(_FOREIGN_S)
+        if not self._conversation.busy:
+            self._foreign = False
+            self.run_next()
+        self._ui.redraw()
 
     # --- sending
 
@@ -273,6 +298,7 @@ class TurnRunner:
         meta: dict[str, str] | None = None,
     ) -> None:
         conversation, mark = self._conversation, TurnMark(self._conversation)
+        await conversation.wait_idle()
         last, self._cancelled_after = self._cancelled_after, None
         still_last = last is not None and last in conversation.messages[-1:]  # not after /clear or /rewind
         if text is not None and still_last and not instead:

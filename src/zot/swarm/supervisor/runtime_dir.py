@@ -1,27 +1,19 @@
-"""The supervisor's runtime directory: lock file, socket and ``supervisor.json``.
-
-The socket is in a private directory, since a home may not support sockets or may have a too long path.
-"""
+"""The supervisor's runtime directory: lock file, socket and ``supervisor.json``."""
 
 from __future__ import annotations
 
-import os
 import socket
-import stat
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from shutil import rmtree
 
 import msgspec
 
-from zot.errors import ZotError, describe_error
 from zot.system.daemon_locks import acquire_lifetime_lock, is_locked, try_startup_lock
 from zot.system.files import make_private_dir, write_atomic
+from zot.system.private_socket import listen_privately, remove_private_socket
 from zot.system.safe_open import read_whole
 
-_LONGEST = 90  # bytes of a socket's path; the kernel takes 107, some take 103
-_BACKLOG = 128
 _PREFIX = "zot-swarm-"
 
 
@@ -70,28 +62,7 @@ class SupervisorRuntimeDir:
     def listen(self) -> socket.socket:
         """A socket in a new private directory; ZotError if none is possible."""
         self.sweep()
-        why = ""
-        found: list[str] = []
-        for place in (os.environ.get("XDG_RUNTIME_DIR", ""), os.environ.get("TMPDIR", ""), "/tmp"):
-            with suppress(OSError):
-                if os.path.isabs(place) and len(os.fsencode(place)) + 30 < _LONGEST:
-                    info = os.stat(place)
-                    ours = info.st_uid == os.geteuid() and not info.st_mode & 0o022
-                    if stat.S_ISDIR(info.st_mode) and (ours or info.st_mode & stat.S_ISVTX):
-                        found.append(place)
-        for base in found:
-            directory = os.path.join(base, _PREFIX + os.urandom(6).hex())
-            listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            try:
-                os.mkdir(directory, 0o700)
-                listening.bind(os.path.join(directory, "s"))
-                listening.listen(_BACKLOG)
-                return listening
-            except OSError as error:
-                why = describe_error(error)
-                listening.close()
-                rmtree(directory, ignore_errors=True)
-        raise ZotError(f"no directory for the supervisor's socket: {why or 'no private directory'}")
+        return listen_privately(_PREFIX, "the supervisor")
 
     def publish(self, running: SupervisorInfo) -> None:
         write_atomic(self.state, msgspec.json.encode(running))
@@ -108,7 +79,7 @@ class SupervisorRuntimeDir:
     def unpublish(self) -> None:
         """Removes its own files only: the home may have another supervisor."""
         if self._own is not None:
-            _remove_socket(self._own)
+            remove_private_socket(self._own.socket, _PREFIX)
         if self.last() == self._own:
             with suppress(OSError):
                 self.state.unlink()
@@ -117,9 +88,4 @@ class SupervisorRuntimeDir:
         """Remove the socket of a supervisor that ended."""
         last = self.last()
         if last is not None:
-            _remove_socket(last)
-
-
-def _remove_socket(running: SupervisorInfo) -> None:
-    if Path(running.socket).parent.name.startswith(_PREFIX):
-        rmtree(Path(running.socket).parent, ignore_errors=True)
+            remove_private_socket(last.socket, _PREFIX)

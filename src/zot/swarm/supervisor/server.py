@@ -8,8 +8,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
-import struct
 import sys
 import time
 from contextlib import suppress
@@ -25,6 +23,7 @@ from zot.swarm.supervisor.supervisor import LINGER_S, Supervisor
 from zot.swarm.worker_env import AGENT_VARIABLE
 from zot.swarm.worker_records import AnyCommand, SupervisorConfig
 from zot.system import process_setup
+from zot.system.private_socket import is_own_peer
 from zot.wire import rpc_frames
 from zot.wire.line_splitter import LineSplitter
 
@@ -120,7 +119,7 @@ async def _serve(task: SupervisorConfig, runtime_dir: SupervisorRuntimeDir) -> N
         await supervisor.recover()
 
         async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            if _is_ours(writer.get_extra_info("socket")):
+            if is_own_peer(writer.get_extra_info("socket")):
                 await ClientConnection(supervisor, reader, writer).serve()
             else:
                 writer.close()
@@ -168,15 +167,6 @@ def _terminate() -> None:
 
     kill_all()
     os._exit(143)
-
-
-def _is_ours(connection: socket.socket) -> bool:
-    """The directory is private; the kernel confirms the user where it can."""
-    peer = getattr(socket, "SO_PEERCRED", None)
-    if peer is None:
-        return True
-    _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, peer, struct.calcsize("3i")))
-    return uid == os.geteuid()
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from zot.frontends.terminal.screen.theme_manager import ThemeManager
     from zot.frontends.terminal.screen.transcript import Transcript
     from zot.frontends.terminal.screen.ui_services import ScreenServices
+    from zot.frontends.terminal.sharing import TerminalSharing
     from zot.frontends.terminal.swarm.workers import WorkerList
     from zot.frontends.terminal.turns import TurnRunner
 
@@ -62,6 +63,7 @@ class CommandContext(EarlyCommandContext, frozen=True, kw_only=True):
     confirmations: ApprovalPrompts
     surface: TerminalExtensionUI
     swarm: WorkerList
+    sharing: TerminalSharing
     typed: bool = True
 
     def session_file(self) -> Path | None:

@@ -105,6 +105,12 @@ COMMANDS: list[Command] = [
         arguments="[start|stop|login NAME]",
         widens=True,
     ),
+    Command(
+        name="serve",
+        summary="share this conversation with a browser, phone or terminal",
+        arguments="[lan|stop]",
+        widens=True,
+    ),
     Command(name="hooks", summary="list hooks with file, event, command and trust"),
     Command(name="memory", summary="edit AGENTS.md and other files the model reads"),
     Command(name="context", summary="show what fills the model's window"),

@@ -159,6 +159,8 @@ class TerminalEditorHost(EditorHost):
 
     async def _lend(self, run: Callable[[], Awaitable[int]], *, announcement: str = "") -> int:
         """The program has keyboard and screen; the agent continues and is shown afterwards."""
+        if not self._ui.terminal.is_here:
+            raise OSError("no program can run in an attached terminal")
         self._keys.detach()
         self._ui.release_terminal()
         try:

@@ -144,7 +144,7 @@ class StartingBar:
 
 class AgentBar:
     """``busy``: something runs; ``asking``: a confirmation waits; ``mode``: permission mode; ``swarm``: running
-    workers."""
+    workers; ``sharing``: other clients of the conversation."""
 
     def __init__(
         self,
@@ -156,7 +156,9 @@ class AgentBar:
         asking: Callable[[], bool],
         mode: Callable[[], Mode],
         swarm: Callable[[], str] = str,
+        sharing: Callable[[], str] = str,
     ) -> None:
+        self._sharing = sharing
         self._conversation = conversation
         self._activity = activity
         self._attention = attention
@@ -182,7 +184,7 @@ class AgentBar:
         return StatusBar(
             model=model,
             stats=stats_of(self._conversation, compacting=self._activity.compacting, subscription=subscription),
-            tags=(self._permission(), *filter(None, (*features, jobs, self._swarm()))),
+            tags=(self._permission(), *filter(None, (*features, jobs, self._swarm(), self._sharing()))),
             place=place(self._conversation.snapshot.directory, self._attention.branch),
         ).lines(theme, width)
 

@@ -38,14 +38,14 @@ class ThemeManager:
         self._file: Path | None = None
         self._answered = asyncio.Event()
         self.on_change: Callable[[str, str], None] = lambda name, base: None
-        self.background: Background = background_of()
-        self.depth: Depth = depth_of()
+        self.background: Background = background_of(terminal.environ)
+        self.depth: Depth = depth_of(terminal.environ)
         self.value = ""  # the current theme as stored in config.json
         self.theme: Theme = built_in(self.background, self.depth)
         self.painter = self._painter()
 
     def _painter(self) -> Painter:
-        images = protocol(allowed=self._images)
+        images = protocol(self._terminal.environ, allowed=self._images)
         return Painter.of(self.theme, links=self._terminal.hyperlinks, images=images, project=self._project)
 
     # --- choosing

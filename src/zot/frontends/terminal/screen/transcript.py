@@ -48,6 +48,7 @@ class Transcript:
         self._tokens_before = 0
         self._empty = False  # the answer has no text and no call yet
         self.anything = False
+        self.conversations = 0  # cleared so often
         self.expanded = False
 
     # --- agent events
@@ -284,6 +285,7 @@ class Transcript:
     def clear(self) -> None:
         """A new conversation: a row marks its beginning; earlier rows stay in the terminal."""
         self._stream = self._thought = None
+        self.conversations += 1
         self._drop_unfinished()
         self._settle_group()
         self._settled.add([self._ui.theme.paint("muted", "◇ a new conversation")])

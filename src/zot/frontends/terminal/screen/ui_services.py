@@ -88,6 +88,9 @@ class ScreenServices:
 
     def suspend(self) -> None:
         """Suspend zot; SIGCONT takes the terminal back."""
+        if not self.terminal.is_here:
+            self.status.error("this screen cannot be suspended: zot runs elsewhere")
+            return
         self.release_terminal()
         os.kill(os.getpid(), signal.SIGSTOP)
 
