@@ -51,8 +51,7 @@ async function nextMode(): Promise<void> {
   if (!state) return;
   const limit = state.permission_limit ? MODES.indexOf(state.permission_limit) : MODES.length - 1;
   const next = MODES[(MODES.indexOf(state.permission_mode) + 1) % (limit + 1)] ?? "ask";
-  if (await conversation.tell("set_permission_mode", { permission_mode: next })) toast("info", `permission mode: ${next}`);
-  await conversation.refresh();
+  if (await conversation.setMode(next)) toast("info", `permission mode: ${next}`);
 }
 
 function escape(event: KeyboardEvent): void {

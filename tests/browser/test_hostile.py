@@ -27,7 +27,7 @@ NESTED = "> " * 5_000 + "deep\n\n" + "- " * 500 + "list\n\n" + "*" * 20_000 + "\
 BIG = """
 hello(); tool("big"); ready()
 def run(f):
-    text(f["id"], "start of it\\n" + ("0123456789abcde\\n" * (640 * 1024)) + "end of it")
+    text(f["id"], "start of it\\n" + ("0123456789abcde\\n" * (480 * 1024)) + "end of it")
 serve(tool_call=run)
 """
 
@@ -87,7 +87,7 @@ def test_long_approval_is_shown_in_full(user: User, serve: Serve) -> None:
     assert user.text(".request .exact").count("echo") == 2_000
 
 
-def test_result_of_10_megabytes_stays_usable(user: User, serve: Serve, tmp_path: Path) -> None:
+def test_result_of_7_megabytes_stays_usable(user: User, serve: Serve, tmp_path: Path) -> None:
     directory = write_extension(tmp_path, "big", BIG)
     call = {"text": "", "tool_calls": [{"name": "big", "args": {}}]}
     user.start(serve("-e", str(directory), turns=[call, DONE]))

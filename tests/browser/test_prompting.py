@@ -94,12 +94,17 @@ def test_steering_reaches_the_running_prompt(user: User, serve: Serve) -> None:
     user.sees(".entry.user", "rather like this")
     user.is_done()
     user.sees(".entry.text", "All done.")
-    assert user.count(".queued") == 0
+    user.sees_no(".queued")
 
 
 def test_model_and_mode_are_chosen(user: User, serve: Serve) -> None:
     user.start(serve("--permission-mode", "ask", "--permission-limit", "everything"))
-    user.choose("#mode", "accept-edits")
+    user.choose("#mode", "plan")
+    user.sees("#mode")
+    user.choose("#mode", "ask")
+    user.is_ready()
+    user.press("p", "alt")
+    user.sees(".toast", "permission mode: accept-edits")
     user.press("p", "alt")
     user.sees(".toast", "permission mode: everything")
     user.until("document.querySelector('#mode').value === 'everything'")

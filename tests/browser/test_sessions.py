@@ -63,7 +63,7 @@ def test_export_saves_a_file(user: User, serve: Serve, tmp_path: Path) -> None:
     user.prompt("export me")
     user.is_done()
     (folder := tmp_path / "downloads").mkdir()
-    user.page.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+    user.page.download_to(folder)
     user.click("[aria-labelledby=sessions-title] .menu-box > button")
     user.click("[role=menuitem]", "Markdown")
     for _ in range(200):
@@ -79,6 +79,6 @@ def test_new_conversation_in_another_directory(user: User, serve: Serve, tmp_pat
     user.open(serve())
     user.click("button", "In another directory")
     user.fill("#directory", str(other))
-    user.press("Enter")
+    user.click(".modal button", "Start")
     user.is_ready()
     user.sees(".cwd", "other project")

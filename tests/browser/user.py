@@ -132,7 +132,8 @@ class User:
         )
         self.until(found)
         at = self.evaluate(
-            f"(() => {{ const each = {found}; each.scrollIntoView({{block: 'nearest'}});"
+            f"(async () => {{ const each = {found}; each.scrollIntoView({{block: 'nearest'}});"
+            " for (const _ of [1, 2]) await new Promise(requestAnimationFrame);"
             " const r = each.getBoundingClientRect(); return {x: r.x + r.width / 2, y: r.y + r.height / 2}; })()"
         )
         for kind in ("mousePressed", "mouseReleased"):

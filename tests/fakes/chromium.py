@@ -95,6 +95,11 @@ class Page:
         if self._owns_context:
             self.pipe.call("", "Target.disposeBrowserContext", browserContextId=self._context)
 
+    def download_to(self, folder: Path) -> None:
+        """Save downloads there, without asking."""
+        more = {"browserContextId": self._context} if self._context else {}
+        self.pipe.call("", "Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder), **more)
+
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         return self.pipe.call(self._session, method, **params)
 

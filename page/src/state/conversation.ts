@@ -97,6 +97,14 @@ export async function tell(type: string, fields: object = {}): Promise<boolean> 
   }
 }
 
+/** The permission mode; true if it was set. */
+export async function setMode(mode: string): Promise<boolean> {
+  const worked = await tell("set_permission_mode", { permission_mode: mode });
+  if (worked && state.value) state.value = { ...state.value, permission_mode: mode };
+  else void refresh();
+  return worked;
+}
+
 export async function refresh(): Promise<void> {
   try {
     const fresh = await ask<State>("get_state");
@@ -144,6 +152,8 @@ function welcomed(welcome: Welcome, isContinued: boolean): void {
     driver.value = welcome.driver;
     clients.value = welcome.clients;
     requests.replace(welcome.open);
+    extensions.reset(); // what they show now is in `open` as well
+    for (const frame of welcome.open) extensions.apply(frame);
   });
   timeline.add({ type: "welcome", conversation: welcome.conversation, run: welcome.run, missed: welcome.missed }, 0);
   if (isContinued) {
@@ -179,6 +189,9 @@ function received(frame: Frame, size: number): void {
 function own(frame: Frame): void {
   switch (frame.type) {
     case "user_message":
+      isBusy.value = true;
+      if (queue.steering.value.length) queue.load(ask); // it may be the message that steered
+      break;
     case "turn_start":
       isBusy.value = true;
       break;

@@ -10,7 +10,8 @@ export interface MarkdownBlock {
   token: Token;
 }
 
-const LONGEST_INLINE = 20_000; // characters of a paragraph; a longer one is plain text
+const LONGEST_INLINE = 8_000; // characters of a paragraph; a longer one is plain text
+const SLOW_MS = 10; // of reading; then a text that grows is read less often
 const LONGEST = 400_000; // characters of a text; a longer one is plain text
 const DEEPEST = 60; // block quotes within each other
 const QUOTES = new RegExp(`^[ \\t]*(?:>[ \\t]?){${DEEPEST},}`, "gm");
@@ -22,10 +23,20 @@ export class MarkdownReader {
   #blocks: MarkdownBlock[] = [];
   #start = 0; // of the last block in the text
   #id = 0;
+  #cost = 0;
+  #isSplit = false;
 
-  read(text: string): MarkdownBlock[] {
+  read(text: string, isLive = false): MarkdownBlock[] {
     if (text === this.#text) return this.#blocks;
-    const grows = this.#blocks.length > 1 && text.startsWith(this.#text);
+    if (isLive && this.#cost > SLOW_MS && text.length < this.#text.length * 1.2) return this.#blocks;
+    const began = performance.now();
+    this.#read(text);
+    this.#cost = performance.now() - began;
+    return this.#blocks;
+  }
+
+  #read(text: string): void {
+    const grows = this.#isSplit && this.#blocks.length > 1 && text.startsWith(this.#text);
     const from = grows ? this.#start : 0;
     const kept = grows ? this.#blocks.slice(0, -1) : [];
     const id = grows ? (this.#blocks[this.#blocks.length - 1]?.id ?? 0) : 0;
@@ -35,15 +46,8 @@ export class MarkdownReader {
     this.#blocks = [...kept, ...fresh];
     const last = fresh[fresh.length - 1];
     this.#start = last ? text.length - last.raw.length : text.length;
-    if (last && text.slice(this.#start) !== last.raw) this.#blocks = this.#plainEnd(kept, fresh);
-    return this.#blocks;
-  }
-
-  /** Where the reader changed the text (line ends, tabs), positions are unknown: the next text is read from the start. */
-  #plainEnd(kept: MarkdownBlock[], fresh: MarkdownBlock[]): MarkdownBlock[] {
-    const blocks = [...kept, ...fresh];
-    this.#text = "\0";
-    return blocks;
+    // Where the reader changed the text (line ends, tabs) positions are unknown: the next text is read from the start.
+    this.#isSplit = last !== undefined && text.slice(this.#start) === last.raw;
   }
 }
 

@@ -9,7 +9,7 @@ import { safeLink, safePicture } from "./visible.ts";
 export function Markdown({ text, live = false }: { text: string; live?: boolean }): VNode {
   const reader = useRef<MarkdownReader | undefined>(undefined);
   reader.current ??= new MarkdownReader();
-  const blocks = reader.current.read(text);
+  const blocks = reader.current.read(text, live);
   const last = blocks.length - 1;
   return (
     <div class="markdown">
@@ -35,8 +35,11 @@ class Block extends Component<BlockProps> {
   }
 }
 
-function block(token: Token, live = false): ComponentChildren {
+const DEEPEST = 24; // of lists, quotes and emphasis within each other; deeper ones are plain text
+
+function block(token: Token, live = false, depth = 0): ComponentChildren {
   const known = token as Tokens.Generic;
+  if (depth > DEEPEST) return <p class="plain">{token.raw}</p>;
   switch (token.type) {
     case "heading": {
       const Tag = `h${Math.min(known["depth"] + 2, 6)}` as "h3";
@@ -47,9 +50,9 @@ function block(token: Token, live = false): ComponentChildren {
     case "code":
       return <CodeBlock code={known["text"]} language={(known["lang"] ?? "").split(/[\s,{:]/)[0] ?? ""} live={live} />;
     case "blockquote":
-      return <blockquote>{all(known.tokens)}</blockquote>;
+      return <blockquote>{known.tokens?.map((each) => block(each, false, depth + 1))}</blockquote>;
     case "list":
-      return list(token as Tokens.List);
+      return list(token as Tokens.List, depth + 1);
     case "table":
       return table(token as Tokens.Table);
     case "hr":
@@ -66,15 +69,11 @@ function block(token: Token, live = false): ComponentChildren {
   }
 }
 
-function all(tokens: Token[] | undefined): ComponentChildren {
-  return tokens?.map((token) => block(token));
-}
-
-function list(token: Tokens.List): VNode {
+function list(token: Tokens.List, depth: number): VNode {
   const items = token.items.map((item) => (
     <li class={item.task ? "task" : undefined}>
       {item.task && <span role="img" aria-label={item.checked ? "done" : "open"}>{item.checked ? "☑ " : "☐ "}</span>}
-      {item.tokens.filter((part) => part.type !== "checkbox").map((part) => block(part))}
+      {item.tokens.filter((part) => part.type !== "checkbox").map((part) => block(part, false, depth))}
     </li>
   ));
   return token.ordered ? <ol start={Number(token.start) || 1}>{items}</ol> : <ul>{items}</ul>;
@@ -100,32 +99,33 @@ function table(token: Tokens.Table): VNode {
   );
 }
 
-function inline(tokens: Token[] | undefined): ComponentChildren {
-  return tokens?.map(piece);
+function inline(tokens: Token[] | undefined, depth = 0): ComponentChildren {
+  return tokens?.map((token) => piece(token, depth + 1));
 }
 
-function piece(token: Token): ComponentChildren {
+function piece(token: Token, depth: number): ComponentChildren {
   const known = token as Tokens.Generic;
+  if (depth > DEEPEST) return token.raw;
   switch (token.type) {
     case "strong":
-      return <strong>{inline(known.tokens)}</strong>;
+      return <strong>{inline(known.tokens, depth)}</strong>;
     case "em":
-      return <em>{inline(known.tokens)}</em>;
+      return <em>{inline(known.tokens, depth)}</em>;
     case "del":
-      return <del>{inline(known.tokens)}</del>;
+      return <del>{inline(known.tokens, depth)}</del>;
     case "codespan":
       return <code>{known["text"]}</code>;
     case "br":
       return <br />;
     case "link":
-      return <SafeLink href={known["href"]}>{inline(known.tokens)}</SafeLink>;
+      return <SafeLink href={known["href"]}>{inline(known.tokens, depth)}</SafeLink>;
     case "image":
       return <Picture href={known["href"]} alt={known["text"]} />;
     case "checkbox":
       return null;
     case "text":
     case "escape":
-      return known.tokens ? inline(known.tokens) : decodeEntities(known["text"]);
+      return known.tokens ? inline(known.tokens, depth) : decodeEntities(known["text"]);
     default:
       return token.raw;
   }

@@ -1,7 +1,7 @@
 /** The dialog that is open, if any. */
 
 import type { ComponentChildren, VNode } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { dialog } from "../state/route.ts";
 import { ClientsDialog } from "./clients_dialog.tsx";
 import { DeviceDialog } from "./device_dialog.tsx";
@@ -37,7 +37,7 @@ export function closeDialog(): void {
 /** The browser keeps the focus inside and gives it back at the end. */
 export function Modal({ title, children, wide = false }: { title: string; children: ComponentChildren; wide?: boolean }): VNode {
   const element = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const shown = element.current;
     const before = document.activeElement;
     shown?.showModal();

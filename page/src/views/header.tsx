@@ -142,9 +142,7 @@ function ModePicker(): VNode | null {
 }
 
 async function setMode(select: HTMLSelectElement): Promise<void> {
-  const worked = await conversation.tell("set_permission_mode", { permission_mode: select.value });
-  if (!worked) select.value = conversation.state.value?.permission_mode ?? select.value;
-  await conversation.refresh();
+  if (!(await conversation.setMode(select.value))) select.value = conversation.state.value?.permission_mode ?? select.value;
 }
 
 const LEVELS = ["off", "minimum", "low", "medium", "high", "xhigh", "max"];

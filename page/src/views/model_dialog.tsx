@@ -36,6 +36,7 @@ export function ModelDialog(): VNode {
     <Modal title="Model">
       <input
         type="search"
+        autofocus
         placeholder="Filter"
         aria-label="Filter models"
         aria-autocomplete="list"

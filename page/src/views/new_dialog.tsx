@@ -25,7 +25,7 @@ export function NewDialog(): VNode {
       >
         <label class="field">
           Directory to work in
-          <input type="text" id="directory" list="directories" autocomplete="off" spellcheck={false} placeholder="the directory of the server" value={typed} onInput={(event) => (typed.value = event.currentTarget.value)} />
+          <input type="text" id="directory" autofocus list="directories" autocomplete="off" spellcheck={false} placeholder="the directory of the server" value={typed} onInput={(event) => (typed.value = event.currentTarget.value)} />
         </label>
         <datalist id="directories">{offered.map((each) => <option value={each} />)}</datalist>
         <div class="row-of-buttons">

@@ -24,7 +24,7 @@ export function TimelineView(): VNode {
   redraw.value;
   const watches = async (on: boolean) => (fault.value = await timeline.watch(conversation.ask, on));
   useEffect(() => {
-    if (conversation.drives.value) void watches(true);
+    void watches(true);
     return () => {
       if (timeline.isWatching.value) void timeline.watch(conversation.ask, false);
     };
