@@ -326,7 +326,7 @@ def test_a_start_that_fails_is_reported_to_the_client(zot: Zot) -> None:
         (("--idle", "-1"), "--idle"),
         (("--session", "1"), "clients choose conversations"),
         (("-p",), "such as -p"),
-        (("start",), "devices, revoke and stop"),
+        (("start",), "devices, revoke or stop"),
         (("revoke",), "name one device"),
         (("revoke", "nobody"), "no device"),
         (("devices", "x"), "unexpected argument"),

@@ -33,9 +33,7 @@ def run(argv: list[str]) -> int:
     own, of_run = _split(argv)
     given = flags.parse(of_run)
     if given.prompt:
-        raise UsageError(
-            f"zot serve: unexpected {given.prompt.split()[0]!r}; its commands are devices, revoke and stop"
-        )
+        raise UsageError(f"zot serve: unexpected {given.prompt.split()[0]!r}; expected devices, revoke or stop")
     if wrong := [name for name in _NOT_HERE if getattr(given, name)]:
         name = _MODES if wrong[0] == "mode" else "--" + wrong[0].strip("_").replace("_", "-")
         raise UsageError(f"zot serve: {name} is for one conversation; clients choose conversations")
