@@ -17,7 +17,7 @@ import pytest
 from tests.e2e.conftest import Zot
 from tests.fakes.extensions import write_extension
 from tests.fakes.model_server import CallTools, Say, Slow
-from tests.fakes.served import ServedClient
+from tests.fakes.served import Served, ServedClient
 from tests.fakes.terminal import FakeTerminal
 from tests.terminal.conftest import OpenZot
 
@@ -37,8 +37,9 @@ def attach(zot: Zot, home: Path) -> Iterator[Attach]:
     """``attach(columns=60)``: `zot attach` on a terminal of its own."""
     opened: list[FakeTerminal] = []
 
-    def start(*words: str, wait: str = "▌", **options: Any) -> FakeTerminal:
-        terminal = FakeTerminal(zot.argv(["attach", *words]), cwd=zot.project, env=zot.env(), **options)
+    def start(*words: str, wait: str = "▌", env: dict[str, str] | None = None, **options: Any) -> FakeTerminal:
+        environment = {**zot.env(), **(env or {})}
+        terminal = FakeTerminal(zot.argv(["attach", *words]), cwd=zot.project, env=environment, **options)
         opened.append(terminal.__enter__())
         if wait:
             terminal.wait_for(wait)
@@ -324,3 +325,53 @@ def test_mistakes_of_attach_are_explained(attach: Attach, words: tuple[str, ...]
 def test_attach_needs_a_terminal(zot: Zot) -> None:
     done = subprocess.run(zot.argv(["attach"]), env=zot.env(), stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert done.returncode == 1 and "needs a terminal" in done.stderr
+
+
+def test_an_address_attaches_from_another_home(serve: Any, open_zot: OpenZot, attach: Attach, tmp_path: Path) -> None:
+    serve([Say("seen from afar"), Say("and again")])
+    one = open_zot(columns=100)
+    address = share(one)
+    away = {"ZOT_HOME": str(tmp_path / "away")}
+    two = attach(address, env=away)
+    two.submit("hello")
+    two.wait_for("seen from afar")
+    one.wait_for("zot attach on")
+    two.press("ctrl+d")
+    assert two.wait_exit() == 0
+    kept = tmp_path / "away" / "attach.json"
+    assert kept.stat().st_mode & 0o777 == 0o600
+    base, _, token = address.partition("#token=")
+    assert token not in kept.read_text()
+    three = attach(base, env=away)  # the key was kept
+    three.wait_for("seen from afar")
+    four = attach(address, wait="", env={"ZOT_HOME": str(tmp_path / "fourth")}, columns=140)
+    assert four.wait_exit() == 1
+    assert "this token was used" in four.everything
+
+
+def test_a_revoked_key_ends_the_screen(serve: Any, open_zot: OpenZot, attach: Attach, zot: Zot, tmp_path: Path) -> None:
+    serve([])
+    one = open_zot(columns=100)
+    two = attach(share(one), env={"ZOT_HOME": str(tmp_path / "away")})
+    done = subprocess.run(zot.argv(["serve", "revoke", "--all"]), env=zot.env(), capture_output=True, text=True)
+    assert done.returncode == 0
+    assert two.wait_exit() == 1
+    assert "this device was revoked" in two.everything
+
+
+def test_the_local_network_is_trusted_by_its_fingerprint(serve: Any, attach: Attach, zot: Zot, tmp_path: Path) -> None:
+    serve([Say("over TLS")])
+    with Served(zot, "--host", "127.0.0.2", *zot.endpoint(True)) as server:
+        address = server.beyond
+        assert address.startswith("https://127.0.0.2:") and "fingerprint=" in address
+        away = {"ZOT_HOME": str(tmp_path / "away")}
+        base, _, fingerprint = address.partition("&fingerprint=")
+        wrong = attach(f"{base}&fingerprint={'0' * len(fingerprint)}", "new", wait="", env=away, columns=160)
+        assert wrong.wait_exit() == 1
+        assert "another certificate" in wrong.everything
+        plain = attach(base, "new", wait="", env=away, columns=160)
+        assert plain.wait_exit() == 1
+        assert "certificate" in plain.everything
+        one = attach(address, "new", env=away)  # neither mistake used the token
+        one.submit("hello")
+        one.wait_for("over TLS")
