@@ -214,7 +214,7 @@ def test_a_provider_error_leaves_stdout_empty(zot: Zot, serve) -> None:
         (
             Refuse(401, {"error": {"message": "invalid x-api-key"}}),
             "zot: anthropic: http 401: invalid x-api-key; "
-            "check the key: --api-key, its variable, or log in with /login",
+            "check the key: --api-key, its variable, or log in with `zot auth login` or /login",
         ),
         (
             Refuse(502, "<html><head><title>502 Bad Gateway</title></head></html>", {"content-type": "text/html"}),

@@ -326,7 +326,7 @@ def test_a_start_that_fails_is_reported_to_the_client(zot: Zot) -> None:
         (("--idle", "-1"), "--idle"),
         (("--session", "1"), "clients choose conversations"),
         (("-p",), "such as -p"),
-        (("start",), "devices and revoke"),
+        (("start",), "devices, revoke or stop"),
         (("revoke",), "name one device"),
         (("revoke", "nobody"), "no device"),
         (("devices", "x"), "unexpected argument"),
@@ -356,3 +356,17 @@ def test_other_modes_never_load_it(zot: Zot) -> None:
         ran = zot(*words, "--provider", "script", stdin="", model=False)
         assert "zot.agent" in ran.err and "frontends.serve" not in ran.err
     assert not os.path.exists(zot.home / "zot" / "serve.json")
+
+
+def test_a_client_that_joins_in_a_turn_gets_its_beginning(served: Start) -> None:
+    server = served(turns=[{"text": "one two three four five six seven eight"}], delay_ms=200)
+    with server.client() as driver:
+        driver.send("prompt", message="count")
+        driver.until("text_delta")
+        driver.until("text_delta")
+        with server.client(driver.welcome["conversation"]) as late:
+            begun = "".join(line.get("delta", "") for line in late.welcome["present"] if line["type"] == "text_delta")
+            assert begun.startswith("one two")
+            late.until("done")
+            rest = "".join(line["delta"] for line in late.seen if line["type"] == "text_delta")
+            assert begun + rest == "one two three four five six seven eight"

@@ -21,33 +21,101 @@ def find() -> str | None:
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
-class Page:
-    """One tab. ``evaluate`` waits for promises and raises exceptions of the page's script."""
+FLAGS = (
+    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"),
+    *("--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    *("--disable-renderer-backgrounding", "--disable-background-timer-throttling"),
+    *("--disable-backgrounding-occluded-windows", "--disable-extensions"),
+)
+
+
+class Pipe:
+    """The connection to the browser. Events are kept by session until they are asked for."""
 
     def __init__(self, to_browser: int, from_browser: int) -> None:
         self._out = to_browser
         self._in = os.fdopen(from_browser, "rb", buffering=0)
-        self._rest = b""
+        self._parts: list[bytes] = []
+        self._ready: list[bytes] = []
         self._id = 0
-        self._session = ""
-        self._heard: list[str] = []
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        self.call("Page.enable")
+        self.heard: dict[str, list[dict[str, Any]]] = {}
 
-    def call(self, method: str, **params: Any) -> dict[str, Any]:
+    def call(self, session: str, method: str, **params: Any) -> dict[str, Any]:
         self._id += 1
         message: dict[str, Any] = {"id": self._id, "method": method, "params": params}
-        if self._session:
-            message["sessionId"] = self._session
-        os.write(self._out, json.dumps(message).encode() + b"\0")
-        return self._answer(lambda answer: answer.get("id") == self._id)["result"]
+        if session:
+            message["sessionId"] = session
+        data = json.dumps(message).encode() + b"\0"
+        while data:  # a pipe takes 64 KiB at once
+            data = data[os.write(self._out, data) :]
+        number = self._id
+        while True:
+            answer = self.receive()
+            if answer.get("id") == number:
+                if "error" in answer:
+                    raise AssertionError(answer["error"]["message"])
+                return answer["result"]
+
+    def receive(self) -> dict[str, Any]:
+        while not self._ready:
+            chunk = self._in.read(1 << 16)
+            if not chunk:
+                raise AssertionError("Chromium is gone")
+            *whole, rest = chunk.split(b"\0")
+            for part in whole:
+                self._ready.append(b"".join([*self._parts, part]))
+                self._parts = []
+            self._parts.append(rest)
+        answer = json.loads(self._ready.pop(0))
+        if "id" not in answer:
+            self.heard.setdefault(answer.get("sessionId", ""), []).append(answer)
+        return answer
+
+
+class Page:
+    """One tab. ``evaluate`` waits for promises and raises exceptions of the page's script."""
+
+    def __init__(self, pipe: Pipe, context: str = "", *, owns_context: bool = False) -> None:
+        self.pipe = pipe
+        self._context = context
+        self._owns_context = owns_context
+        more = {"browserContextId": context} if context else {}
+        self._target = pipe.call("", "Target.createTarget", url="about:blank", newWindow=True, **more)["targetId"]
+        self._session = pipe.call("", "Target.attachToTarget", targetId=self._target, flatten=True)["sessionId"]
+        self.call("Page.enable")
+
+    def another(self, *, alone: bool = False) -> Page:
+        """A further tab; ``alone``: without the storage of this one."""
+        if not alone:
+            return Page(self.pipe, self._context)
+        return Page(self.pipe, self.pipe.call("", "Target.createBrowserContext")["browserContextId"], owns_context=True)
+
+    def close(self) -> None:
+        self.pipe.call("", "Target.closeTarget", targetId=self._target)
+        if self._owns_context:
+            self.pipe.call("", "Target.disposeBrowserContext", browserContextId=self._context)
+
+    def download_to(self, folder: Path) -> None:
+        """Save downloads there, without asking."""
+        more = {"browserContextId": self._context} if self._context else {}
+        self.pipe.call("", "Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder), **more)
+
+    def call(self, method: str, **params: Any) -> dict[str, Any]:
+        return self.pipe.call(self._session, method, **params)
+
+    @property
+    def _heard(self) -> list[dict[str, Any]]:
+        return self.pipe.heard.setdefault(self._session, [])
+
+    def events(self, method: str) -> list[dict[str, Any]]:
+        """The events of this kind so far, which must be enabled."""
+        return [event["params"] for event in self._heard if event["method"] == method]
 
     def open(self, url: str) -> None:
         self._heard.clear()
         self.call("Page.navigate", url=url)
-        if "Page.loadEventFired" not in self._heard:
-            self._answer(lambda answer: answer.get("method") == "Page.loadEventFired")
+        while not self.events("Page.loadEventFired"):
+            self.pipe.receive()
 
     def evaluate(self, script: str) -> Any:
         answer = self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
@@ -99,21 +167,6 @@ class Page:
 
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot")["data"]))
 
-    def _answer(self, wanted: Any) -> dict[str, Any]:
-        while True:
-            while b"\0" not in self._rest:
-                chunk = self._in.read(1 << 16)
-                if not chunk:
-                    raise AssertionError("Chromium is gone")
-                self._rest += chunk
-            line, _, self._rest = self._rest.partition(b"\0")
-            answer = json.loads(line)
-            if "error" in answer and wanted(answer):
-                raise AssertionError(answer["error"]["message"])
-            if wanted(answer):
-                return answer
-            self._heard.append(answer.get("method", ""))
-
 
 @contextmanager
 def browse(program: str, scratch: Path) -> Iterator[Page]:
@@ -126,14 +179,13 @@ def browse(program: str, scratch: Path) -> Iterator[Page]:
         os.dup2(first, 3)
         os.dup2(second, 4)
 
-    flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
-    argv = [program, *flags, "--remote-debugging-pipe", f"--user-data-dir={scratch}", "about:blank"]
+    argv = [program, *FLAGS, "--remote-debugging-pipe", f"--user-data-dir={scratch}", "about:blank"]
     quiet = subprocess.DEVNULL
     browser = subprocess.Popen(argv, stdin=quiet, stdout=quiet, stderr=quiet, close_fds=False, preexec_fn=pipes)
     os.close(their_in)
     os.close(their_out)
     try:
-        yield Page(our_out, our_in)
+        yield Page(Pipe(our_out, our_in))
     finally:
         os.close(our_out)
         browser.kill()

@@ -116,7 +116,10 @@ def test_an_empty_account_is_not_tried_again() -> None:
 @pytest.mark.parametrize(
     ("error", "what_to_do"),
     [
-        (AuthFailed("a: http 401: no", status=401), "check the key: --api-key, its variable, or log in with /login"),
+        (
+            AuthFailed("a: http 401: no", status=401),
+            "check the key: --api-key, its variable, or log in with `zot auth login` or /login",
+        ),
         (AuthFailed("a: http 403: no", status=403), "this key has no access to that model"),
         (Overloaded("a: http 529: busy", status=529), "--fallback-model"),
         (TransportFailed("a: connection lost"), "check the connection"),

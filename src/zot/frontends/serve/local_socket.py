@@ -82,6 +82,8 @@ class LocalSocket:
                 await self._answer(request, reader, writer)
         except (TimeoutError, OSError, ValueError, asyncio.IncompleteReadError):
             pass  # an invalid request gets no answer
+        except asyncio.CancelledError:
+            pass  # by `close`; asyncio would log it
         finally:
             self._visits.discard(task)
             writer.close()

@@ -63,10 +63,10 @@ def _show_running(access: Access, options: ServeOptions) -> int:
     """The address of the server of another zot, with a new token."""
     found = _running(access)
     if options.port not in (0, found.port):
-        raise ZotError(f"zot serve runs on port {found.port}; end it first (`kill {found.pid}`), for another port")
+        raise ZotError(f"zot serve runs on port {found.port}; end it first with `zot serve stop`, for another port")
     if options.is_beyond and not found.beyond:
         flags = "--lan" if options.lan else f"--host {options.host}"
-        raise ZotError(f"zot serve runs for this machine only; run `kill {found.pid}`, then `zot serve {flags}`")
+        raise ZotError(f"zot serve runs for this machine only; run `zot serve stop`, then `zot serve {flags}`")
     print_notice(f"zot serve is already running (process {found.pid}); its own flags apply")
     _print_addresses(access, found)
     return 0

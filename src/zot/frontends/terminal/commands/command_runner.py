@@ -120,9 +120,9 @@ class CommandRunner:
                 context.editor.foreign = True
                 context.ui.redraw()
             case slash_commands.Display(extension, text):
-                context.surface.display(extension, text)
+                context.every_screen.display(extension, text)
             case slash_commands.PanelAnswer(extension, panel):
-                context.surface.open_panel(extension, panel)
+                context.every_screen.open_panel(extension, panel)
             case slash_commands.PanelRefused() | slash_commands.Noop():
                 pass
             case _:

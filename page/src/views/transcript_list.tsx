@@ -1,0 +1,131 @@
+/** The entries of a transcript. Only the newest are in the document; earlier ones come when the reader scrolls up. */
+
+import { useSignal } from "@preact/signals";
+import type { VNode } from "preact";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import * as conversation from "../state/conversation.ts";
+import type { Transcript } from "../state/transcript.ts";
+import { EntryView } from "./entries.tsx";
+
+const FIRST = 40; // entries drawn at first
+const STEP = 60; // drawn with each step upwards
+const MOST = 160; // in the document while the end is followed
+const NEAR = 60; // pixels from the end that count as the end
+
+export function TranscriptList({ transcript }: { transcript: Transcript }): VNode {
+  const box = useRef<HTMLDivElement>(null);
+  const first = useRef(0);
+  const follows = useRef(true);
+  const isAtEnd = useSignal(true);
+  const redraw = useSignal(0);
+  const before = useRef<{ height: number; top: number } | null>(null);
+
+  redraw.value;
+  transcript.change.value;
+  const entries = transcript.entries;
+  const known = useRef(entries);
+  if (known.current !== entries) {
+    known.current = entries; // another transcript: its end
+    first.current = Math.max(entries.length - FIRST, 0);
+    follows.current = true;
+  } else if (follows.current && entries.length - first.current > MOST) {
+    first.current = entries.length - FIRST;
+  }
+  first.current = Math.min(first.current, entries.length);
+
+  const toEnd = () => {
+    const element = box.current;
+    if (element && follows.current) element.scrollTop = element.scrollHeight;
+  };
+  const earlier = () => {
+    const element = box.current;
+    if (!element || first.current === 0) return;
+    before.current = { height: element.scrollHeight, top: element.scrollTop };
+    follows.current = false;
+    first.current = Math.max(first.current - STEP, 0);
+    redraw.value++;
+  };
+
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (element && before.current) {
+      element.scrollTop = before.current.top + element.scrollHeight - before.current.height;
+      before.current = null;
+    } else toEnd();
+  });
+  useEffect(() => {
+    const content = box.current?.firstElementChild;
+    if (!content) return;
+    const watcher = new ResizeObserver(toEnd); // text that grows, pictures that load, a window that changes
+    watcher.observe(content);
+    if (box.current) watcher.observe(box.current);
+    return () => watcher.disconnect();
+  }, []);
+
+  const scrolled = () => {
+    const element = box.current;
+    if (!element) return;
+    const isEnd = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR;
+    follows.current = isEnd;
+    if (isAtEnd.value !== isEnd) isAtEnd.value = isEnd;
+    if (element.scrollTop < 200 && first.current > 0 && !isEnd) earlier();
+  };
+
+  return (
+    <div class="transcript-frame">
+      <div
+        class="transcript"
+        id="transcript"
+        ref={box}
+        onScroll={scrolled}
+        tabIndex={0}
+        role="log"
+        aria-live="off"
+        aria-label="Conversation"
+        aria-busy={conversation.isLoading}
+      >
+        <div class="entries">
+          {first.current > 0 && (
+            <button type="button" class="quiet earlier" onClick={earlier}>
+              Show earlier ({first.current.toLocaleString("en")} more)
+            </button>
+          )}
+          {!entries.length && <Empty />}
+          {entries.slice(first.current).map((entry) => (
+            <EntryView key={entry.id} entry={entry} />
+          ))}
+          <Working />
+        </div>
+      </div>
+      {!isAtEnd.value && (
+        <button
+          type="button"
+          class="to-end"
+          aria-label="Go to the end"
+          onClick={() => {
+            follows.current = true;
+            first.current = Math.max(entries.length - FIRST, 0);
+            redraw.value++;
+          }}
+        >
+          ↓
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Empty(): VNode {
+  const text = conversation.isLoading.value ? "Reading the conversation…" : "Nothing here yet. Write a prompt below.";
+  return <p class="empty">{text}</p>;
+}
+
+function Working(): VNode | null {
+  if (!conversation.isBusy.value) return null;
+  return (
+    <p class="working">
+      <span class="pulse" aria-hidden="true" />
+      <span>{conversation.link.value === "open" ? "Working" : "Waiting for the connection"}</span>
+    </p>
+  );
+}

@@ -1,0 +1,1 @@
+self.addEventListener("install",()=>{self.skipWaiting()});self.addEventListener("activate",e=>e.waitUntil(self.clients.claim()));self.addEventListener("notificationclick",e=>{e.notification.close(),e.waitUntil(self.clients.matchAll({type:"window",includeUncontrolled:!0}).then(i=>i[0]?.focus()??self.clients.openWindow("/")))});
