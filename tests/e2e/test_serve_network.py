@@ -263,6 +263,7 @@ def test_lan_without_a_local_network_says_so(zot: Zot, commands: tuple[str, ...]
         (("--host", "0.0.0.0"), "use --lan"),
         (("--host", "::"), "use --lan"),
         (("--host", "224.0.0.1"), "an address of this machine"),
+        (("--host", "255.255.255.255"), "an address of this machine"),
         (("--host", "fe80::1%eth0"), "without a zone"),
         (("--host", "no such host"), "expected an address or a name"),
         (("--host", "no-such-host.invalid"), "cannot find its address"),
