@@ -115,6 +115,19 @@ def test_an_approval_needs_the_hash_of_its_call(served: Start, zot: Zot) -> None
         driver.until("done")
 
 
+def test_an_approval_of_a_question_is_refused(served: Start) -> None:
+    more = {"tool_calls": [{"name": "more_tools", "args": {"names": ["ask_user"]}}]}
+    call = {"tool_calls": [{"name": "ask_user", "args": {"questions": [{"question": "Which bird?"}]}}]}
+    server = served("--permission-mode", "everything", turns=[more, call, DONE])
+    with server.client() as driver:
+        _prompt(driver)
+        asked = driver.until("question_request")
+        for decision in ("once", "deny"):
+            assert not driver.ask("approve", request_id=asked["request_id"], decision=decision)["success"]
+        assert driver.ask("answer_questions", request_id=asked["request_id"], answers=[["heron"]])["success"]
+        driver.until("done")
+
+
 def test_a_watcher_reads_queue_and_files(served: Start, zot: Zot) -> None:
     (zot.project / "heron.txt").write_text("bird")
     server = served(turns=[{"text": "one two three four five six"}], delay_ms=100)
