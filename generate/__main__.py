@@ -59,7 +59,11 @@ def main() -> int:
             (ROOT / name).write_text(text, encoding="utf-8")
             print(f"wrote {name}")
         return 0
-    for problem in (*(f"{name} is stale: run `make generate`" for name in stale), *(unlisted := check_index()), *(built := check_page())):
+    for problem in (
+        *(f"{name} is stale: run `make generate`" for name in stale),
+        *(unlisted := check_index()),
+        *(built := check_page()),
+    ):
         print(problem)
     return 1 if stale or unlisted or built else 0
 
