@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 STAMP  := $(VENV)/.stamp
 
-.PHONY: help try eval quick test check bench models peers pictures docs attack race torture swarm-sim swarm-ray soak fuzz fixtures generate clean
+.PHONY: help try eval quick test check bench page models peers pictures docs attack race torture swarm-sim swarm-ray soak fuzz fixtures generate clean
 help:           ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -35,6 +35,10 @@ $(STAMP)-system: tests/setup/system-packages.sh $(STAMP)-venv
 
 $(STAMP)-sdks: $(STAMP)-system sdks/setup.sh sdks/typescript/package-lock.json
 	@sh sdks/setup.sh
+	@touch $@
+
+$(STAMP)-page: $(STAMP)-system page/setup.sh page/package-lock.json
+	@sh page/setup.sh
 	@touch $@
 
 $(STAMP)-fixtures: $(STAMP)-dev tests/fixtures.toml tests/fetch_fixtures.py
@@ -108,6 +112,9 @@ quick: $(STAMP)-dev ## lint, types, most unit tests and one end-to-end test per 
 generate: $(STAMP)-dev ## write the generated reference pages
 	@$(BIN)/python -m generate
 
+page: $(STAMP)-page ## build the page of `zot serve` from page/ (TypeScript)
+	@cd page && npx --no-install tsc -p tsconfig.json && node build.mjs
+
 # Only this target downloads model facts; `make check` compares the page with the data that is here.
 models: $(STAMP)-dev ## write the model catalogue from public packages (npm, PyPI) and generate/models/overlay.json
 	@$(BIN)/python -m generate.models
@@ -115,11 +122,11 @@ models: $(STAMP)-dev ## write the model catalogue from public packages (npm, PyP
 
 # The tests start real processes by the hundred, and wait for many: four at once keep two cores busy.
 # One that failed beside the others is named and has one more go alone.
-test: $(STAMP)-sdks $(STAMP)-fixtures $(STAMP)-wheels $(STAMP)-mcp $(STAMP)-acp $(STAMP)-claude check ## everything CI runs
+test: $(STAMP)-sdks $(STAMP)-page $(STAMP)-fixtures $(STAMP)-wheels $(STAMP)-mcp $(STAMP)-acp $(STAMP)-claude check ## everything CI runs
 	@echo "==> tests"; $(BIN)/python -m pytest -n 4 --dist loadfile || { [ $$? -eq 1 ] && \
 	  echo "==> once more, alone: what failed" && $(BIN)/python -m pytest -v --last-failed --last-failed-no-failures none --maxfail 3; }
 
-bench: $(STAMP)-sdks $(STAMP)-dev ## budgets as ratios measured in one run (ONLY="rpc terminal" for some; AGAINST=CHECKOUT compares)
+bench: $(STAMP)-sdks $(STAMP)-page $(STAMP)-dev ## budgets as ratios measured in one run (ONLY="rpc terminal" for some; AGAINST=CHECKOUT compares)
 	@$(BIN)/python $(if $(AGAINST),benchmarks/compare.py $(AGAINST),benchmarks/run.py) $(ONLY)
 
 eval: $(STAMP)-core ## what models make of 48 small tasks: the local ones, or PROVIDER=… MODEL=… (ONLY=REGEX for some)
@@ -133,6 +140,7 @@ pictures: $(STAMP)-dev ## draw the documentation's pictures and its film from th
 	@$(BIN)/python docs/make_cast.py
 	@$(BIN)/python docs/make_film.py
 	@$(BIN)/python -m docs.make_login_picture
+	@$(BIN)/python -m docs.make_page_pictures
 
 docs: $(STAMP)-docs ## build the documentation site into site/VERSION; broken links fail
 	@$(BIN)/python docs/make_site.py

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from generate import acp_registry, api, extension, jail, man_page, rpc, rules, user_pages
 from generate.models import page as models
+from generate.page import check_page
 from zot.cli.verbs import completions
 from zot.frontends.docs_index import check_index
 
@@ -58,9 +59,13 @@ def main() -> int:
             (ROOT / name).write_text(text, encoding="utf-8")
             print(f"wrote {name}")
         return 0
-    for problem in (*(f"{name} is stale: run `make generate`" for name in stale), *(unlisted := check_index())):
+    for problem in (
+        *(f"{name} is stale: run `make generate`" for name in stale),
+        *(unlisted := check_index()),
+        *(built := check_page()),
+    ):
         print(problem)
-    return 1 if stale or unlisted else 0
+    return 1 if stale or unlisted or built else 0
 
 
 def _current(path: Path, text: str) -> bool:

@@ -80,12 +80,14 @@ function apply(dark: boolean): void {
   set("--selection-bg", selection);
   set("--role-selection", readable(roles["selection_fg"] ?? roles["fg"] ?? "#808080", selection, luminance(selection) < 0.3));
   set("--on-accent", luminance(accent) > 0.4 ? "#10131a" : "#ffffff");
+  const added = roles["diff_add_bg"] ?? mix(ground, roles["tool"] ?? "#1a7f37", 0.16);
+  const removed = roles["diff_remove_bg"] ?? mix(ground, roles["error"] ?? "#c62828", 0.16);
+  set("--diff-add-bg", added);
+  set("--diff-remove-bg", removed);
   for (const [scope, role, base] of SYNTAX) {
     const found = roles[`syntax_${role}`] ?? roles[base] ?? roles["fg"] ?? "#808080";
-    set(`--hl-${scope}`, readable(found, surface, dark));
+    set(`--hl-${scope}`, [surface, added, removed].reduce((colour, under) => readable(colour, under, dark), found));
   }
-  set("--diff-add-bg", roles["diff_add_bg"] ?? mix(ground, roles["tool"] ?? "#1a7f37", 0.16));
-  set("--diff-remove-bg", roles["diff_remove_bg"] ?? mix(ground, roles["error"] ?? "#c62828", 0.16));
   document.querySelector('meta[name="theme-color"]')?.setAttribute("content", ground);
 }
 

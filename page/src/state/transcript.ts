@@ -225,8 +225,8 @@ export class Transcript {
     text_delta: (frame) => this.#delta("text", String(frame["delta"] ?? "")),
     thinking_delta: (frame) => this.#delta("thinking", String(frame["delta"] ?? "")),
     thinking_end: (frame) => {
-      const last = this.last;
-      if (last?.kind !== "thinking") return;
+      const last = this.entries.findLast((entry) => entry.kind === "thinking");
+      if (!last) return;
       last.seconds = Number(frame["seconds"]) || 0;
       last.live = false;
       last.change.value++;

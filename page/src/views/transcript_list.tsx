@@ -16,6 +16,8 @@ export function TranscriptList({ transcript }: { transcript: Transcript }): VNod
   const box = useRef<HTMLDivElement>(null);
   const first = useRef(0);
   const follows = useRef(true);
+  const isHeld = useRef(false);
+  const placed = useRef(0); // where the end was, when it was last scrolled to
   const isAtEnd = useSignal(true);
   const redraw = useSignal(0);
   const before = useRef<{ height: number; top: number } | null>(null);
@@ -28,6 +30,7 @@ export function TranscriptList({ transcript }: { transcript: Transcript }): VNod
     known.current = entries; // another transcript: its end
     first.current = Math.max(entries.length - FIRST, 0);
     follows.current = true;
+    placed.current = 0;
   } else if (follows.current && entries.length - first.current > MOST) {
     first.current = entries.length - FIRST;
   }
@@ -35,7 +38,14 @@ export function TranscriptList({ transcript }: { transcript: Transcript }): VNod
 
   const toEnd = () => {
     const element = box.current;
-    if (element && follows.current) element.scrollTop = element.scrollHeight;
+    if (!element || !follows.current || isHeld.current) return;
+    const end = element.scrollHeight - element.clientHeight;
+    if (element.scrollTop < placed.current - 4 && element.scrollTop < end - 4) {
+      follows.current = false; // scrolled up; the event of it is still on its way
+      return;
+    }
+    element.scrollTop = end;
+    placed.current = element.scrollTop;
   };
   const earlier = () => {
     const element = box.current;
@@ -71,6 +81,17 @@ export function TranscriptList({ transcript }: { transcript: Transcript }): VNod
     if (element.scrollTop < 200 && first.current > 0 && !isEnd) earlier();
   };
 
+  /** What the user opens or folds stays where it is. */
+  const hold = () => {
+    isHeld.current = true;
+    requestAnimationFrame(() =>
+      requestAnimationFrame(() => {
+        isHeld.current = false;
+        scrolled();
+      }),
+    );
+  };
+
   return (
     <div class="transcript-frame">
       <div
@@ -78,6 +99,7 @@ export function TranscriptList({ transcript }: { transcript: Transcript }): VNod
         id="transcript"
         ref={box}
         onScroll={scrolled}
+        onClickCapture={hold}
         tabIndex={0}
         role="log"
         aria-live="off"
@@ -104,6 +126,7 @@ export function TranscriptList({ transcript }: { transcript: Transcript }): VNod
           aria-label="Go to the end"
           onClick={() => {
             follows.current = true;
+            placed.current = 0;
             first.current = Math.max(entries.length - FIRST, 0);
             redraw.value++;
           }}

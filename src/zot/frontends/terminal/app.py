@@ -210,7 +210,7 @@ class App:
         self.turns.steer(submitted.text, submitted.images)
 
     def _submit_prompt(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
-        self.turns.submit(text, images)
+        self._commands.submit(text, images)
 
     def quit(self) -> None:
         """The user quits: if workers run, ask what to do with them."""

@@ -175,6 +175,7 @@ class TurnRunner:
         self._foreign = conversation.busy  # a turn of another front end is shown
         if self._foreign:
             activity.begin()
+        self._unbegun: tuple[str, Sequence[ImageBlock]] | None = None  # the prompt of a task before its first step
         self._given_back: Message | None = None
         self._waiting: tuple[str, Sequence[ImageBlock], str] | None = None  # a prompt without a model, and the draft
         self.on_waiting: Callable[[], object] = lambda: None
@@ -253,6 +254,7 @@ class TurnRunner:
                 self._transcript.add_note("retrying" if again else "instead of the failed prompt")
             prompt = None if again else text
             self._start(lambda: self._converse(prompt, tuple(images), first_call, instead=instead))
+            self._unbegun = (text, images)
         self._ui.redraw()
 
     def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
@@ -280,10 +282,23 @@ class TurnRunner:
 
     def _start(self, work: Callable[[], Awaitable[None]], doing: str = "") -> None:
         self._activity.begin(doing)
+        self._unbegun = None
         self._task = self._spawn(self._run(work))
+        self._task.add_done_callback(self._ended)
         self.moved_on()
 
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """A task that was cancelled before its first step ran nothing, not even its `finally`."""
+        if self._task is not task:
+            return
+        self._task = None
+        self._activity.end()
+        if self._unbegun is not None:
+            self._editor.give_back([self._unbegun])
+        self._ui.redraw()
+
     async def _run(self, work: Callable[[], Awaitable[None]]) -> None:
+        self._unbegun = None
         started = asyncio.get_running_loop().time()
         try:
             await work()
