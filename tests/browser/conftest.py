@@ -72,5 +72,7 @@ def serve(tmp_path: Path, project: Path) -> Iterator[Serve]:
     ended = [each.process.poll() for each in running]
     for each in running:
         each.end(signal.SIGKILL)
-    died = [each.process.stderr.read() for each, code in zip(running, ended, strict=True) if code and each.process.stderr]
+    died = [
+        each.process.stderr.read() for each, code in zip(running, ended, strict=True) if code and each.process.stderr
+    ]
     assert not died, died

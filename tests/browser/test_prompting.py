@@ -9,9 +9,7 @@ from tests.browser.conftest import DONE, Serve
 from tests.browser.user import User
 
 SLOW = {"text": "", "tool_calls": [{"name": "bash", "args": {"command": "sleep 1.2"}}]}
-PIXEL = (
-    "iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAIAAAACUFjqAAAAEklEQVR4nGP8z4APMOGVHbHSAEEsAROxCnMTAAAAAElFTkSuQmCC"
-)
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAIAAAACUFjqAAAAEklEQVR4nGP8z4APMOGVHbHSAEEsAROxCnMTAAAAAElFTkSuQmCC"
 
 
 def test_mention_completes_a_file(user: User, serve: Serve, project: Path) -> None:
