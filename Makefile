@@ -55,8 +55,9 @@ $(STAMP)-mcp: $(STAMP)-system tests/setup/mcp.sh
 	@PYTHON=$(BIN)/python bash tests/setup/mcp.sh
 	@touch $@
 
-$(STAMP)-acp: $(STAMP)-system tests/setup/acp.sh
+$(STAMP)-acp: $(STAMP)-system tests/setup/acp.sh tests/setup/toad.sh
 	@bash tests/setup/acp.sh
+	@bash tests/setup/toad.sh
 	@touch $@
 
 $(STAMP)-claude: $(STAMP)-system tests/setup/claude-files.sh

@@ -342,7 +342,7 @@ def flood(scratch: Path) -> str:
 def first_page(scratch: Path) -> str:
     with _served(scratch) as server:
         status, headers, text = server.request("GET", "/")
-        secret = [word for word in (server.token, str(scratch), os.environ.get("USER", "-")) if word in text]
+        secret = [word for word in (server.token, str(scratch), os.environ.get("USER", "no name")) if word in text]
         is_strict = "default-src 'none'" in headers["content-security-policy"] and "*" not in str(headers.values())
         return "" if status == 200 and not secret and is_strict else f"{secret} {headers}"
 

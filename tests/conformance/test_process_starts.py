@@ -70,6 +70,7 @@ FIXED = {
     "system/processes.py _ChildWatch._start subprocess.Popen": "the helper that ends children of a killed zot",
     "frontends/serve/certificates.py _run subprocess.run": "openssl, makes the certificate of zot serve --lan",
     "frontends/serve/rpc_process.py RpcProcess.start start_process": "zot rpc, with the flags of zot serve",
+    "frontends/serve/running_server.py start_server subprocess.Popen": "zot serve, as narrow as its starter",
     "client/process.py RpcProcess.spawn asyncio.create_subprocess_exec": "zot rpc, by the embedding program",
     "cli/pager.py _paged subprocess.Popen": "the user's $PAGER, for help and zot docs",
     "devkit/cli/ext_dev.py PromptLoop._one_run asyncio.create_subprocess_exec": "zot, for zot ext dev",

@@ -62,6 +62,7 @@ VERBS: dict[str, Verb] = {
     "context_tokens": Verb(Not("`usage` events say it"), Not("`usage` events say it"), SHOWN),
     "feature": inside(),
     "notify": inside(),
+    "wait_idle": inside(),
     "start": inside(),
     "find_model": inside(),
     "extension_of": inside(),
@@ -160,6 +161,7 @@ SDK_ALONE = {
 }  # two older names
 TERMINAL_ALONE = {
     "add-dir",
+    "serve",
     *("help", "login", "logout", "skills", "study", "settings", "doctor", "exit", "yolo"),
     *("copy", "export", "init", "jobs", "mcp", "review", "swarm", "plan", "hooks", "vim", "memory", "status"),
 }

@@ -219,3 +219,8 @@ def test_import_skips_a_file_of_another_user(zot: Zot) -> None:
 def test_import_of_a_program_copies_all_its_keys(others: Zot) -> None:
     ran = others("auth", "import", "aider", "--no-test", model=False)
     assert ran.out.splitlines() == ["aider/openai: stored as openai", "aider/groq: stored as groq"]
+
+
+def test_import_unknown_name_is_an_error(zot: Zot) -> None:
+    ran = zot("auth", "import", "nosuch", model=False)
+    assert ran.code == 2 and 'found no credential "nosuch"' in ran.err

@@ -214,7 +214,7 @@ def test_a_provider_error_leaves_stdout_empty(zot: Zot, serve) -> None:
         (
             Refuse(401, {"error": {"message": "invalid x-api-key"}}),
             "zot: anthropic: http 401: invalid x-api-key; "
-            "check the key: --api-key, its variable, or log in with /login",
+            "check the key: --api-key, its variable, or log in with `zot auth login` or /login",
         ),
         (
             Refuse(502, "<html><head><title>502 Bad Gateway</title></head></html>", {"content-type": "text/html"}),
@@ -529,3 +529,15 @@ def test_secret_left_in_a_temporary_file_is_deleted_at_start(zot: Zot, serve: An
     os.utime(left, (time.time() - 3600,) * 2)
     assert zot("-p", "hi").code == 0
     assert not left.exists() and young.exists()
+
+
+def test_print_mentioned_file_is_attached(zot: Zot, serve: Any) -> None:
+    """issue 29.13: `@path` in the argument brings the file's content; not in piped text, not from outside."""
+    server = serve([Say("one"), Say("two")], repeat=True)
+    (zot.project / "prices.py").write_text("PRICES = 1\n")
+    (zot.home / "secret.txt").write_text("hidden words\n")
+    assert zot("-p", f"look at @prices.py and @{zot.home}/secret.txt", stdin="see @prices.py").code == 0
+    sent = json.dumps(server.requests[0].json["messages"])
+    assert sent.count("PRICES = 1") == 1 and "not included: outside the project" in sent and "hidden words" not in sent
+    zot("-p", "no file", stdin="see @prices.py")
+    assert "PRICES" not in json.dumps(server.requests[1].json["messages"])

@@ -15,6 +15,7 @@ import pytest
 from tests.e2e.conftest import Ran, Zot
 from tests.fakes.model_server import CallTools, Say
 from tests.fakes.rpc_client import FakeRpcClient
+from tests.fakes.terminal import FakeTerminal
 from tests.terminal.conftest import open_zot
 from tests.terminal.scripts import said, user_texts
 from zot.agent.build import build
@@ -592,4 +593,25 @@ def test_notification_hook_runs_when_a_question_waits(zot: Zot, serve: Any, open
     assert fields["message"] == "zot needs your permission to use Bash"
     terminal.type("1")
     terminal.wait_for("answered")
+    assert not (zot.project / "wrong").exists()
+
+
+SOON = "import zot.features.hooks.host as host; host.IDLE_S = 0.3; from zot.__main__ import main; main()"
+
+
+def test_notification_hook_runs_without_a_prompt(zot: Zot, serve: Any) -> None:
+    """`idle_prompt`: after an answer, once the user typed nothing for a while; here 0.3 s instead of a minute."""
+    about = "cat > told.json.new; mv told.json.new told.json"
+    own(zot, Notification=[entry(about, "idle_prompt"), entry("touch wrong", "permission_prompt")])
+    serve([Say("answered")])
+    argv = [sys.executable, "-c", SOON, *zot.endpoint(True)]
+    with FakeTerminal(argv, cwd=zot.project, env=zot.env()) as terminal:
+        terminal.wait_for("▌ ask")
+        told = zot.project / "told.json"
+        assert not told.exists()
+        terminal.submit("hi")
+        terminal.wait_for("answered")
+        terminal.wait_until(told.exists, "the hook")
+    fields = json.loads(told.read_text())
+    assert (fields["notification_type"], fields["message"]) == ("idle_prompt", "zot is waiting for your input")
     assert not (zot.project / "wrong").exists()

@@ -132,6 +132,105 @@ def test_what_is_not_an_approval_denies(zot: Zot, capabilities: Any, answer: Any
     assert not (zot.project / "made").exists()
 
 
+ASKED = {
+    "turns": [
+        {
+            "tool_calls": [
+                {
+                    "name": "ask_user",
+                    "args": {
+                        "questions": [
+                            {
+                                "question": "Which one?",
+                                "options": [{"label": "A", "description": "slow"}, {"label": "B"}],
+                            },
+                            {
+                                "question": "Which of these?",
+                                "multiple": True,
+                                "options": [{"label": "C"}, {"label": "D"}],
+                            },
+                            {"question": "What name?"},
+                        ]
+                    },
+                }
+            ]
+        },
+        {"text": "done"},
+    ]
+}
+
+
+@BOTH
+def test_questions_of_the_model_are_forms(zot: Zot, version: str) -> None:
+    """issue 33.3: `ask_user` asks the user of the client."""
+    values = {"answer0": "B", "answer1_0": True, "answer1_1": False, "answer1_2": True, "answer2": "Ada"}
+
+    def answers(method: str, params: Any) -> Any:
+        own = "your own answer" in params["message"]
+        return {"action": "accept", "content": {"answer1": "E"} if own else values}
+
+    with client(zot, ASKED, version=version, capabilities=FORMS, answers=answers) as other:
+        session = other.call("prompt", text="ask")["structuredContent"]["session_id"]
+        form = other.asked[0]["params"]
+        assert "Which one?" in form["message"] and "\n- A: slow\n" in form["message"]
+        assert form["requestedSchema"]["properties"]["answer0"]["enum"] == ["A", "B", "something else"]
+        said = json.dumps(other.call("session_read", session=session)["structuredContent"], ensure_ascii=False)
+    assert "Which one? → B" in said and "What name? → Ada" in said
+    assert "Which of these? → C; E (the user's own words)" in said
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "answer", "reason"),
+    [
+        ({}, None, "no user is present to answer"),
+        (FORMS, {"action": "decline"}, "the user declined to answer"),
+        (FORMS, {"action": "accept", "content": {"answer0": 3, "answer1_0": "yes"}}, "Which one? → (no answer)"),
+    ],
+)
+def test_questions_without_answers_go_on(zot: Zot, capabilities: Any, answer: Any, reason: str) -> None:
+    with client(zot, ASKED, capabilities=capabilities, answers=lambda method, params: answer) as other:
+        done = other.call("prompt", text="ask")["structuredContent"]
+        said = json.dumps(
+            other.call("session_read", session=done["session_id"])["structuredContent"], ensure_ascii=False
+        )
+    assert done["answer"] == "done" and reason in said
+
+
+PLANNED = {
+    "turns": [
+        {"tool_calls": [{"name": "present_plan", "args": {"plan": "1. Do it"}}]},
+        {"tool_calls": [{"name": "bash", "args": {"command": "touch made"}}]},
+        {"text": "done"},
+    ]
+}
+
+
+@BOTH
+def test_plan_is_approved_up_to_a_named_limit(zot: Zot, version: str) -> None:
+    """A limit that the starter names can be reached by the user's approval of a plan, and not beyond it."""
+    flags = ("--permission-mode", "plan", "--permission-limit", "everything")
+    with client(zot, PLANNED, *flags, version=version, capabilities=FORMS, answers=decide("everything")) as other:
+        other.call("prompt", text="plan it")
+        form = other.asked[0]["params"]
+    assert "1. Do it" in form["message"] and (zot.project / "made").exists()
+    assert form["requestedSchema"]["properties"]["decision"]["enum"] == ["ask", "accept-edits", "everything", "refuse"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "decision"),
+    [
+        ((), "everything"),
+        (("--permission-mode", "plan"), "everything"),
+        (("--permission-limit", "accept-edits"), "everything"),
+        (("--permission-limit", "everything"), "refuse"),
+    ],
+)
+def test_plan_is_not_approved_beyond_the_limit(zot: Zot, flags: tuple[str, ...], decision: str) -> None:
+    with client(zot, PLANNED, *flags, capabilities=FORMS, answers=decide(decision)) as other:
+        other.call("prompt", text="plan it")
+    assert not (zot.project / "made").exists()
+
+
 def test_mistakes_are_answers_that_say_what_to_do(zot: Zot) -> None:
     (zot.project / "out").symlink_to(zot.home)
     with client(zot, TOUCH, "--model", "fixed") as other:

@@ -93,7 +93,7 @@ def test_models_price_preserves_the_rest_of_the_file(zot: Zot) -> None:
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (("gpt-6.1-sol", "-1", "2"), 'unknown flag "-1"'),
+        (("gpt-6.1-sol", "-1", "2"), 'price "-1": expected USD'),
         (("gpt-6.1-sol", "x", "2"), 'price "x": expected USD per million tokens'),
         (("gpt-6.1-sol", "nan", "2"), 'price "nan": expected USD per million tokens'),
         (("gpt-6.1-sol", "1"), "expected MODEL INPUT OUTPUT"),

@@ -115,6 +115,19 @@ def test_an_approval_needs_the_hash_of_its_call(served: Start, zot: Zot) -> None
         driver.until("done")
 
 
+def test_an_approval_of_a_question_is_refused(served: Start) -> None:
+    more = {"tool_calls": [{"name": "more_tools", "args": {"names": ["ask_user"]}}]}
+    call = {"tool_calls": [{"name": "ask_user", "args": {"questions": [{"question": "Which bird?"}]}}]}
+    server = served("--permission-mode", "everything", turns=[more, call, DONE])
+    with server.client() as driver:
+        _prompt(driver)
+        asked = driver.until("question_request")
+        for decision in ("once", "deny"):
+            assert not driver.ask("approve", request_id=asked["request_id"], decision=decision)["success"]
+        assert driver.ask("answer_questions", request_id=asked["request_id"], answers=[["heron"]])["success"]
+        driver.until("done")
+
+
 def test_a_watcher_reads_queue_and_files(served: Start, zot: Zot) -> None:
     (zot.project / "heron.txt").write_text("bird")
     server = served(turns=[{"text": "one two three four five six"}], delay_ms=100)
@@ -326,7 +339,7 @@ def test_a_start_that_fails_is_reported_to_the_client(zot: Zot) -> None:
         (("--idle", "-1"), "--idle"),
         (("--session", "1"), "clients choose conversations"),
         (("-p",), "such as -p"),
-        (("start",), "devices and revoke"),
+        (("start",), "devices, revoke or stop"),
         (("revoke",), "name one device"),
         (("revoke", "nobody"), "no device"),
         (("devices", "x"), "unexpected argument"),
@@ -356,3 +369,17 @@ def test_other_modes_never_load_it(zot: Zot) -> None:
         ran = zot(*words, "--provider", "script", stdin="", model=False)
         assert "zot.agent" in ran.err and "frontends.serve" not in ran.err
     assert not os.path.exists(zot.home / "zot" / "serve.json")
+
+
+def test_a_client_that_joins_in_a_turn_gets_its_beginning(served: Start) -> None:
+    server = served(turns=[{"text": "one two three four five six seven eight"}], delay_ms=200)
+    with server.client() as driver:
+        driver.send("prompt", message="count")
+        driver.until("text_delta")
+        driver.until("text_delta")
+        with server.client(driver.welcome["conversation"]) as late:
+            begun = "".join(line.get("delta", "") for line in late.welcome["present"] if line["type"] == "text_delta")
+            assert begun.startswith("one two")
+            late.until("done")
+            rest = "".join(line["delta"] for line in late.seen if line["type"] == "text_delta")
+            assert begun + rest == "one two three four five six seven eight"

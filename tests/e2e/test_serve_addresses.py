@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,23 @@ def test_fork_keeps_the_first_messages(server: Served) -> None:
         assert len(client.ask("get_messages")["data"]["messages"]) == 4
     listed = {each["conversation"]: each for each in _listed(server)["sessions"]}
     assert listed[fork]["parent"] == listed[name]["id"]
+
+
+def test_session_is_named_by_its_id_too(server: Served) -> None:
+    name = _talk(server, "first")
+    id = _listed(server)["sessions"][0]["id"]
+    status, headers, _ = _get(server, f"/sessions/{id}/export?format=markdown")
+    assert status == 200 and headers["content-disposition"] == f'attachment; filename="zot-{id}.md"'
+    assert json.loads(_get(server, f"/sessions/{id[:8]}/fork", "POST", {})[2])["conversation"] != name
+    assert _get(server, "/sessions/deadbeef/export")[0] == 404
+
+
+def test_listing_goes_on_beside_a_search(server: Served) -> None:
+    names = {_talk(server, f"number {number}") for number in range(3)}
+    with ThreadPoolExecutor(12) as threads:
+        asked = [threads.submit(_listed, server, "?search=nothing" if number % 2 else "") for number in range(12)]
+        lists = [each.result()["sessions"] for each in asked[::2]]
+    assert all({each["conversation"] for each in found} == names for found in lists)
 
 
 def test_fork_refuses_wrong_counts(server: Served) -> None:

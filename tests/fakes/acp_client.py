@@ -65,6 +65,28 @@ def validate(name: str, value: Any) -> None:
     assert not wrong, f"{name}: {wrong[0].message} at {list(wrong[0].path)} of {json.dumps(value)[:600]}"
 
 
+def validated_methods(log: Path) -> set[str]:
+    """Validates every line that zot wrote through ``acp_tap.py``; returns the methods that both sides called."""
+    asked: dict[Any, str] = {}
+    methods: set[str] = set()
+    for row in map(json.loads, log.read_text().splitlines()):
+        message = json.loads(row["line"])
+        if method := message.get("method"):
+            methods.add(method)
+        if row["from"] == "client":
+            if method and "id" in message:
+                asked[message["id"]] = method
+            continue
+        assert message["jsonrpc"] == "2.0"
+        if method:
+            validate(PARAMS[method], message["params"])
+        elif "error" in message:
+            validate("Error", message["error"])
+        elif name := RESULTS.get(asked[message["id"]]):
+            validate(name, message["result"])
+    return methods
+
+
 class AcpError(Exception):
     def __init__(self, error: Json) -> None:
         super().__init__(error["message"])

@@ -9,6 +9,9 @@ import signal
 import ssl
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from shutil import rmtree
 from types import TracebackType
 from typing import Any
 
@@ -102,7 +105,17 @@ class Served:
     def end(self, number: int = signal.SIGTERM) -> int:
         if self.process.poll() is None:
             self.process.send_signal(number)
-        return self.process.wait(PATIENCE_S)
+        code = self.process.wait(PATIENCE_S)
+        if number == signal.SIGKILL:
+            self._remove_socket()
+        return code
+
+    def _remove_socket(self) -> None:
+        """A killed server leaves its directory; the next one of this home would remove it."""
+        with suppress(OSError, ValueError, KeyError):
+            path = Path(json.loads((self.zot.home / "zot" / "serve.json").read_text())["socket"])
+            if path.parent.name.startswith("zot-serve-"):
+                rmtree(path.parent, ignore_errors=True)
 
     def request(
         self, method: str, path: str, body: str | bytes | None = None, headers: Mapping[str, str] = {}

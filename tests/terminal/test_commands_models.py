@@ -250,3 +250,27 @@ def test_small_model_changes_mode_and_switching_back_restores(serve: Any, open_z
     calls = [request for request in server.requests if request.method == "POST"]
     assert "glob" in calls[0].json["messages"][0]["content"] and "grammar" in calls[0].json
     assert "grammar" not in calls[2].json and calls[2].json["tools"]
+
+
+def test_prompt_typed_with_model_command_uses_it(serve: Any, open_zot: OpenZot) -> None:
+    """issue 29.12: a prompt waits for a `/model` typed before it, however fast both are typed."""
+    server = serve([Say("first"), Say("second")])
+    terminal = open_zot()
+    terminal.submit("hello")
+    terminal.wait_for("first")
+    terminal.type("/model claude-haiku-4-5\rwhich one?\r")
+    terminal.wait_for("second")
+    assert server.requests[1].json["model"] == "claude-haiku-4-5"
+
+
+def test_prompt_cancelled_at_once_returns_to_the_editor(serve: Any, open_zot: OpenZot) -> None:
+    """A turn that is cancelled before its first step ends, and its prompt is not lost."""
+    serve([Say("an answer")])
+    terminal = open_zot()
+    terminal.type("hello\r\x03")
+    terminal.wait_idle()
+    terminal.wait_gone("esc stops")
+    if "an answer" not in terminal.everything:  # it never began
+        terminal.wait_for("▌ hello")
+        terminal.press("enter")
+    terminal.wait_for("an answer")

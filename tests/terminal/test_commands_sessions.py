@@ -421,3 +421,16 @@ def test_tab_shows_the_sessions_of_all_directories(serve: Any, open_zot: OpenZot
     terminal.press("tab")
     terminal.wait_for("sessions of this directory")
     terminal.wait_gone("about apples")
+
+
+def test_runs_without_an_answer_are_listed_last(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """issue 29.17: failed one-shot runs do not hide the conversations before them."""
+    serve([Say("apples answer")])
+    terminal = open_zot()
+    converse(terminal, "about apples", "apples answer")
+    for number in range(2):
+        zot("-p", f"failing run {number}", "--base-url", "http://127.0.0.1:9", "--api-key", "x", model=False)
+    terminal.submit("/sessions")
+    terminal.wait_for("no answer, 1 msg")
+    shown = [row for row in terminal.screen.splitlines() if "ago" in row or "just now" in row]
+    assert "about apples" in shown[0] and all("failing run" in row for row in shown[1:])

@@ -76,6 +76,6 @@ def test_without_a_jail_the_default_asks_instead(open_zot: OpenZot, zot: Zot) ->
     zot.environment["ZOT_HOME"] = str(zot.project / "zot")
     (zot.project / "zot").mkdir()
     (zot.project / "zot" / "config.json").write_text('{"start_mode": "jailed"}')
-    terminal = open_zot(columns=120)
+    terminal = open_zot(columns=200)
     terminal.wait_for("zot asks before each command instead")
     assert "asks first" in terminal.screen

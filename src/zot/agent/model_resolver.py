@@ -331,7 +331,8 @@ class _Resolver:
 
     def _how_to_log_in(self, provider: Provider) -> str:
         variable = " or ".join(provider.env)
-        text = f"no credential for {provider.id}: set {variable}, pass --api-key, or log in with /login"
+        login = "log in with `zot auth login` or /login"
+        text = f"no credential for {provider.id}: set {variable}, pass --api-key, or {login}"
         if not provider.key_login:
             text = f"not logged in to {provider.id}: run `zot auth login {provider.id}`"
         own = (p for p in self.providers.values() if p.needs_key and not (p.rows_of or p.cloud))

@@ -49,6 +49,11 @@ def verb_of(group: str, argv: Sequence[str], verbs: Collection[str]) -> tuple[st
     return verb, list(argv[1:])
 
 
+def _is_number(argument: str) -> bool:
+    """``-1`` and ``-0.5`` are words, not flags."""
+    return argument[1:].replace(".", "", 1).isdecimal()
+
+
 def parse(
     argv: list[str], options: Mapping[str, bool], *, least: int = 0, most: int | None = None, what: str = ""
 ) -> ParsedArguments:
@@ -60,7 +65,7 @@ def parse(
     for argument in rest:
         if argument == "--":
             words.extend(rest)
-        elif argument.startswith("-") and argument != "-":
+        elif argument.startswith("-") and argument != "-" and not _is_number(argument):
             name, equals, value = argument.partition("=")
             if name not in options:
                 raise UsageError(f'unknown flag "{name}"')

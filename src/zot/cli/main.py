@@ -23,7 +23,7 @@ VERBS = {
     "ext": "zot.cli.verbs.ext.dispatch",
     "jail": "zot.cli.verbs.jail",
     "local": "zot.local_model.cli.main",
-    "mcp": "zot.cli.verbs.mcp",
+    "mcp": "zot.cli.verbs.mcp_dispatch",
     "models": "zot.cli.verbs.models",
     "hooks": "zot.cli.verbs.hooks",
     "permissions": "zot.cli.verbs.permissions",

@@ -151,7 +151,8 @@ VERBS: tuple[Verb, ...] = (
             Switch("--login", "log in to a provider; editors run this in a terminal"),
         ),
         more="The editor starts `zot acp` and speaks the Agent Client Protocol with it. FLAGS are those of a run, such "
-        "as --model, --jail, --permission-mode; they apply to all sessions. See `zot docs editors`.",
+        "as --model, --jail, --permission-mode; they apply to all sessions. The editor names the directory of a "
+        "session; --cwd is for one that names none. See `zot docs editors`.",
         intro="Use zot inside an editor that speaks the Agent Client Protocol: the editor starts it.",
         examples=(
             ("zot acp --setup zed", "print the configuration for Zed"),
@@ -204,6 +205,7 @@ VERBS: tuple[Verb, ...] = (
         ),
     ),
     Verb("serve devices", "", "list the devices that have a key"),
+    Verb("serve stop", "", "end the server; conversations are saved"),
     Verb(
         "serve revoke",
         "[NAME]",

@@ -4,17 +4,19 @@ Front ends do not import each other, so the screen itself is loaded by name."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
-from zot.errors import NotThere, UsageError, describe_error
+from zot.errors import NotThere, UsageError, ZotError, describe_error
 from zot.frontends.console import print_notice
+from zot.frontends.partial_turn import PartialTurn
 from zot.wire import screen_frames as wire
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.agent.shared_ui import SharedUI
+    from zot.core.events import AgentEvent
 
 _MODULE = "zot.frontends.terminal.shared_screen"
 SCREENS_MAX = 16
@@ -49,6 +51,8 @@ class SharedScreens:
         self._open: dict[str, tuple[SharedScreen, asyncio.Task[None]]] = {}
         self._sharing: wire.Sharing | None = None
         self._typed_last = ""
+        self._partial = PartialTurn()
+        self._stop_recording = conversation.subscribe(self._partial.on_event, *PartialTurn.kinds)
         self.on_sharing: Callable[[str], None] = lambda text: None
 
     def do(self, command: wire.ScreenCommand) -> None:
@@ -67,6 +71,7 @@ class SharedScreens:
                 self._share(command)
 
     def close(self) -> None:
+        self._stop_recording()
         for _, task in self._open.values():
             task.cancel()
 
@@ -89,6 +94,8 @@ class SharedScreens:
             lambda data: self._send(wire.ScreenOutput(screen=name, data=data)),
             lambda: self._typed(name),
             watch=command.watch,
+            partial=self._partial.events(),
+            spawn=lambda work: self._tasks.create_task(self._turn(work)),
         )
         task = self._tasks.create_task(self._show(name, screen))
         self._open[name] = screen, task
@@ -107,6 +114,15 @@ class SharedScreens:
         finally:
             self._open.pop(name, None)
         self._send(wire.ScreenClosed(screen=name, reason=reason))
+
+    async def _turn(self, work: Coroutine[Any, Any, None]) -> None:
+        """A turn of a screen; its errors are events."""
+        try:
+            await work
+        except ZotError:
+            pass
+        except Exception as error:
+            print_notice(f"a bug in zot: {type(error).__name__}: {describe_error(error)}")
 
     def _typed(self, name: str) -> None:
         """Once, until another one drives."""
@@ -138,6 +154,9 @@ def _load(
     typed: Callable[[], None],
     *,
     watch: bool,
+    partial: Sequence[AgentEvent],
+    spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
 ) -> SharedScreen:
     module: Any = import_module(_MODULE)
-    return module.open_screen(conversation, surfaces, environ, size, send, typed, watch=watch)
+    given = conversation, surfaces, environ, size, send, typed
+    return module.open_screen(*given, watch=watch, partial=partial, spawn=spawn)

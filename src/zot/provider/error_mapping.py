@@ -293,7 +293,7 @@ def _is_unknown_model(error: BadRequest) -> bool:
 
 _ADVICE: dict[RescueCategory, str] = {
     "network": "check the connection, or try again later",
-    "authentication": "check the key: --api-key, its variable, or log in with /login",
+    "authentication": "check the key: --api-key, its variable, or log in with `zot auth login` or /login",
     "permission": "this key has no access to that model: choose another one with --model, or another key",
     "model": "list models with zot --list-models, and choose one with --model",
     "rate_limit": "try again later, or set a fallback with --fallback-model",

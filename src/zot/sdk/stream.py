@@ -268,13 +268,13 @@ OPTIONS = {
 _FLAG = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)(?: ([A-Z]{2,}|[a-z](?:[\w./:-]*\w)?))?")
 _NEXT_WORDS = frozenset({"and", "or", "goes", "has", "needs", "asks", "with", "to", "is", "on", "for", "in"})
 _LIST_MODELS = re.compile(r"zot --list-models")
-_LOG_IN = re.compile(r"with /login\b")
+_LOG_IN = re.compile(r" or /login\b")
 
 
 def rephrase_for_python(text: str) -> str:
     """
-    >>> rephrase_for_python("set OPENAI_API_KEY, pass --api-key, or log in with /login")
-    'set OPENAI_API_KEY, pass api_key=, or log in with `zot` and /login'
+    >>> rephrase_for_python("set OPENAI_API_KEY, pass --api-key, or log in with `zot auth login` or /login")
+    'set OPENAI_API_KEY, pass api_key=, or log in with `zot auth login`'
     >>> rephrase_for_python("no key needed: --provider ollama --model NAME")
     "no key needed: provider='ollama' model=NAME"
     """
@@ -289,4 +289,4 @@ def rephrase_for_python(text: str) -> str:
         return f"{option}{value}" if value.isupper() else f"{option}{value!r}"
 
     kept = _LIST_MODELS.sub("`zot --list\0models`", text)
-    return _LOG_IN.sub("with `zot` and /login", _FLAG.sub(said, kept)).replace("\0", "-")
+    return _LOG_IN.sub("", _FLAG.sub(said, kept)).replace("\0", "-")

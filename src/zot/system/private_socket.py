@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import struct
 from contextlib import suppress
 from pathlib import Path
 from shutil import rmtree
@@ -44,8 +45,18 @@ def is_own_peer(connection: socket.socket) -> bool:
     """True if the other end runs as this user."""
     if not hasattr(socket, "SO_PEERCRED"):
         return True  # the directory is private
-    uid = int.from_bytes(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[4:8], "little")
-    return uid == os.geteuid()
+    return _peer(connection)[1] == os.geteuid()
+
+
+def peer_process(connection: socket.socket) -> int:
+    """The process at the other end; 0 where the kernel does not tell."""
+    return _peer(connection)[0] if hasattr(socket, "SO_PEERCRED") else 0
+
+
+def _peer(connection: socket.socket) -> tuple[int, int]:
+    """Process and user, as they were when it connected."""
+    pid, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return pid, uid
 
 
 def _places() -> list[str]:

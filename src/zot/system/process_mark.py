@@ -45,6 +45,19 @@ def marked_children(mark: int) -> Generator[None]:
             resource.setrlimit(_LOCKS, before)
 
 
+def is_marked(pid: int) -> bool:
+    """True for a descendant of any zot that was started for a tool, an extension or a server; unreadable counts as one.
+    Only Linux has marks."""
+    if sys.platform != "linux":
+        return False
+    try:
+        with open(f"/proc/{pid}/limits", "rb") as file:
+            words = next(line for line in file if line.startswith(b"Max file locks")).split()
+        return words[3].isdigit() and int(words[3]) >= _LEAST
+    except (OSError, StopIteration, IndexError):
+        return True
+
+
 def limits_line(mark: int) -> str:
     """The part of ``/proc/PID/limits`` that shows the mark."""
     return f"Max file locks            {mark} "

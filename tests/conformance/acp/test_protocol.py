@@ -196,6 +196,7 @@ def test_tool_calls_have_output_diffs_and_locations(zot: Zot, serve: Any, connec
     client = connect()
     client.prompt(client.new(zot.project), "go")
     edit, run = client.of("tool_call")
+    assert edit["toolCallId"] != run["toolCallId"]  # the model used one id twice
     assert (edit["kind"], edit["locations"]) == ("edit", [{"path": str(zot.project / "a.txt")}])
     assert (run["kind"], run["title"]) == ("execute", "echo one; sleep 0.3; echo two")
     (diff,) = next(each for each in client.of("tool_call_update") if each["toolCallId"] == edit["toolCallId"])[
@@ -515,6 +516,67 @@ def test_extensions_speak_in_the_editor(zot: Zot, serve: Any, connect: Connect) 
     client.wait_until(lambda: "greet" in json.dumps(client.of("available_commands_update")), "the command")
     assert client.prompt(session, "/greet") == "end_turn"
     client.wait_until(lambda: '"value": true' in client.text, "the answer")
+
+
+PANELS = """
+hello("edition2"); send(type="register_command", name="open"); send(type="register_command", name="rest"); ready()
+def put(kind, **value):
+    send(type="contribute", kind=kind, name="n", value=value)
+rows = [["* ", {"text": "red", "style": "error"}], "plain"]
+def run(f):
+    answer = dict(type="command_response", id=f["id"])
+    if f["name"] == "rest":
+        send(type="panel_render", panel_id="p", lines=["second state"])
+        put("widget", lines=["tests: all pass"])
+        put("header", lines=["MY PROJECT"])
+        return send(**answer, action="noop")
+    put("widget", lines=["tests: 3 failed", "second line"])
+    put("status", line=[{"text": "build ok", "style": "accent"}])
+    put("title", text="deploying")
+    panel = {"id": "p", "title": "Report", "lines": ["red"], "rows": rows, "footer": "3 rows"}
+    send(**answer, action="open_panel", open_panel=panel)
+serve(command_invoked=run)
+"""
+
+
+@pytest.mark.parametrize("capabilities", [EVERYTHING, {}])
+def test_panels_and_widgets_are_shown(zot: Zot, serve: Any, connect: Connect, capabilities: Json) -> None:
+    """Panels, widgets, headers are tool calls that change in place; a status or title is a note."""
+    directory = write_extension(zot.home / "more", "x", PANELS, uses=["ui"])
+    serve([Say("ok")])
+    client = connect("-e", str(directory), capabilities=capabilities)
+    session = client.new(zot.project)
+    client.wait_until(lambda: "open" in json.dumps(client.of("available_commands_update")), "the command")
+    assert client.prompt(session, "/open") == "end_turn"
+
+    def shown() -> dict[str, str]:
+        """The newest text by title, as an editor has it."""
+        calls: dict[str, tuple[str, str]] = {}
+        for update in (*client.of("tool_call"), *client.of("tool_call_update")):
+            calls[update["toolCallId"]] = update["title"], update["content"][0]["content"]["text"]
+        return dict(calls.values())
+
+    expected = {"x: Report": "```\n* red\nplain\n```\n3 rows", "x: widget": "```\ntests: 3 failed\nsecond line\n```"}
+    client.wait_until(lambda: shown() == expected, f"{expected}, not {shown()}")
+    notes = json.dumps([*client.of("notice"), *client.of("agent_message_chunk")])
+    assert "x: build ok" in notes and "x: deploying" in notes
+    assert client.prompt(session, "/rest") == "end_turn"
+    expected = {"x: Report": "second state", "x: widget": "tests: all pass", "x: header": "MY PROJECT"}
+    expected = {title: f"```\n{text}\n```" for title, text in expected.items()}
+    client.wait_until(lambda: shown() == expected, f"{expected}, not {shown()}")
+    assert len(client.of("tool_call")) == 3 and not client.faults
+
+
+def test_directory_of_the_command_line_is_the_default(zot: Zot, serve: Any, connect: Connect) -> None:
+    """`--cwd` counts for a client that names no directory; one that names another gets that."""
+    serve([bash("pwd"), Say("a"), bash("pwd"), Say("b")])
+    other = zot.home / "other"
+    other.mkdir()
+    client = connect("--cwd", str(other))
+    for session in (client.request("session/new")["sessionId"], client.new(zot.project)):
+        client.prompt(session, "where?")
+    outputs = [update["rawOutput"]["text"] for update in client.of("tool_call_update") if update.get("rawOutput")]
+    assert str(other) in outputs[0] and str(zot.project) in outputs[1]
 
 
 def test_directories_can_be_added(zot: Zot, serve: Any, connect: Connect) -> None:

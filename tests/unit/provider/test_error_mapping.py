@@ -20,6 +20,8 @@ from zot.provider.error_mapping import (
     retry_after,
 )
 
+LOG_IN = "log in with `zot auth login` or /login"
+
 
 def test_the_text_names_provider_status_and_trimmed_body() -> None:
     """engine-016: an error reads `<provider>: http <status>: <body>`, with the body trimmed."""
@@ -116,7 +118,7 @@ def test_an_empty_account_is_not_tried_again() -> None:
 @pytest.mark.parametrize(
     ("error", "what_to_do"),
     [
-        (AuthFailed("a: http 401: no", status=401), "check the key: --api-key, its variable, or log in with /login"),
+        (AuthFailed("a: http 401: no", status=401), f"check the key: --api-key, its variable, or {LOG_IN}"),
         (AuthFailed("a: http 403: no", status=403), "this key has no access to that model"),
         (Overloaded("a: http 529: busy", status=529), "--fallback-model"),
         (TransportFailed("a: connection lost"), "check the connection"),

@@ -26,6 +26,8 @@ def import_credentials(context: AuthContext, arguments: ParsedArguments) -> int:
         return 0
     for problem in problems:
         print_notice(f"zot: {problem}")
+    if not found and arguments.words:
+        _named(found, arguments.words[0])
     if not found:
         print_notice("no keys found in the files of Codex, pi, opencode, llm, aider and the shell")
         return 0

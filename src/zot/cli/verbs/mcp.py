@@ -7,7 +7,6 @@ import json
 import os
 import time
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,15 +65,13 @@ class McpContext:
         return _UNSTARTED if listed is None else f"{len(listed.tools)} tool{'s' * (len(listed.tools) != 1)}"
 
 
-_ELSEWHERE = {"serve": "zot.cli.verbs.mcp_serve"}
+_ELSEWHERE = ("serve",)  # `mcp_dispatch.py` runs it
 
 
 def run(argv: list[str]) -> int:
     """Run ``zot mcp ARGV`` and return its exit status."""
     verb, rest = verb_of("mcp", argv, (*_VERBS, *_ELSEWHERE))
     try:
-        if verb in _ELSEWHERE:
-            return import_module(_ELSEWHERE[verb]).run(rest)
         command, least, most = _VERBS[verb]
         arguments = parse(rest, options(f"mcp {verb}"), least=least, most=most, what="NAME")
         context = McpContext()

@@ -13,7 +13,7 @@ from zot.errors import UsageError, ZotError
 if TYPE_CHECKING:
     from zot.frontends.serve.access import Access
 
-_COMMANDS = ("devices", "revoke")
+_COMMANDS = ("devices", "revoke", "stop")
 _PORT, _IDLE, _HOST, _LAN, _CERT, _KEY = "--port", "--idle", "--host", "--lan", "--tls-cert", "--tls-key"
 _WITH_VALUE = (_PORT, _IDLE, _HOST, _CERT, _KEY)
 _QUIET = "--quiet"
@@ -33,7 +33,7 @@ def run(argv: list[str]) -> int:
     own, of_run = _split(argv)
     given = flags.parse(of_run)
     if given.prompt:
-        raise UsageError(f"zot serve: unexpected {given.prompt.split()[0]!r}; its commands are devices and revoke")
+        raise UsageError(f"zot serve: unexpected {given.prompt.split()[0]!r}; expected devices, revoke or stop")
     if wrong := [name for name in _NOT_HERE if getattr(given, name)]:
         name = _MODES if wrong[0] == "mode" else "--" + wrong[0].strip("_").replace("_", "-")
         raise UsageError(f"zot serve: {name} is for one conversation; clients choose conversations")
@@ -102,6 +102,8 @@ def _devices(verb: str, argv: list[str]) -> int:
     from zot.system.files import zot_home
 
     access = Access(zot_home())
+    if verb == "stop":
+        return _stop(argv)
     try:
         if verb == "devices":
             parse(argv, options("serve devices"), most=0)
@@ -110,6 +112,19 @@ def _devices(verb: str, argv: list[str]) -> int:
     except UsageError as error:
         raise ZotError(f"{error}; see `zot serve {verb} --help`") from error
     return _revoke(access, typed.word(0) or "", all=typed.has("--all"))
+
+
+def _stop(argv: list[str]) -> int:
+    from zot.cli.output import print_notice, print_result
+    from zot.frontends.serve.running_server import stop_server
+    from zot.system.files import zot_home
+
+    parse(argv, options("serve stop"), most=0)
+    if (pid := stop_server(zot_home())) == 0:
+        print_notice("zot: zot serve is not running")
+    else:
+        print_result(f"ended zot serve (process {pid}); its conversations are saved")
+    return 0
 
 
 def _list(access: Access) -> int:

@@ -18,7 +18,6 @@ from zot.system.files import zot_home
 
 if TYPE_CHECKING:
     from zot.core.session.prune import Group
-    from zot.core.session.summary import Summary
 
 
 def run(argv: list[str]) -> int:
@@ -43,7 +42,7 @@ def _list(store: SessionStore, arguments: ParsedArguments) -> int:
     summaries = store.summaries(everywhere=arguments.has("--all"))
     if not summaries:
         print_notice("no sessions yet" if arguments.has("--all") else f"no sessions in {store.cwd}")
-    folded = set[str]() if arguments.has("--all") else {summary.path for summary in summaries if _failed(summary)}
+    folded = set[str]() if arguments.has("--all") else {summary.path for summary in summaries if summary.is_failed_run}
     for number, summary in enumerate(summaries, 1):
         where = f"  ({summary.cwd})" if arguments.has("--all") else ""
         if len(folded) < 2 or summary.path not in folded:  # numbers count folded rows, as in `--session NUMBER`
@@ -51,11 +50,6 @@ def _list(store: SessionStore, arguments: ParsedArguments) -> int:
     if len(folded) > 1:
         print_result(f"     {len(folded)} runs without an answer; --all shows them")
     return 0
-
-
-def _failed(summary: Summary) -> bool:
-    """True for a run that ended before an answer, unless the user gave it a title."""
-    return not summary.answered and not summary.title
 
 
 def _search(store: SessionStore, arguments: ParsedArguments) -> int:

@@ -54,6 +54,11 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     costs: tuple[DayCost, ...] = ()
 
     @property
+    def is_failed_run(self) -> bool:
+        """True for a run that ended before an answer, unless the user gave it a title."""
+        return not self.answered and not self.title
+
+    @property
     def label(self) -> str:
         """The title, else the first words, on one line."""
         return self.title or " ".join(self.first_text.split()) or "(no text)"

@@ -28,7 +28,8 @@ def initialize_result(capabilities: object) -> dict[str, Any]:
     key = {"id": KEY, "name": "Use zot's logins", "description": "API keys and logins that zot already has"}
     described = "Runs `zot acp --login` in a terminal"
     login = {"type": "terminal", "id": LOGIN, "name": "Log in", "description": described, "args": ["--login"]}
-    sessions: dict[str, Any] = {name: {} for name in ("list", "resume", "delete", "close", "additionalDirectories")}
+    names = ("list", "resume", "fork", "delete", "close", "additionalDirectories")
+    sessions: dict[str, Any] = {name: {} for name in names}
     return {
         "protocolVersion": PROTOCOL_VERSION,
         "agentCapabilities": {

@@ -71,7 +71,7 @@ class EditorQuestions:
         parts = [reason, f"```sh\n{command}\n```" if isinstance(command, str) else ""]
         content: list[Json] = [{"type": "content", "content": text_block(text)} for text in parts if text]
         return {
-            "toolCallId": call.id,
+            "toolCallId": self._updates.shown_id(call.id),
             "title": title_of(call),
             "kind": kind_of(call.name),
             "status": "pending",
@@ -164,7 +164,8 @@ class EditorQuestions:
         from zot.features.plan.plan_question import PlanAnswer
 
         plan = {"type": "content", "content": text_block(question.plan)}
-        call = {"toolCallId": question.call_id, "title": "Plan", "kind": "switch_mode", "status": "pending"}
+        id = self._updates.shown_id(question.call_id)
+        call = {"toolCallId": id, "title": "Plan", "kind": "switch_mode", "status": "pending"}
         names = {mode: (f"Yes, and go on in mode {mode}", "allow_once") for mode in question.modes}
         options = {**names, "refuse": ("No, keep planning", "reject_once")}
         chosen = await self._permission({**call, "content": [plan]}, options)

@@ -121,8 +121,7 @@ class AcpServer:
     async def _load(self, params: Params) -> Any:
         """The history is sent before the response."""
         session = await self._open_stored(params)
-        session.announce()
-        session.replay()
+        session.announce(replay=True)
         return session.state()
 
     async def _resume(self, params: Params) -> Any:
@@ -136,7 +135,7 @@ class AcpServer:
 
         from zot.core.session.store import SessionStore
 
-        store = SessionStore(self._home(), Path(_directory(params)), __version__)
+        store = SessionStore(self._home(), Path(self._directory(params)), __version__)
         path = await asyncio.to_thread(store.fork, Path(summary.path))
         session = await self._open(params, keep_session=True, session=str(path))
         asyncio.get_running_loop().call_soon(session.announce)
@@ -159,7 +158,7 @@ class AcpServer:
         if self._client is None:
             raise RpcError(INVALID_PARAMS, "initialize comes first")
         servers = [as_object(server) for server in as_list(params.get("mcpServers"))]
-        config = msgspec.structs.replace(self._config, cwd=_directory(params), **more)
+        config = msgspec.structs.replace(self._config, cwd=self._directory(params), **more)
         session = AcpSession(self._peer, self._client, config, servers)
         await session.open()
         if added := as_list(params.get("additionalDirectories")):
@@ -167,6 +166,15 @@ class AcpServer:
             workspace.added_dirs = (*workspace.added_dirs, *(os.path.realpath(str(each)) for each in added))
         self._sessions[session.id] = session
         return session
+
+    def _directory(self, params: Params) -> str:
+        """The client's ``cwd``; ``--cwd`` for a client that names none."""
+        cwd = params.get("cwd") or (self._config.cwd and os.path.abspath(self._config.cwd))
+        if not isinstance(cwd, str) or not os.path.isabs(cwd):
+            raise RpcError(INVALID_PARAMS, "cwd: expected an absolute path")
+        if not os.path.isdir(cwd):
+            raise RpcError(INVALID_PARAMS, f"cwd: no directory {cwd[:200]}")
+        return cwd
 
     def _find(self, params: Params) -> Summary:
         wanted = str(params.get("sessionId"))
@@ -247,15 +255,6 @@ class AcpServer:
     async def _set_config_option(self, params: Params) -> Any:
         session = self._session(params)
         return {"configOptions": await session.set_option(str(params.get("configId")), params.get("value"))}
-
-
-def _directory(params: Params) -> str:
-    cwd = params.get("cwd")
-    if not isinstance(cwd, str) or not os.path.isabs(cwd):
-        raise RpcError(INVALID_PARAMS, "cwd: expected an absolute path")
-    if not os.path.isdir(cwd):
-        raise RpcError(INVALID_PARAMS, f"cwd: no directory {cwd[:200]}")
-    return cwd
 
 
 def _client_facts(given: object) -> ClientFacts:

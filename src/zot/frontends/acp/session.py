@@ -9,13 +9,12 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from zot.agent.build import build
 from zot.agent.config import FrontEnd, RunConfig
-from zot.agent.extension_ui import ExtensionUI, UiInfo
 from zot.agent.slash_commands import list_commands, submit_typed
 from zot.core import events as ev
 from zot.core.interceptors import Interceptor, ToolVerdict, TurnVerdict
@@ -23,19 +22,21 @@ from zot.errors import NotLoggedIn, StepLimitReached
 from zot.features.questions import question_queue
 from zot.frontends.acp.client_files import ClientFiles
 from zot.frontends.acp.content import Json, text_block
+from zot.frontends.acp.extension_surface import EditorSurface
 from zot.frontends.acp.facts import ClientFacts
 from zot.frontends.acp.options import config_options, mode_state, set_option
 from zot.frontends.acp.questions import KINDS, EditorQuestions
 from zot.frontends.acp.updates import Updates
 from zot.frontends.json_rpc import AUTH_REQUIRED, INVALID_PARAMS, INVALID_REQUEST, Peer, RpcError, as_list, as_object
 from zot.system.safe_open import create
+from zot.system.visible_text import spelled_start
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.core.loop import Outcome
     from zot.provider.messages import ImageBlock, ToolCallBlock
-    from zot.wire.extension_frames import Panel
 
+_LONGEST_TITLE = 200
 _STOPS = {"end": "end_turn", "length": "max_tokens", "aborted": "cancelled", "tool_use": "end_turn", "error": "refusal"}
 
 
@@ -50,17 +51,17 @@ class AcpSession:
         self._stack = AsyncExitStack()
         self._early: list[Json] | None = []  # until the client knows the session
         self._updates = Updates(self._send, lambda: peer.is_backlogged, client.wants)
+        self._surface = EditorSurface(self._updates)
         self.id = ""
         self.conversation: Conversation
         self._running = False
         self._cancelled = False
 
     async def open(self) -> None:
-        surface = EditorSurface(self._updates)
         front_end = FrontEnd(
             reader=self._updates.observe,
             interceptors=(WaitForClient(self._peer),),
-            surface=surface,
+            surface=self._surface,
             run_command=self._run_command if self._client.terminals else None,
             mode="rpc",
             switches=True,
@@ -74,7 +75,7 @@ class AcpSession:
         except BaseException:
             await self._stack.aclose()
             raise
-        self.conversation = self._updates.conversation = surface.conversation = conversation
+        self.conversation = self._updates.conversation = conversation
         self.id = conversation.agent.session_id
         client = self._client
         presenter = EditorQuestions(self._peer, self.id, self._updates, forms=client.forms, urls=client.urls)
@@ -102,16 +103,15 @@ class AcpSession:
 
     # --- updates
 
-    def announce(self) -> None:
-        """The client knows the session now: send what waited, and the commands."""
+    def announce(self, *, replay: bool = False) -> None:
+        """The client knows the session now: send its history if it wants it, what waited, and the commands."""
         early, self._early = self._early or [], None
+        if replay:
+            self._updates.replay(self.conversation.messages)
+            self._updates.flush()
         for update in early:
             self._send(update)
         self.send_commands()
-
-    def replay(self) -> None:
-        self._updates.replay(self.conversation.messages)
-        self._updates.flush()
 
     def state(self) -> Json:
         return {"modes": mode_state(self.conversation), "configOptions": config_options(self.conversation)}
@@ -157,8 +157,10 @@ class AcpSession:
         if not text.strip() and not images:
             raise RpcError(INVALID_PARAMS, "prompt: it is empty")
         self._running, self._cancelled = True, False
+        self._send_title(text)
         try:
-            outcome = await submit_typed(self.conversation, *self._with_files(text, images))
+            outcome = await submit_typed(self.conversation, *await self._with_files(text, images))
+            self._surface.flush()
             self._updates.flush()
             await self._peer.wait_for_room()
             return self._answer(outcome)
@@ -168,18 +170,41 @@ class AcpSession:
         finally:
             self._running = False
 
-    def _with_files(self, text: str, images: tuple[ImageBlock, ...]) -> tuple[str, tuple[ImageBlock, ...]]:
-        """With the content of files that ``@path`` names, as in the terminal."""
-        if "@" not in text:
+    def _send_title(self, text: str) -> None:
+        """The first prompt is the title that ``session/list`` shows, until the session is renamed."""
+        session = self.conversation.session
+        if session is not None and not session.meta.title and not self.conversation.messages:
+            title = spelled_start(" ".join(text.split()), _LONGEST_TITLE)
+            self._updates.send({"sessionUpdate": "session_info_update", "title": title})
+
+    async def _with_files(self, text: str, images: tuple[ImageBlock, ...]) -> tuple[str, tuple[ImageBlock, ...]]:
+        """With the content of files that ``@path`` names, as in the terminal; as the editor has them."""
+        if "@" not in text or text.startswith("/"):
             return text, images
-        from zot.features.mentions import with_mentions
+        from zot.features.mentions import read_mentions
 
         workspace = self.conversation.workspace
-        return with_mentions(text, images, workspace.cwd, workspace.jailed_files)
+        files, shown = read_mentions(text, workspace.cwd, workspace.jailed_files)
+        return "\n\n".join([text, *[await self._unsaved(block) for block in files]]), (*images, *shown)
+
+    async def _unsaved(self, block: str) -> str:
+        """The block of a file with the text that the editor has not saved yet."""
+        from zot.features.file_blocks import NOT_INCLUDED, absolute, file_block, split_attachments
+        from zot.features.mentions import MAX_MENTION
+
+        workspace = self.conversation.workspace
+        found = split_attachments(f"\n\n{block}")[1]
+        if len(found) != 1 or found[0][1].startswith(NOT_INCLUDED):
+            return block
+        name = found[0][0]
+        data = await workspace.unsaved(Path(absolute(workspace.cwd, name)))
+        return block if data is None or len(data) > MAX_MENTION else file_block(name, data.decode(errors="replace"))
 
     def _answer(self, outcome: Outcome) -> Json:
         if isinstance(outcome.error, NotLoggedIn):
-            text = str(outcome.error).replace("log in with /login", "run `zot acp --login` in a terminal")
+            text = str(outcome.error).replace(
+                "log in with `zot auth login` or /login", "run `zot acp --login` in a terminal"
+            )
             raise RpcError(AUTH_REQUIRED, text)
         if self._cancelled or outcome.stop == "aborted":
             return {"stopReason": "cancelled"}
@@ -221,60 +246,6 @@ class WaitForClient(Interceptor):
     async def before_tool(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
         await self._peer.wait_for_room()
         return ToolVerdict()
-
-
-class EditorSurface(ExtensionUI):
-    """What extensions show becomes text: notes and displays at once, a panel or widget when it changes."""
-
-    def __init__(self, updates: Updates) -> None:
-        self._updates = updates
-        self._shown: dict[tuple[str, str, str], str] = {}
-        self.conversation: Conversation | None = None
-
-    @property
-    def interactive(self) -> bool:
-        return True
-
-    def ui_info(self) -> UiInfo:
-        return UiInfo(dialogs=True, surfaces=True)
-
-    def notify(self, extension: str, level: str, message: str) -> None:
-        self._updates.note(f"{extension}: {message}", {"warn": "warning"}.get(level, level))
-
-    def display(self, extension: str, text: str) -> None:
-        self._updates.send({"sessionUpdate": "agent_message_chunk", "content": text_block(f"{text}\n")})
-
-    def submit(self, extension: str, text: str) -> None:
-        self._updates.note(f"{extension} wants to send: {text}")
-
-    def open_panel(self, extension: str, panel: Panel) -> None:
-        self.render_panel(extension, panel)
-
-    def render_panel(self, extension: str, panel: Panel) -> None:
-        from zot.wire.lines import plain_text, to_lines
-
-        rows = [plain_text(line) for line in to_lines(panel.rows)] if panel.rows else list(panel.lines)
-        text = "\n".join([f"**{extension}: {panel.title}**", "```", *rows, "```", panel.footer])
-        self._show((extension, "panel", panel.id), text)
-
-    def contribute(self, extension: str, kind: str, name: str, value: Any, *, stale: bool = False) -> str:
-        if kind in ("widget", "status"):
-            from zot.wire.lines import plain_text, to_lines
-
-            fields = as_object(value)
-            given: Any = fields.get("lines", fields.get("line", value))
-            text = " ".join(plain_text(line) for line in to_lines(given if isinstance(given, list) else [given]))
-            self._show((extension, kind, name), f"{extension}: {text}", note=True)
-        return ""
-
-    def _show(self, key: tuple[str, str, str], text: str, *, note: bool = False) -> None:
-        if self._shown.get(key) == text:
-            return
-        self._shown[key] = text
-        if note:
-            self._updates.note(text)
-        else:
-            self._updates.send({"sessionUpdate": "agent_message_chunk", "content": text_block(f"{text}\n")})
 
 
 def _server_entry(server: Json) -> tuple[str, Json]:

@@ -16,20 +16,21 @@ _NEOVIM = """require("codecompanion").setup({
   adapters = {
     acp = {
       zot = function()
-        return require("codecompanion.adapters").extend("claude_code", {
+        return require("codecompanion.adapters").extend("opencode", {
           name = "zot", formatted_name = "zot",
-          commands = { default = { "zot", "acp" } }, env = {},
+          commands = { default = { "zot", "acp" } },
         })
       end,
     },
   },
-  strategies = { chat = { adapter = "zot" } },
+  interactions = { chat = { adapter = "zot" } },
 })"""
 _EMACS = """(use-package agent-shell
   :config
   (add-to-list 'agent-shell-agent-configs
                (agent-shell-make-agent-config
-                :identifier 'zot :buffer-name "zot"
+                :identifier 'zot :buffer-name "zot" :mode-line-name "zot"
+                :shell-prompt "zot> " :shell-prompt-regexp "zot> "
                 :client-maker (lambda (buffer)
                                 (agent-shell--make-acp-client
                                  :command "zot" :command-params '("acp") :context-buffer buffer)))))"""
@@ -39,7 +40,10 @@ _EDITORS: dict[str, tuple[str, str]] = {
     "jetbrains": ("~/.jetbrains/acp.json", json.dumps(_JETBRAINS, indent=2)),
     "neovim": ("init.lua, with the plugin codecompanion.nvim", _NEOVIM),
     "emacs": ("init.el, with the package agent-shell", _EMACS),
-    "vscode": ("settings.json of VS Code, with an extension that speaks ACP", json.dumps(_VSCODE, indent=2)),
+    "vscode": (
+        "settings.json of VS Code, with the extension ACP Client (formulahendry.acp-client)",
+        json.dumps(_VSCODE, indent=2),
+    ),
 }
 EDITORS = tuple(_EDITORS)
 

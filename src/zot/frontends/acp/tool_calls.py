@@ -41,6 +41,11 @@ def title_of(call: ToolCallBlock) -> str:
     if call.name == "bash":
         return about or "bash"
     args = call.args or {}
+    if call.name == "todo":
+        return "Steps"
+    if call.name == "ask_user":
+        asked = [str(as_object(each).get("question", "")) for each in as_list(args.get("questions"))]
+        return spelled_start(f"Question: {' '.join(asked)}", _LONGEST_TITLE)
     subject = str(args.get("pattern") or args.get("path") or about)
     return spelled_start(f"{_TITLES.get(call.name, call.name)} {subject}".strip(), _LONGEST_TITLE)
 

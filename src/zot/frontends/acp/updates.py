@@ -33,12 +33,20 @@ class Updates:
         self._output: dict[str, str] = {}  # live output by call
         self._diffs: dict[str, list[Json]] = {}
         self._titles: dict[str, ToolCallBlock] = {}
+        self._uses: dict[str, int] = {}  # how often a model used the id of a call
 
     # --- sending
 
     def send(self, update: Json) -> None:
         self.flush()
+        if (id := update.get("toolCallId")) is not None:
+            update = {**update, "toolCallId": self.shown_id(id)}
         self._send(update)
+
+    def shown_id(self, id: str) -> str:
+        """The id of a call for the client: unlike those of some models never used twice in a session."""
+        uses = self._uses.get(id, 1)
+        return id if uses == 1 else f"{id}-{uses}"
 
     def text(self, kind: str, text: str) -> None:
         """A piece of text of the model."""
@@ -60,7 +68,7 @@ class Updates:
         if "notices" in self._wants:
             self.send({"sessionUpdate": "notice", "severity": severity, "title": text[:400]})
         else:
-            self.send({"sessionUpdate": "agent_message_chunk", "content": text_block(f"\n_{text}_\n\n")})
+            self.send({"sessionUpdate": "agent_message_chunk", "content": text_block(f"\n\n_{text}_\n\n")})
 
     # --- events
 
@@ -110,6 +118,7 @@ class Updates:
         update = started(call, resolve)
         if call.id not in self._titles:
             self._titles[call.id] = call
+            self._uses[call.id] = self._uses.get(call.id, 0) + 1
             self._diffs[call.id] = planned_diff(call, self._before(call), resolve)
             self.send(update)
         return update

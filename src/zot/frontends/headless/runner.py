@@ -38,6 +38,7 @@ from zot.system.process_setup import resume_gc
 if TYPE_CHECKING:
     from zot.frontends.headless.json_mode import JsonMode
     from zot.frontends.headless.stream_mode import StreamMode
+    from zot.provider.messages import ImageBlock
 
 
 def run_headless(config: RunConfig, name: str, argument: str, *, stats: str = "", resume: bool = False) -> int:
@@ -220,7 +221,7 @@ class _Run:
 async def _submit(conversation: Conversation, prompt: str, piped: str, argument: str) -> Outcome:
     """Runs the slash command that the argument names, or stdin without one; piped text follows its arguments."""
     if not (argument or piped).startswith(("/", "\\/")):
-        return await conversation.prompt(prompt)
+        return await conversation.prompt(*_with_files(conversation, prompt, argument))
     from zot.agent.slash_commands import is_command, submit_typed  # few prompts begin with a slash
 
     if not (piped and argument):
@@ -228,6 +229,17 @@ async def _submit(conversation: Conversation, prompt: str, piped: str, argument:
     if is_command(conversation, argument):
         return await submit_typed(conversation, join_prompt(argument, piped))
     return await conversation.prompt(join_prompt(piped, argument.removeprefix("\\")))
+
+
+def _with_files(conversation: Conversation, prompt: str, argument: str) -> tuple[str, tuple[ImageBlock, ...]]:
+    """With the project's files that ``@path`` names in the argument; scripts may build it from texts of others."""
+    if "@" not in argument:
+        return prompt, ()
+    from zot.features.mentions import read_mentions
+
+    workspace = conversation.workspace
+    files, images = read_mentions(argument, workspace.cwd, workspace.jailed_files, outside=False)
+    return "\n\n".join([prompt, *files]), tuple(images)
 
 
 def _report(outcome: Outcome, exit_code: int) -> None:

@@ -16,7 +16,7 @@ from zot.errors import UsageError, ZotError
 from zot.features.questions import question_queue
 from zot.frontends.console import print_notice
 from zot.frontends.json_rpc import Params
-from zot.frontends.mcp_server.approvals import KINDS, ClientApprovals
+from zot.frontends.mcp_server.approvals import ClientApprovals
 from zot.frontends.mcp_server.exchange import Exchange
 from zot.frontends.mcp_server.limits import Limits, Place
 from zot.frontends.mcp_server.tools import text_answer
@@ -49,7 +49,7 @@ class Conversations:
                 config = msgspec.structs.replace(config, max_cost=before + left)
             async with build(config, FrontEnd(reader=_report, mode="rpc", switches=True)) as conversation:
                 presenter = ClientApprovals(exchange)
-                question_queue(conversation.services).present(presenter, KINDS, one_at_a_time=False)
+                question_queue(conversation.services).present(presenter, presenter.kinds, one_at_a_time=False)
                 progress = _Progress(exchange, conversation)
                 try:
                     outcome = await self._prompt(conversation, text)

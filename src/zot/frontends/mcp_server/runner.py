@@ -40,14 +40,20 @@ def run_server(config: RunConfig, http: str = "", *, token: bool = False) -> int
 
 
 def _fixed(config: RunConfig) -> RunConfig:
-    """Read-only unless a mode was named. The mode is also the limit: no answer and no session widens it."""
+    """Read-only unless a mode was named. It is also the limit, unless a wider one was named: then the client's user can
+    approve a plan up to it. No other answer and no session widens anything."""
     wanted, limit = parse_mode(config.permission_mode or "plan"), parse_mode(config.permission_limit or "everything")
     assert wanted is not None and limit is not None  # the flags were checked
     mode = limit if is_wider(wanted, limit) else wanted
     root = os.path.realpath(os.path.expanduser(config.cwd) if config.cwd else os.getcwd())
     if not os.path.isdir(root):
         raise UsageError(f'--cwd "{config.cwd}": not a directory')
-    return msgspec.structs.replace(config, cwd=root, permission_mode=mode, permission_limit=mode)
+    return msgspec.structs.replace(
+        config,
+        cwd=root,
+        permission_mode=mode,
+        permission_limit=limit if mode == "plan" and config.permission_limit else mode,
+    )
 
 
 def _address(typed: str, *, token: bool) -> tuple[str, int]:

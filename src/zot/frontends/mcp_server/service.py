@@ -67,7 +67,7 @@ class Service:
         try:
             return await run(exchange, Arguments(params.get("arguments"), self._fields[str(name)]))
         except NotLoggedIn as error:
-            where = f"{error}".replace("log in with /login", "log in with `zot auth login`")
+            where = f"{error}".replace(" or /login", "")
             return text_answer(f"zot cannot use a model: {where} (where the server runs)", is_error=True)
         except ZotError as error:
             return text_answer(str(error), is_error=True)

@@ -60,8 +60,8 @@ class RpcCommands:
         self._screens: SharedScreens | None = None
         self._screen: ScreenCommands | None = None
         self._surface = surface
-        self.on_sharing: Callable[[str], None] = lambda text: None
-        self.surfaces: SharedUI | None = None  # of all front ends; None: no screens are opened here
+        self._surfaces: SharedUI | None = None
+        self._on_sharing: Callable[[str], None] = lambda text: None
         self._slash_commands = SlashCommands(queue, surface, tasks)
         self._handlers: dict[type, Callable[[Any, PendingResponse], Any]] = {
             wire.Ping: self._ping,
@@ -112,15 +112,20 @@ class RpcCommands:
         self._swarm.do(cast("SwarmCommand", command), reply)
         return LATER
 
+    def share(self, surfaces: SharedUI, on_sharing: Callable[[str], None] = lambda text: None) -> None:
+        """Screens can be opened; ``surfaces`` are those of all front ends. ``on_sharing`` gets who else is there."""
+        self._surfaces, self._on_sharing = surfaces, on_sharing
+        self._slash_commands.surface = surfaces
+
     def _screens_for(self, command: object) -> SharedScreens | None:
         """For a command about screens."""
         if self._screens is None:
-            if self.surfaces is None or type(command).__module__ != "zot.wire.screen_frames":
+            if self._surfaces is None or type(command).__module__ != "zot.wire.screen_frames":
                 return None
             from zot.frontends.shared_screens import SharedScreens  # few clients use it
 
-            self._screens = SharedScreens(self._conversation, self.surfaces, self._tasks, self._writer.send_event)
-            self._screens.on_sharing = self.on_sharing
+            self._screens = SharedScreens(self._conversation, self._surfaces, self._tasks, self._writer.send_event)
+            self._screens.on_sharing = self._on_sharing
             self._questions.on_close.append(self._screens.close)
         return self._screens if type(command).__module__ == "zot.wire.screen_frames" else None
 

@@ -137,8 +137,8 @@ def command_info(command: slash_commands.SlashCommand) -> wire.CommandInfo:
 class SlashCommands:
     """Runs slash commands: inserted text is returned, displayed text is an event, a prompt is queued."""
 
-    def __init__(self, queue: PromptQueue, surface: RpcExtensionUI, tasks: asyncio.TaskGroup) -> None:
-        self._surface = surface
+    def __init__(self, queue: PromptQueue, surface: ExtensionUI, tasks: asyncio.TaskGroup) -> None:
+        self.surface = surface
         self._queue = queue
         self._tasks = tasks
         self._running = BackgroundTasks()
@@ -175,10 +175,10 @@ class SlashCommands:
             case slash_commands.Insert(_, text):
                 reply(wire.CommandRun(action="insert", insert=text))
             case slash_commands.Display(source, text):
-                self._surface.display(source, text)
+                self.surface.display(source, text)
                 reply(wire.CommandRun(action="display"))
             case slash_commands.PanelAnswer(source, panel):
-                self._surface.open_panel(source, panel)
+                self.surface.open_panel(source, panel)
                 reply(wire.CommandRun(action="open_panel"))
             case slash_commands.PanelRefused() | slash_commands.Noop():
                 reply(wire.CommandRun(action="noop"))

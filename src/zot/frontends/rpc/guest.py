@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
+from contextlib import suppress
+from socket import SHUT_RDWR, socket
 from typing import TYPE_CHECKING
 
 from zot.features.lookup import mcp
@@ -39,7 +40,8 @@ class RpcGuest:
     ) -> None:
         self._conversation = conversation
         self._surfaces = surfaces
-        self._fd = fd
+        self._socket = socket(fileno=fd)
+        self._on_lost: Callable[[], None] = lambda: None
         self._on_sharing = on_sharing
         self._report = report
         self._writer: Writer | None = None
@@ -51,10 +53,16 @@ class RpcGuest:
             self._drives = True
             self._writer.send_event(ScreenTyped(screen=OWN_SCREEN))
 
-    async def run(self) -> None:
-        """Until the connection ends and prompts of its clients are completed."""
+    def disconnect(self) -> None:
+        """End the connection; ``run`` returns when prompts of its clients are completed."""
+        with suppress(OSError):
+            self._socket.shutdown(SHUT_RDWR)
+
+    async def run(self, on_lost: Callable[[], None]) -> None:
+        """Until the connection ends, which is reported, and prompts of its clients are completed."""
+        self._on_lost = on_lost
         conversation = self._conversation
-        writer = self._writer = Writer(self._fd)
+        writer = self._writer = Writer(self._socket.fileno())
         announced: set[str] = set()
         surface, queue = RpcExtensionUI(writer, announced), PromptQueue(writer.emit, echo=False)
         queue.conversation = conversation
@@ -74,7 +82,7 @@ class RpcGuest:
                 undo()
             self._writer = None
             writer.close()
-            os.close(self._fd)
+            self._socket.close()
 
     def _shared(self, text: str) -> None:
         self._drives = False  # another may drive now
@@ -100,11 +108,17 @@ class RpcGuest:
         if (servers := mcp(conversation)) is not None:
             servers.on_state(writer.send_event)
         commands = RpcCommands(conversation, queue, questions, permissions, announced, surface, tasks, writer)
-        commands.surfaces, commands.on_sharing = self._surfaces, self._shared
+        commands.share(self._surfaces, self._shared)
         server = RpcServer(
-            writer=writer, queue=queue, commands=commands, questions=questions, surface=surface, stdin=self._fd,
+            writer=writer,
+            queue=queue,
+            commands=commands,
+            questions=questions,
+            surface=surface,
+            stdin=self._socket.fileno(),
             outlives_client=True,
-        )  # fmt: skip
+        )
+        questions.on_close.append(self._on_lost)
         await server.run()
 
 

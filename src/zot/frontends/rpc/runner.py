@@ -86,7 +86,7 @@ async def _serve(config: RunConfig, door: EarlyPingServer, writer: Writer, stopp
         if (servers := mcp(conversation)) is not None:
             servers.on_state(writer.send_event)
         commands = RpcCommands(conversation, queue, questions, permissions, announced, surface, tasks, writer)
-        commands.surfaces = surfaces
+        commands.share(surfaces)
         server = RpcServer(
             writer=writer,
             queue=queue,

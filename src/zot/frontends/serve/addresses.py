@@ -149,7 +149,10 @@ class Addresses:
         page = await self._sessions.export(path, suffix)
         # the name has no words of the session: they could end the header, or name another file
         return answer(
-            200, page, kind, headers={"Content-Disposition": f'attachment; filename="zot-{path.stem}.{suffix}"'}
+            200,
+            page,
+            kind,
+            headers={"Content-Disposition": f'attachment; filename="zot-{_session_of(request)}.{suffix}"'},
         )
 
     def is_of_device(self, request: IncomingRequest) -> bool:

@@ -30,6 +30,14 @@ UNANSWERED_MAX = 256  # commands of one client
 _STATE_S = 2.0
 
 _ASKS = frozenset((b"approval_request", b"elicitation_request", b"question_request", b"plan_request", b"ext_dialog"))
+# Events after which `get_messages` has everything before them, and those that follow until the next one.
+_IN_MESSAGES = frozenset((b"user_message", b"assistant_message", b"done", b"compact_done", b"session_changed"))
+_UNFINISHED = frozenset(
+    (
+        *(b"assistant_start", b"text_delta", b"thinking_delta", b"thinking_end", b"retry_wait"),
+        *(b"tool_use_start", b"tool_use_args", b"tool_use_end", b"tool_call", b"tool_progress", b"tool_result"),
+    )
+)
 _STANDING = frozenset((b"ext_panel", b"ext_panel_close", b"ext_surface"))
 _CLOSES = frozenset((b"request_closed", b"ext_dialog_close", b"tool_result", b"done"))
 
@@ -115,6 +123,7 @@ class Conversation:
     async def start(self, argv: Sequence[str]) -> None:
         assert isinstance(self.link, RpcProcess)
         await self.link.start(argv, self.cwd)
+        self._report_sharing()
 
     async def greet(self) -> None:
         """For one that a terminal shares."""
@@ -161,7 +170,8 @@ class Conversation:
         if self.driver is None and not client.watches:
             self.driver = client
         missed = self._after(run, after)
-        client.send(frames.encode(self._welcome(client, is_incomplete=missed is None)))
+        partial = () if missed else self._unfinished()
+        client.send(frames.encode(self._welcome(client, partial, is_incomplete=missed is None)))
         for line in missed or ():
             client.send(line)
         self._tell_clients(but=client)
@@ -193,7 +203,19 @@ class Conversation:
             return None
         return [*self._ring][after - first :]
 
-    def _welcome(self, client: Client, *, is_incomplete: bool) -> frames.Welcome:
+    def _unfinished(self) -> Sequence[bytes]:
+        """The events of the running turn that are in no message yet."""
+        found: list[bytes] = []
+        for line in reversed(self._ring):
+            start = line.find(b'"type":"') + 8
+            kind = line[start : line.find(b'"', start)]
+            if kind in _IN_MESSAGES:
+                break
+            if kind in _UNFINISHED:
+                found.append(line)
+        return found[::-1]
+
+    def _welcome(self, client: Client, partial: Sequence[bytes], *, is_incomplete: bool) -> frames.Welcome:
         return frames.Welcome(
             conversation=self.id,
             cwd=str(self.cwd),
@@ -203,7 +225,8 @@ class Conversation:
             client=client.name,
             driver=self.driver.name if self.driver else "",
             clients=self.client_list,
-            open=tuple(map(msgspec.Raw, (*self._standing.values(), *(line for _, line in self._open.values())))),
+            open=tuple(msgspec.Raw(line) for _, line in self._open.values()),
+            present=tuple(map(msgspec.Raw, (*self._standing.values(), *partial))),
         )
 
     @property
@@ -301,10 +324,9 @@ class Conversation:
             self._report_sharing()
 
     def _report_sharing(self) -> None:
-        """For the status bars of terminals."""
-        if self._screens or self.link.has_terminal:
-            name, device = (self.driver.name, self.driver.device) if self.driver else ("", "")
-            self.link.request(screens.Sharing(clients=len(self.clients), driver=name, device=device), _no_matter)
+        """For status bars of terminals. The first report makes the process keep what a later screen needs."""
+        name, device = (self.driver.name, self.driver.device) if self.driver else ("", "")
+        self.link.request(screens.Sharing(clients=len(self.clients), driver=name, device=device), _no_matter)
 
     def _on_screen_event(self, kind: bytes, line: bytes) -> None:
         """Output is for one client. A key on a screen makes its client the driver."""

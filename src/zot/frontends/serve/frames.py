@@ -63,7 +63,8 @@ class ConversationInfo(msgspec.Struct, frozen=True, kw_only=True):
 class Welcome(msgspec.Struct, frozen=True, kw_only=True, tag="welcome"):
     """The first message. ``run`` and ``seq`` are for the next connection: events after ``seq`` are then sent again.
     ``missed``: some that were asked for are no longer kept, so read the messages again. ``open`` are requests that wait
-    for an answer. ``driver`` is a client, or empty."""
+    for an answer; ``present`` events that still hold: panels and surfaces of extensions, and what the running turn has
+    sent that is in no message yet. ``driver`` is a client, or empty."""
 
     conversation: str
     cwd: str
@@ -74,6 +75,7 @@ class Welcome(msgspec.Struct, frozen=True, kw_only=True, tag="welcome"):
     driver: str
     clients: tuple[ClientInfo, ...]
     open: tuple[msgspec.Raw, ...]
+    present: tuple[msgspec.Raw, ...] = ()
 
 
 class Clients(msgspec.Struct, frozen=True, kw_only=True, tag="clients_changed"):
@@ -135,7 +137,7 @@ def may_watch(command: Any) -> bool:
 
 def check_call_hash(command: wire.Approve, line: bytes) -> None:
     """ZotError unless the approval names the call of this request, as the user saw it; a denial needs no hash."""
-    if command.decision == "deny":
+    if command.decision == "deny" or not line.startswith(b'{"type":"approval_request"'):  # zot refuses the second
         return
     from zot.wire.call_hash import call_hash
 

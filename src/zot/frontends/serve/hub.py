@@ -14,7 +14,7 @@ import msgspec
 
 from zot import __version__
 from zot.core.session.store import SUFFIX, SessionStore, find_session
-from zot.errors import NotThere, UsageError, ZotError
+from zot.errors import NotThere, SessionError, UsageError, ZotError
 from zot.frontends.serve.conversation import Conversation
 from zot.frontends.serve.frames import ConversationInfo
 from zot.frontends.serve.stored_sessions import FILE_NAME
@@ -114,7 +114,10 @@ class Hub:
 
     async def find(self, wanted: str) -> Path:
         """The file of a session, by its name or id. NotThere if the store has none."""
-        path = await asyncio.to_thread(self._find, wanted)
+        try:
+            path = await asyncio.to_thread(self._find, wanted)
+        except SessionError as error:  # no session has this id, or several
+            raise NotThere(str(error)) from error
         if path is None:
             raise NotThere(f'no conversation "{wanted[:60]}"; `zot sessions list --all` lists the stored ones')
         return path

@@ -170,8 +170,9 @@ class Listeners:
         protocol = asyncio.StreamReaderProtocol(reader)
         loop = asyncio.get_running_loop()
         try:
+            seconds = _HANDSHAKE_S if tls else None
             transport, _ = await loop.connect_accepted_socket(
-                lambda: protocol, accepted, ssl=tls, ssl_handshake_timeout=_HANDSHAKE_S if tls else None
+                lambda: protocol, accepted, ssl=tls, ssl_handshake_timeout=seconds, ssl_shutdown_timeout=seconds
             )
         except (OSError, asyncio.CancelledError):  # no TLS, or another version of it
             accepted.close()
@@ -179,6 +180,9 @@ class Listeners:
         writer = asyncio.StreamWriter(transport, protocol, reader, loop)
         try:
             await self._visit(Connection(reader, writer, place, peer))
+        except asyncio.CancelledError:
+            writer.transport.abort()  # without a farewell that the other end could delay
+            raise
         finally:
             with suppress(OSError):
                 writer.close()

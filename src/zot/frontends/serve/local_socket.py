@@ -1,5 +1,6 @@
 """The socket for other zots of this user on this machine: terminals that share a conversation or join one.
-Its directory is private, so nothing asks for a key. The first line is a request, the answer another; then RPC lines."""
+Its directory is private, so nothing asks for a key; commands of agents are refused. The first line is a request, the
+answer another; then RPC lines."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ import msgspec
 from zot.errors import ZotError, describe_error
 from zot.frontends.serve import frames
 from zot.frontends.serve.hosted_rpc import HostedRpc
-from zot.system.private_socket import is_own_peer, listen_privately, remove_private_socket
+from zot.system.private_socket import is_own_peer, listen_privately, peer_process, remove_private_socket
+from zot.system.process_mark import is_marked
 from zot.wire.line_splitter import LineSplitter
 from zot.wire.rpc_frames import MAX_LINE
 
@@ -76,12 +78,19 @@ class LocalSocket:
         assert task is not None
         self._visits.add(task)
         try:
-            if is_own_peer(writer.get_extra_info("socket")):
+            connection = writer.get_extra_info("socket")
+            if is_own_peer(connection):
                 async with asyncio.timeout(_REQUEST_S):
                     request = msgspec.json.decode(await reader.readline(), type=Request)
+                if (pid := peer_process(connection)) and is_marked(pid):
+                    raise ZotError(_OF_AN_AGENT)
                 await self._answer(request, reader, writer)
         except (TimeoutError, OSError, ValueError, asyncio.IncompleteReadError):
             pass  # an invalid request gets no answer
+        except ZotError as error:
+            _reply(writer, Reply(error=str(error)))
+        except asyncio.CancelledError:
+            pass  # by `close`; asyncio would log it
         finally:
             self._visits.discard(task)
             writer.close()
@@ -159,6 +168,10 @@ class LineClient:
                     self.close(f"a message has at most {MAX_LINE >> 20} MiB")
                     return
                 conversation.receive(self, line)
+
+
+# It could approve its own calls, or leave its jail through another conversation.
+_OF_AN_AGENT = "denied: a command that an agent runs cannot share or join conversations"
 
 
 def _reply(writer: asyncio.StreamWriter, reply: Reply) -> None:

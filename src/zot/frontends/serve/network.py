@@ -53,7 +53,8 @@ def resolve_host(typed: str) -> tuple[str, str]:
         return _of_name(host, typed), host
     if address.is_unspecified:
         raise UsageError(f"--host {typed}: name one address of this machine, or use --lan")
-    if address.is_multicast or (isinstance(address, ipaddress.IPv6Address) and address.scope_id):
+    has_zone = isinstance(address, ipaddress.IPv6Address) and address.scope_id
+    if address.is_multicast or has_zone or (address.version == 4 and address.is_reserved):
         raise UsageError(f"--host {typed}: expected an address of this machine, without a zone")
     return str(address), str(address)
 

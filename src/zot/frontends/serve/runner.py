@@ -17,10 +17,11 @@ from zot.errors import ZotError
 from zot.frontends.console import EXIT_CODES, print_notice, run_loop
 from zot.frontends.serve.access import TOKEN_LIFE_S, Access, AccessFile
 from zot.frontends.serve.hub import Hub
-from zot.frontends.serve.local_socket import LocalSocket
+from zot.frontends.serve.local_socket import PREFIX, LocalSocket
 from zot.frontends.serve.server import ServeServer
 from zot.system.daemon_locks import acquire_lifetime_lock
 from zot.system.files import make_private_dir, zot_home
+from zot.system.private_socket import remove_private_socket
 
 LOCK = "serve.lock"
 _CHECK_S = 15.0
@@ -63,10 +64,10 @@ def _show_running(access: Access, options: ServeOptions) -> int:
     """The address of the server of another zot, with a new token."""
     found = _running(access)
     if options.port not in (0, found.port):
-        raise ZotError(f"zot serve runs on port {found.port}; end it first (`kill {found.pid}`), for another port")
+        raise ZotError(f"zot serve runs on port {found.port}; end it first with `zot serve stop`, for another port")
     if options.is_beyond and not found.beyond:
         flags = "--lan" if options.lan else f"--host {options.host}"
-        raise ZotError(f"zot serve runs for this machine only; run `kill {found.pid}`, then `zot serve {flags}`")
+        raise ZotError(f"zot serve runs for this machine only; run `zot serve stop`, then `zot serve {flags}`")
     print_notice(f"zot serve is already running (process {found.pid}); its own flags apply")
     _print_addresses(access, found)
     return 0
@@ -99,6 +100,7 @@ async def _serve(home: Path, options: ServeOptions) -> int:
     for number in (each for each in EXIT_CODES if signal.getsignal(each) is not signal.SIG_IGN):  # as with nohup
         asyncio.get_running_loop().add_signal_handler(number, stop, number)
     local = LocalSocket(hub)
+    remove_private_socket(access.load().socket, PREFIX)  # of a server that was killed
     try:
         _open(server, home, options)
         await local.open()

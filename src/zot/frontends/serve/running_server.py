@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -66,6 +67,20 @@ def start_server(home: Path, cwd: Path, flags: Sequence[str]) -> AccessFile:
             break
         time.sleep(0.03)
     raise ZotError(f"zot serve did not start; see {log}")
+
+
+def stop_server(home: Path) -> int:
+    """End the running server and wait for it; its process, or 0 if none ran. ZotError if it does not end."""
+    if (found := find_server(home)) is None:
+        return 0
+    with suppress(ProcessLookupError):
+        os.kill(found.pid, signal.SIGTERM)
+    end = time.monotonic() + _START_S
+    while is_locked(home / LOCK):
+        if time.monotonic() > end:
+            raise ZotError(f"zot serve (process {found.pid}) does not end; use `kill -9 {found.pid}`")
+        time.sleep(0.03)
+    return found.pid
 
 
 def ask_server(file: AccessFile, request: Request) -> tuple[Reply, socket]:

@@ -52,7 +52,7 @@ class Sharing:
 
     @property
     def is_on(self) -> bool:
-        return bool(len(self._tasks))
+        return self._guest is not None
 
     async def start(self, flags: Sequence[str]) -> SharedAddress:
         """Start the server if none runs, and share; again for another address. ZotError with the reason."""
@@ -64,12 +64,19 @@ class Sharing:
             _, connection = await asyncio.to_thread(ask_server, file, request)
             connection.settimeout(None)
             self._guest = self._open_guest(connection.detach())
-            self._tasks.start(self._serve())
+            self._tasks.start(self._serve(self._guest))
         url, code = await asyncio.to_thread(_address, home, is_beyond="--lan" in flags)
         return SharedAddress(url, self.name, code)
 
-    async def stop(self) -> None:
-        """The server and its other conversations go on."""
+    def stop(self) -> None:
+        """No longer shared; turns that its clients started go on."""
+        if self._guest is not None:
+            self._guest.disconnect()
+            self._guest = None
+            self._on_sharing("")
+
+    async def aclose(self) -> None:
+        """The conversation ends."""
         await self._tasks.aclose()
 
     def typed(self) -> None:
@@ -82,17 +89,18 @@ class Sharing:
         surfaces = self._conversation.services.front_end.surface
         return module.open_guest(self._conversation, surfaces, fd, on_sharing=self._on_sharing, report=self._report)
 
-    async def _serve(self) -> None:
+    async def _serve(self, guest: Any) -> None:
         try:
-            await self._guest.run()
-        except asyncio.CancelledError:
-            raise
+            await guest.run(self._lost)
         except Exception as error:  # a bug here does not end the conversation
             self._report(f"sharing failed: {type(error).__name__}: {error}")
-        else:
-            self._report("no longer shared: zot serve ended; /serve shares again")
-        finally:
+            self._lost()
+
+    def _lost(self) -> None:
+        """The connection ended, and not here."""
+        if self._guest is not None:
             self._guest = None
+            self._report("no longer shared: zot serve ended; /serve shares again")
             self._on_sharing("")
 
 
@@ -121,7 +129,7 @@ def _address(home: Path, *, is_beyond: bool) -> tuple[str, tuple[str, ...]]:
     if not is_beyond:
         return access.local_address(file), ()
     if not file.beyond:
-        raise ZotError(f"zot serve runs for this machine only; run `kill {file.pid}`, then /serve lan")
+        raise ZotError("zot serve runs for this machine only; run `zot serve stop`, then /serve lan")
     from zot.tui.qr_code import qr_rows  # only for the network
 
     url = access.network_address(file)

@@ -72,10 +72,12 @@ class StoredSessions:
 
     async def list(self, device: str, *, search: str, directory: str, limit: int, after: str) -> SessionList:
         """A further search of the same device ends its last one."""
-        mark = self._newest_search[device] = object()
+        mark = object()
+        if search:
+            self._newest_search[device] = mark
 
         def is_given_up() -> bool:
-            return self._newest_search.get(device) is not mark
+            return bool(search) and self._newest_search.get(device) is not mark
 
         work = _Listing(self._store, frozenset(self._running()), search[:SEARCH_MAX], directory, limit, after)
         return await self._read(lambda: work.run(is_given_up))

@@ -31,7 +31,7 @@ from zot.frontends.terminal.screen.theme_manager import ThemeManager
 from zot.frontends.terminal.screen.transcript import Transcript
 from zot.frontends.terminal.screen.ui_services import ScreenServices, Tasks
 from zot.frontends.terminal.sharing import TerminalSharing
-from zot.frontends.terminal.turns import PendingTurns, PromptTarget, TurnRunner
+from zot.frontends.terminal.turns import PendingTurns, PromptTarget, Spawn, TurnRunner
 
 if TYPE_CHECKING:
     from zot.agent.config import RunConfig
@@ -66,6 +66,8 @@ class App:
         self._notices: list[str] = []  # of the start, shown below the resumed conversation
         self.swarm: WorkerList | None = None  # set with the agent
         self._conversation: Conversation | None = None  # once it is built
+        self._closed = False
+        self.spawn_turn: Spawn | None = None  # of a guest
         self._sharing = ""  # who else has this conversation, for the status bar
         directory = Path(options.cwd or os.getcwd()).absolute()
         keeps_sessions = options.keep_session
@@ -208,7 +210,7 @@ class App:
         self.turns.steer(submitted.text, submitted.images)
 
     def _submit_prompt(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
-        self.turns.submit(text, images)
+        self._commands.submit(text, images)
 
     def quit(self) -> None:
         """The user quits: if workers run, ask what to do with them."""
@@ -246,8 +248,9 @@ class App:
 
     # --- once the agent is built
 
-    def attach_conversation(self, conversation: Conversation) -> None:
-        """Create the parts that need the agent, show the resumed conversation, send waiting prompts."""
+    def attach_conversation(self, conversation: Conversation, partial: Sequence[AgentEvent] = ()) -> None:
+        """Create the parts that need the agent, show the resumed conversation, send waiting prompts. ``partial`` are
+        events of a turn that runs already."""
         # loaded after the first frame and the first keys
         from zot.features.lookup import extension_host
         from zot.frontends.terminal.startup_questions import ask_startup_questions
@@ -266,6 +269,8 @@ class App:
         self._keymap.slots = lambda: settings.values.quick_model_shortcuts
         context = self._make_context(conversation)
         self._show(conversation)
+        for event in partial:
+            self._transcript.on_event(event)
         self.turns = self._layout.turns = self._keymap.turns = context.turns
         self._commands.agent_arrived(context)
         if not self._is_guest:
@@ -291,6 +296,7 @@ class App:
             self._asides,
             self._activity,
             on_end=attention.turn_ended,
+            spawn=self.spawn_turn,
         )
         self._on_close.append(turns.close)
         confirmations = ApprovalPrompts(ui, self._dialogs, conversation, turns.cancel)
@@ -332,7 +338,7 @@ class App:
             sharing=self.sharing,
         )
         self.surface.sessions = lambda: _extension_sessions(context)
-        turns.on_failure = lambda outcome: ui.spawn(_rescue(context, outcome))
+        turns.on_failure = lambda outcome: None if self._closed else ui.spawn(_rescue(context, outcome))
         return context
 
     def show_sharing(self, text: str) -> None:
@@ -355,6 +361,7 @@ class App:
 
     async def close(self) -> None:
         """Leave the conversation to its other front ends."""
+        self._closed = True
         for close in self._on_close:
             close()
         self.keyboard.detach()

@@ -222,7 +222,7 @@ class Keymap:
     def end_of_input(self) -> None:
         if not self._editor.empty:
             self._editor.key(Key("delete"))
-        elif not self.turns.busy:
+        elif not self.turns.busy or not self._ui.terminal.is_here:  # leaving an attached screen stops nothing
             self._actions.quit()
 
     def steer(self) -> None:

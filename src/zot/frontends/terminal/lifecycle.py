@@ -133,7 +133,7 @@ async def _live(app: App, options: TerminalOptions, guard: LoopWatchdog) -> str:
         resume_gc()
         await app.leaving.wait()
         await app.turns.stop()
-        await app.sharing.stop()
+        await app.sharing.aclose()
         if app.swarm is not None:
             await app.swarm.aclose()
     return conversation.snapshot.session_file  # closing may have saved it under another name

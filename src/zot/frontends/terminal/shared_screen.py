@@ -3,12 +3,13 @@ Loaded by name (``frontends/shared_screens.py``), since the front end that holds
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from zot.agent.shared_ui import SharedUI
 from zot.frontends.terminal.app import App
 from zot.frontends.terminal.options import TerminalOptions
+from zot.frontends.terminal.turns import Spawn
 from zot.tui.remote_terminal import RemoteTerminal
 from zot.tui.terminal import Size
 from zot.wire.screen_frames import VARIABLES
@@ -16,10 +17,12 @@ from zot.wire.screen_frames import VARIABLES
 if TYPE_CHECKING:
     from zot.agent.config import RunConfig
     from zot.agent.conversation import Conversation
+    from zot.core.events import AgentEvent
 
 
 class SharedScreen:
-    """``send`` gets output, ``typed`` is called for each key of the user. With ``watch`` keys do nothing."""
+    """``send`` gets output, ``typed`` is called for each key of the user. With ``watch`` keys do nothing. ``spawn``
+    runs turns, which go on when the screen is closed; ``partial`` are events of a running turn."""
 
     def __init__(
         self,
@@ -31,7 +34,10 @@ class SharedScreen:
         typed: Callable[[], None],
         *,
         watch: bool,
+        partial: Sequence[AgentEvent],
+        spawn: Spawn,
     ) -> None:
+        self._partial = partial
         known = {name: value for name, value in environ.items() if name in VARIABLES}
         self._conversation = conversation
         self._terminal = RemoteTerminal(known, Size(*size), send)
@@ -42,6 +48,7 @@ class SharedScreen:
         )
         self._app.keyboard.on_key = typed
         self._app.keyboard.listens = not watch
+        self._app.spawn_turn = spawn
         self._surfaces = surfaces
 
     async def run(self) -> None:
@@ -52,13 +59,14 @@ class SharedScreen:
         app.screen.paint()
         try:
             await app.looks.answered()
-            app.attach_conversation(self._conversation)
+            app.attach_conversation(self._conversation, self._partial)
             leave = self._surfaces.join(app.surface)
             await app.leaving.wait()
         finally:
             leave()
             await app.close()
             self._terminal.leave()
+            self._terminal.closed = True
 
     def type(self, data: bytes) -> None:
         self._terminal.type(data)
@@ -80,8 +88,10 @@ def open_screen(
     typed: Callable[[], None],
     *,
     watch: bool,
+    partial: Sequence[AgentEvent],
+    spawn: Spawn,
 ) -> SharedScreen:
-    return SharedScreen(conversation, surfaces, environ, size, send, typed, watch=watch)
+    return SharedScreen(conversation, surfaces, environ, size, send, typed, watch=watch, partial=partial, spawn=spawn)
 
 
 def _no_config() -> RunConfig:

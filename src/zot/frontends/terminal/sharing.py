@@ -44,9 +44,14 @@ class TerminalSharing:
                 self._keyboard.on_key = self._sharing.typed
         return await self._sharing.start(flags)
 
-    async def stop(self) -> bool:
+    def stop(self) -> bool:
         """False if it was not shared."""
         was_on = self.is_on
         if self._sharing is not None:
-            await self._sharing.stop()
+            self._sharing.stop()
         return was_on
+
+    async def aclose(self) -> None:
+        """Before the conversation ends."""
+        if self._sharing is not None:
+            await self._sharing.aclose()

@@ -91,10 +91,14 @@ async def _first_launch(context: CommandContext) -> None:
     servers = await find_local_servers(conversation.pool, providers=providers, environ=os.environ)
     embedded = offer()
     chosen = await _welcome(context, servers, embedded)
-    if chosen == LOGIN:
-        context.commands.run("/login")
-    elif chosen == PLAN:
-        context.commands.run("/login openai")
+    if chosen in (LOGIN, PLAN):
+        from zot.frontends.terminal.commands import login
+
+        known = ("", "key") if chosen == LOGIN else ("openai", "subscription")
+        try:
+            await login.run(context, known[0], method=known[1])
+        except ZotError as error:
+            context.status.error(str(error))
     elif chosen == INSTALL:
         proxy = context.conversation.settings.values.http_proxy
         try:

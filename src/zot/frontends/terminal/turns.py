@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from zot.core.events import OF_EXTENSION, AgentEvent, CompactDone, CompactStart, Done, ModelChanged, TurnStart
 from zot.features.file_blocks import split_attachments
@@ -66,6 +66,8 @@ class TurnMark:
 STOP_S = 2.0
 _FOREIGN_S = 0.02  # for the other front end's next prompt
 _CANCELLED = "[zot: the user cancelled the previous turn. Do not continue it unless the user asks for it.]"
+
+Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
 _MOST_WAITING, _WAITING_CHARACTERS = 20, 1_000
 
@@ -159,8 +161,10 @@ class TurnRunner:
         activity: Activity,
         *,
         on_end: Callable[[float], None],
+        spawn: Spawn | None = None,
     ) -> None:
         self._conversation = conversation
+        self._spawn = spawn or ui.spawn  # a guest's turns outlive its screen
         self._ui = ui
         self._status = ui.status
         self._editor = editor
@@ -168,7 +172,10 @@ class TurnRunner:
         self._asides = asides
         self._activity = activity
         self._task: asyncio.Task[None] | None = None
-        self._foreign = False  # a turn of another front end is shown
+        self._foreign = conversation.busy  # a turn of another front end is shown
+        if self._foreign:
+            activity.begin()
+        self._unbegun: tuple[str, Sequence[ImageBlock]] | None = None  # the prompt of a task before its first step
         self._given_back: Message | None = None
         self._waiting: tuple[str, Sequence[ImageBlock], str] | None = None  # a prompt without a model, and the draft
         self.on_waiting: Callable[[], object] = lambda: None
@@ -247,6 +254,7 @@ class TurnRunner:
                 self._transcript.add_note("retrying" if again else "instead of the failed prompt")
             prompt = None if again else text
             self._start(lambda: self._converse(prompt, tuple(images), first_call, instead=instead))
+            self._unbegun = (text, images)
         self._ui.redraw()
 
     def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
@@ -274,10 +282,23 @@ class TurnRunner:
 
     def _start(self, work: Callable[[], Awaitable[None]], doing: str = "") -> None:
         self._activity.begin(doing)
-        self._task = self._ui.spawn(self._run(work))
+        self._unbegun = None
+        self._task = self._spawn(self._run(work))
+        self._task.add_done_callback(self._ended)
         self.moved_on()
 
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """A task that was cancelled before its first step ran nothing, not even its `finally`."""
+        if self._task is not task:
+            return
+        self._task = None
+        self._activity.end()
+        if self._unbegun is not None:
+            self._editor.give_back([self._unbegun])
+        self._ui.redraw()
+
     async def _run(self, work: Callable[[], Awaitable[None]]) -> None:
+        self._unbegun = None
         started = asyncio.get_running_loop().time()
         try:
             await work()

@@ -119,7 +119,7 @@ def _stored(provider: Provider, store: AuthStore) -> Credential | None:
     if token.expired(time.time()) and not (
         token.refresh_token and provider.oauth_row
     ):  # otherwise the client refreshes it
-        raise NotLoggedIn(f"the login for {provider.name} has expired; log in again with /login")
+        raise NotLoggedIn(f"the login for {provider.name} has expired; log in again with `zot auth login` or /login")
     return Credential(token.access_token, "oauth", token.account_id, source, account, token.expiry, token.base_url)
 
 

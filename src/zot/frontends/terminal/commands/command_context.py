@@ -12,6 +12,7 @@ from zot.errors import ZotError
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
+    from zot.agent.extension_ui import ExtensionUI
     from zot.agent.slash_commands import SlashCommand
     from zot.frontends.terminal.commands.registry import Command
     from zot.frontends.terminal.dialogs.confirm import ApprovalPrompts
@@ -65,6 +66,11 @@ class CommandContext(EarlyCommandContext, frozen=True, kw_only=True):
     swarm: WorkerList
     sharing: TerminalSharing
     typed: bool = True
+
+    @property
+    def every_screen(self) -> ExtensionUI:
+        """That of this terminal, and of others that share the conversation."""
+        return self.conversation.services.front_end.surface or self.surface
 
     def session_file(self) -> Path | None:
         """The file of this session, complete on disk; None without one."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from zot.frontends.terminal.editor.slash_popup import PopupCommand
     from zot.frontends.terminal.screen.ui_services import ScreenServices
     from zot.frontends.terminal.turns import PromptTarget
+    from zot.provider.messages import ImageBlock
     from zot.tui.widgets import Choice
 
 
@@ -40,6 +41,7 @@ class CommandRunner:
         self._sessions = sessions
         self._arrived: asyncio.Future[CommandContext] = asyncio.get_running_loop().create_future()
         self.turns = turns
+        self._applying: asyncio.Task[None] | None = None  # a command that prompts typed after it wait for
 
     def agent_arrived(self, context: CommandContext) -> None:
         self.turns = context.turns
@@ -51,7 +53,7 @@ class CommandRunner:
         """``typed``: by the user, not by an extension. Anything that is not a command goes to the model."""
         parsed = parse(text)
         if parsed is None:
-            self.turns.submit(text)
+            self.submit(text)
             return
         name, arguments = parsed
         if self._arrived.done():
@@ -61,9 +63,11 @@ class CommandRunner:
             self._ui.status.error(f"/{name} was denied: an extension cannot run it; type it yourself")
         elif command is not None:
             self._ui.status.clear()
-            self._ui.spawn(self._run(command, arguments, typed))
+            task = self._ui.spawn(self._run(command, arguments, typed))
+            if command.when_busy in ("apply", "cancel"):
+                self._applying = task
         elif (found := self._find(text)) is not None and found.command.expands:
-            self.turns.submit(found.text)
+            self.submit(found.text)
         elif found is not None:
             self._ui.spawn(self._run_of_feature(found))
         elif (target := registry.ALIASES.get(name)) is not None:
@@ -72,6 +76,17 @@ class CommandRunner:
             self._ui.spawn(self._run_later(text, typed))
         else:
             self._refuse(text, name, typed)
+
+    def submit(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
+        """Send a prompt, after a command typed before it that changes the model or the session."""
+        if self._applying is None or self._applying.done():
+            self.turns.submit(text, images)
+        else:
+            self._ui.spawn(self._submit_later(text, images, self._applying))
+
+    async def _submit_later(self, text: str, images: Sequence[ImageBlock], command: asyncio.Task[None]) -> None:
+        await asyncio.wait({command})
+        self.turns.submit(text, images)
 
     def _refuse(self, text: str, name: str, typed: bool) -> None:
         known = (command.name for command in self.of_features())
@@ -120,9 +135,9 @@ class CommandRunner:
                 context.editor.foreign = True
                 context.ui.redraw()
             case slash_commands.Display(extension, text):
-                context.surface.display(extension, text)
+                context.every_screen.display(extension, text)
             case slash_commands.PanelAnswer(extension, panel):
-                context.surface.open_panel(extension, panel)
+                context.every_screen.open_panel(extension, panel)
             case slash_commands.PanelRefused() | slash_commands.Noop():
                 pass
             case _:

@@ -38,15 +38,16 @@ if TYPE_CHECKING:
 _FIRST = ("anthropic", "openai", "kimi")
 
 
-async def run(context: CommandContext, arguments: str) -> None:
-    """``/login``, ``/login PROVIDER`` or ``/login PROVIDER ACCOUNT``."""
+async def run(context: CommandContext, arguments: str, *, method: str = "") -> None:
+    """``/login``, ``/login PROVIDER`` or ``/login PROVIDER ACCOUNT``.
+    ``method`` is ``key`` or ``subscription`` if it was chosen before."""
     typed, _, account = arguments.partition(" ")
     source = context.conversation.catalog.source
     if source is not None and source.has_login(typed):  # a provider of an extension, which asks by itself
         await source.log_in(typed)
         context.status.ok(f"logged in to {typed}")
         return
-    method, provider = await _what(context, typed)
+    method, provider = await _what(context, typed, method)
     if provider is None:
         return
     name = account.strip() or await _account(context, provider)
@@ -109,7 +110,7 @@ async def log_in(context: CommandContext, provider: Provider, account: str = "")
 # --- method, provider, account
 
 
-async def _what(context: CommandContext, typed: str) -> tuple[str, Provider | None]:
+async def _what(context: CommandContext, typed: str, chosen_method: str) -> tuple[str, Provider | None]:
     """The typed or chosen login: method first, then provider."""
     providers = providers_with_logins(context.conversation.catalog)
     if typed:
@@ -123,7 +124,10 @@ async def _what(context: CommandContext, typed: str) -> tuple[str, Provider | No
             if not provider.key_login:
                 raise ZotError(f"{provider.name} requires an OAuth client id of your own; see `zot docs logging-in`")
             return "key", provider
-        method = await context.dialogs.ask(_method_picker({}, provider.name)) if provider.key_login else "subscription"
+        if provider.key_login and not chosen_method:
+            method = await context.dialogs.ask(_method_picker({}, provider.name))
+        else:
+            method = chosen_method or "subscription"
         return method or "", provider if method else None
     conversation = context.conversation
     values = conversation.settings.values
@@ -138,7 +142,8 @@ async def _what(context: CommandContext, typed: str) -> tuple[str, Provider | No
         if login.in_use
     }
     subscriptions = {name: provider for name, provider in providers.items() if provider.has_subscription_login}
-    method = await context.dialogs.ask(_method_picker(known)) if subscriptions else "key"
+    ask = subscriptions and not chosen_method
+    method = await context.dialogs.ask(_method_picker(known)) if ask else chosen_method or "key"
     if method is None:
         return "", None
     providers = subscriptions if method == "subscription" else {n: p for n, p in providers.items() if p.key_login}

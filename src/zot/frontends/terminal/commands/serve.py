@@ -19,7 +19,7 @@ _ARGUMENTS = {"lan": "also for other devices in the local network", "stop": "end
 async def run(context: CommandContext, arguments: str) -> None:
     match arguments:
         case "stop":
-            shared = await context.sharing.stop()
+            shared = context.sharing.stop()
             context.status.ok("no longer shared" if shared else "this conversation was not shared")
         case "" | "lan" | "--lan":
             await _share(context, ["--lan"] if arguments else [])
@@ -45,11 +45,14 @@ async def _share(context: CommandContext, flags: list[str]) -> None:
 
 def _rows(address: Any, theme: Theme, width: int) -> list[str]:
     """The address for a browser on this machine, its code for a camera, and the command for another terminal."""
-    rows = [
-        *("Open this address in a browser; it adds one device, within ten minutes:", "", f"  {address.url}", ""),
-        *(f"  {row}" for row in address.code),
-        *([""] if address.code else []),
-        f"In another terminal: zot attach {address.name}",
+    where = "the camera of a phone reads this code" if address.code else "for a phone in this network: /serve lan"
+    before = ["Open this address in a browser; it adds one device, within ten minutes:", "", f"  {address.url}", ""]
+    after = [
+        f"{where} · in another terminal: zot attach {address.name}".rstrip(),
         "zot serve devices: who has a key · zot serve revoke NAME: shut one out · /serve stop: end this",
     ]
-    return [theme.paint("fg", piece) for row in rows for piece in (wrap(row, width) or [""])]
+
+    def painted(rows: list[str]) -> list[str]:
+        return [theme.paint("fg", piece) for row in rows for piece in (wrap(row, width) or [""])]
+
+    return [*painted(before), *(f"  {row}" for row in address.code), *painted(after)]

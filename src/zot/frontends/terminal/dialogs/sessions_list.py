@@ -128,7 +128,8 @@ class SessionsList(Dialog[SessionAction]):
     ) -> None:
         super().__init__()
         self._by_path = {summary.path: summary for summary in summaries}
-        self._rows = [_row(s, current, everywhere) for s in summaries]
+        ordered = sorted(summaries, key=lambda each: each.is_failed_run and each.path != current)  # those last
+        self._rows = [_row(s, current, everywhere) for s in ordered]
         self._changed = changed
         self.everywhere = everywhere
         self.title = "sessions of all directories" if everywhere else "sessions of this directory"
@@ -263,6 +264,7 @@ def _about(summary: Summary, everywhere: bool) -> list[str]:
     model = one_line(summary.model)
     full = f"{one_line(summary.provider)}/{model}"
     count = f"{summary.messages} msg{'' if summary.messages == 1 else 's'}"
+    count = f"no answer, {count}" if summary.is_failed_run else count
     cost = f"${summary.cost_usd:.4f}"
     place = one_line(summary.cwd)
     name = place.rstrip("/").rpartition("/")[2] or place

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from zot.features.lookup import asks_outside
 from zot.system.safe_open import read_whole
 from zot.tui.sanitize import beginning, one_line
 from zot.tui.theme import Theme
@@ -196,8 +197,10 @@ class AgentBar:
     def _permission(self) -> Stat:
         """The mode; a warning if everything runs and nothing confines it."""
         mode = self._mode()
-        free = mode == "everything" and self._conversation.workspace.jail is None
-        return Stat(_MODES[mode], "warning" if free else "muted")
+        confined = self._conversation.workspace.jail is not None
+        if confined and mode in ("ask", "accept-edits") and asks_outside(self._conversation):
+            return Stat("asks about outside", "muted")  # nothing inside needs approval
+        return Stat(_MODES[mode], "warning" if mode == "everything" and not confined else "muted")
 
 
 def stats_of(conversation: Conversation, *, compacting: bool = False, subscription: bool = False) -> tuple[Stat, ...]:

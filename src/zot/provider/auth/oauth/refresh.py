@@ -23,7 +23,7 @@ from zot.system.safe_open import open_to_append
 
 _WAIT_S = 60.0  # for another process that refreshes; longer than one exchange
 _LOOK_S = 0.05
-LOG_IN_AGAIN = "log in again with /login or zot auth login"
+LOG_IN_AGAIN = "log in again with `zot auth login` or /login"
 
 
 async def fresh_token(
@@ -177,7 +177,7 @@ class LoginSigner:
         """The endpoint for a retry after ``refusal``; None if there is none, and the refusal says why."""
         again = None if self._just_failed else await self._refreshed(endpoint, refused=endpoint.api_key)
         if again is None or again.api_key == endpoint.api_key:
-            reason = f"; {self._problem}" if self._problem else "; log in again with /login"
+            reason = f"; {self._problem}" if self._problem else f"; {LOG_IN_AGAIN}"
             refusal.args = (f"{refusal}{reason}",)
             return None
         return again

@@ -309,7 +309,7 @@ async def test_a_server_that_is_not_there(server: OAuthServer, tmp_path: Path) -
 
 async def test_revoked_login_error_has_a_fix(server: OAuthServer, tmp_path: Path) -> None:
     store = log_in(server, tmp_path, refresh_token="refresh-that-is-unknown")
-    with pytest.raises(LoginFailed, match=r"Gateway has ended: .*invalid_grant.*log in again with /login") as raised:
+    with pytest.raises(LoginFailed, match=r"Gateway has ended: .*invalid_grant.*log in again with `zot auth") as raised:
         await fresh_token(store, provider(server))
     assert not raised.value.transient
     assert "refresh-that-is-unknown" not in str(raised.value)
@@ -324,7 +324,7 @@ async def test_a_client_the_server_does_not_know(server: OAuthServer, tmp_path: 
 
 async def test_a_login_without_a_refresh_token(server: OAuthServer, tmp_path: Path) -> None:
     store = log_in(server, tmp_path, refresh_token="")
-    with pytest.raises(LoginFailed, match="no refresh token was issued; log in again with /login"):
+    with pytest.raises(LoginFailed, match="no refresh token was issued; log in again with `zot auth login` or /login"):
         await fresh_token(store, provider(server))
 
 
