@@ -59,16 +59,8 @@ def main() -> int:
             (ROOT / name).write_text(text, encoding="utf-8")
             print(f"wrote {name}")
         return 0
-<<<<<<< HEAD
     problems = [*(f"{name} is stale: run `make generate`" for name in stale), *check_index(), *check_page()]
     for problem in problems:
-=======
-    for problem in (
-        *(f"{name} is stale: run `make generate`" for name in stale),
-        *(unlisted := check_index()),
-        *(built := check_page()),
-    ):
->>>>>>> api
         print(problem)
     return 1 if problems else 0
 
