@@ -48,6 +48,7 @@ METHODS: dict[type[msgspec.Struct], Method] = {
     rpc_frames.GetQueue: Method("queue", ""),
     rpc_frames.Unqueue: Method("unqueue", "text"),
     rpc_frames.FindFiles: Method("find_files", "files"),
+    rpc_frames.GetImage: Method("get_image", ""),
     rpc_frames.WatchFrames: Method("watch_frames"),
 }
 _BY_HAND = {

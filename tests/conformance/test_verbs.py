@@ -146,7 +146,7 @@ ALL_VERBS = (*VERBS.values(), *FEATURE_VERBS.values())
 # What a front end has that is no verb of the conversation.
 RPC_ALONE = {
     *("answer_elicitation", "answer_dialog", "answer_plan", "answer_questions"),
-    *("ext_complete", "hello", "ping", "panel_close", "unqueue", "find_files", "watch_frames"),
+    *("ext_complete", "hello", "ping", "panel_close", "unqueue", "find_files", "get_image", "watch_frames"),
 }
 SDK_ALONE = {
     "ask",

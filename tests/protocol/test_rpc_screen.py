@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 from pathlib import Path
@@ -245,3 +246,22 @@ serve(command_invoked=lambda f: send(type="command_response", id=f["id"], action
     before = client.types.count("ext_frame")
     client.ask("run_command", name="go")
     assert client.types.count("ext_frame") == before
+
+
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
+    "1f15c4890000000d49444154789c6360000002000001000501a5f645400000000049454e44ae426082"
+)
+
+
+def test_images_of_messages_and_results_are_read(rpc, serve, project: Path) -> None:
+    (project / "dot.png").write_bytes(PNG)
+    serve([CallTools([("read", {"path": "dot.png"}, "call-1")]), Say("a dot")])
+    client = rpc()
+    data = base64.b64encode(PNG).decode()
+    client.send(type="prompt", message="look", images=[{"mime_type": "image/png", "data": data}])
+    client.until("done")
+    for place in ({"message": 0}, {"tool_id": "call-1"}):
+        assert client.ask("get_image", **place)["data"] == {"mime_type": "image/png", "data": data}
+    for place in ({"message": 1}, {"message": -1}, {"message": 99}, {"tool_id": "call-2"}, {"message": 0, "index": 1}):
+        assert client.ask("get_image", **place)["error"].startswith("no image")

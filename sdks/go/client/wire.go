@@ -358,6 +358,12 @@ type FoundFiles struct {
 	Files []FoundFile `json:"files"`
 }
 
+// Image: An image of a prompt: PNG, JPEG, GIF or WebP. zot detects the type from the content.
+type Image struct {
+	MimeType string `json:"mime_type,omitempty"`
+	Data     []byte `json:"data"`
+}
+
 // SwarmStarted: Data of `swarm_start` and `swarm_resume`.
 type SwarmStarted struct {
 	Worker WorkerInfo `json:"worker"`
@@ -1142,6 +1148,15 @@ type findFilesCommand struct {
 	ID    string `json:"id,omitempty"`
 	Query string `json:"query,omitempty"`
 	Limit int    `json:"limit,omitempty"`
+}
+
+// getImageCommand: Get an image of the transcript, of which messages and events have the size only. `tool_id` is the call whose result has it; without one, `message` is the place in `get_messages`, from 0.
+type getImageCommand struct {
+	Type    string `json:"type"`
+	ID      string `json:"id,omitempty"`
+	ToolID  string `json:"tool_id,omitempty"`
+	Message int    `json:"message,omitempty"`
+	Index   int    `json:"index,omitempty"`
 }
 
 // watchFramesCommand: Begin or end to send every frame of extensions as `ext_frame`.

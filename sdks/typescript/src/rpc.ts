@@ -369,6 +369,12 @@ export interface FoundFiles {
   files: readonly FoundFile[];
 }
 
+/** An image of a prompt: PNG, JPEG, GIF or WebP. zot detects the type from the content. */
+export interface Image {
+  mime_type?: string | null;
+  data: string;
+}
+
 /** Data of `swarm_start` and `swarm_resume`. */
 export interface SwarmStarted {
   worker: WorkerInfo;
@@ -653,6 +659,15 @@ export interface FindFilesCommand {
   limit?: number;
 }
 
+/** Get an image of the transcript, of which messages and events have the size only. `tool_id` is the call whose result has it; without one, `message` is the place in `get_messages`, from 0. */
+export interface GetImageCommand {
+  type: "get_image";
+  id?: string;
+  tool_id?: string;
+  message?: number;
+  index?: number;
+}
+
 /** Begin or end to send every frame of extensions as `ext_frame`. */
 export interface WatchFramesCommand {
   type: "watch_frames";
@@ -817,6 +832,7 @@ export type Command =
   | GetQueueCommand
   | UnqueueCommand
   | FindFilesCommand
+  | GetImageCommand
   | WatchFramesCommand
   | SwarmStartCommand
   | SwarmBudgetCommand
@@ -1275,6 +1291,7 @@ export interface Answers {
   get_queue: Queue;
   unqueue: Unqueued;
   find_files: FoundFiles;
+  get_image: Image;
   swarm_start: SwarmStarted;
   swarm_resume: SwarmStarted;
   swarm_list: SwarmWorkers;

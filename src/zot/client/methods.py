@@ -112,6 +112,11 @@ class ClientMethods:
         and ``../`` begin outside paths; files that git ignores are left out."""
         return (await self._request(rpc.FindFiles(query=query, limit=limit))).files
 
+    async def get_image(self, tool_id: str = "", message: int = 0, index: int = 0) -> rpc.Image:
+        """Get an image of the transcript, of which messages and events have the size only. ``tool_id`` is the call
+        whose result has it; without one, ``message`` is the place in ``get_messages``, from 0."""
+        return await self._request(rpc.GetImage(tool_id=tool_id, message=message, index=index))
+
     async def watch_frames(self, on: bool = True) -> None:
         """Begin or end to send every frame of extensions as ``ext_frame``."""
         await self._request(rpc.WatchFrames(on=on))
@@ -187,6 +192,9 @@ class SyncClientMethods(SyncFacade):
 
     def find_files(self, query: str = "", limit: int = 50) -> tuple[rpc.FoundFile, ...]:
         return self._wait(self._methods.find_files(query, limit))
+
+    def get_image(self, tool_id: str = "", message: int = 0, index: int = 0) -> rpc.Image:
+        return self._wait(self._methods.get_image(tool_id, message, index))
 
     def watch_frames(self, on: bool = True) -> None:
         self._wait(self._methods.watch_frames(on))

@@ -208,6 +208,15 @@ class FindFiles(Command, frozen=True, kw_only=True, tag="find_files"):
     limit: int = 50
 
 
+class GetImage(Command, frozen=True, kw_only=True, tag="get_image"):
+    """Get an image of the transcript, of which messages and events have the size only. ``tool_id`` is the call whose
+    result has it; without one, ``message`` is the place in ``get_messages``, from 0."""
+
+    tool_id: str = ""
+    message: int = 0
+    index: int = 0
+
+
 class WatchFrames(Command, frozen=True, kw_only=True, tag="watch_frames"):
     """Begin or end to send every frame of extensions as ``ext_frame``."""
 
@@ -245,6 +254,7 @@ AnyCommand = (
     | GetQueue
     | Unqueue
     | FindFiles
+    | GetImage
     | WatchFrames
 )
 
@@ -833,4 +843,5 @@ DATA: dict[str, type[msgspec.Struct]] = {
     "get_queue": Queue,
     "unqueue": Unqueued,
     "find_files": FoundFiles,
+    "get_image": Image,
 }

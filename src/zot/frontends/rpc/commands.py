@@ -91,6 +91,7 @@ class RpcCommands:
             wire.GetQueue: self._of_screen,
             wire.Unqueue: self._of_screen,
             wire.FindFiles: self._of_screen,
+            wire.GetImage: self._of_screen,
             wire.WatchFrames: self._of_screen,
         }
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from zot.agent.op_handlers import image_blocks, record_op
 from zot.core import events
-from zot.errors import UsageError
+from zot.errors import NotThere, UsageError
 from zot.features.conversation_state import title_of
 from zot.features.lookup import extension_host
 from zot.frontends.prompt_queue import MOST_WAITING, QueuedWork
 from zot.frontends.rpc.writer import respond_later
+from zot.provider.messages import ImageBlock, ToolResultBlock
 from zot.wire import rpc_frames as wire
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from zot.frontends.file_index import FileFinder
     from zot.frontends.prompt_queue import PromptQueue
     from zot.frontends.rpc.writer import PendingResponse, Writer
+    from zot.provider.messages import Message
 
 SHOWN = 2_000  # characters of a waiting prompt
 FOUND_MAX = 200
@@ -85,6 +87,8 @@ class ScreenCommands:
                 return wire.Queue(steering=self._steering(), queued=self._queued())
             case wire.Unqueue():
                 return self._unqueue(command.index)
+            case wire.GetImage():
+                return find_image(self._conversation.messages, command)
             case wire.WatchFrames():
                 return self._watch(command.on)
             case _:
@@ -205,6 +209,25 @@ class ScreenCommands:
         if on:
             self._frames = FrameWatch(self._conversation, self._writer)
         return msgspec.UNSET
+
+
+def find_image(messages: Sequence[Message], wanted: wire.GetImage) -> wire.Image:
+    """NotThere if the transcript has no such image."""
+    found: list[ImageBlock] = []
+    if wanted.tool_id:
+        results = (block for message in reversed(messages) for block in message.content)
+        named = (each for each in results if isinstance(each, ToolResultBlock) and each.call_id == wanted.tool_id)
+        found = _images(getattr(next(named, None), "content", ()))
+    elif 0 <= wanted.message < len(messages):
+        found = _images(messages[wanted.message].content)
+    if not 0 <= wanted.index < len(found):
+        place = f"result of {wanted.tool_id[:60]!r}" if wanted.tool_id else f"message {wanted.message}"
+        raise NotThere(f"no image {wanted.index} in {place}")
+    return wire.Image(mime_type=found[wanted.index].mime_type, data=found[wanted.index].data)
+
+
+def _images(blocks: Sequence[object]) -> list[ImageBlock]:
+    return [block for block in blocks if isinstance(block, ImageBlock)]
 
 
 class FrameWatch:

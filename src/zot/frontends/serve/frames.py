@@ -16,7 +16,7 @@ CAPABILITIES = tuple(name for name in wire.CAPABILITIES if name != "permits")
 # They only read. What is not here is refused to a watcher.
 _FOR_WATCHERS = (
     *(wire.Ping, wire.Hello, wire.GetState, wire.GetMessages, wire.GetModels, wire.GetMcpServers, wire.GetChanges),
-    *(wire.GetCommands, wire.GetQueue, wire.FindFiles, wire.WatchFrames, SwarmList, SwarmGet, SwarmDiff),
+    *(wire.GetCommands, wire.GetQueue, wire.FindFiles, wire.GetImage, wire.WatchFrames, SwarmList, SwarmGet, SwarmDiff),
 )
 
 
