@@ -32,9 +32,6 @@ def test_login_with_chatgpt_then_quota_on_screen(open_zot: OpenZot, zot: Zot, ve
     terminal.wait_for("welcome to zot")
     terminal.wait_for("use your ChatGPT plan")
     terminal.press("down", "down", "enter")
-    terminal.wait_for("── log in with")
-    assert "your plan, on OpenAI's page in the browser" in terminal.screen
-    terminal.press("down", "enter")
     terminal.wait_for("dynamic_agent_client")
     terminal.wait_for("Paste the address of the last page")
     address = "".join(line.strip() for line in terminal.screen.splitlines())

@@ -11,6 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from zot.system import process_setup
+from zot.system.safe_open import read_whole
 
 _LOCKS = 10  # RLIMIT_LOCKS, which ``resource`` does not name
 _LEAST = 10**18  # 19 digits: no limit that a user would set
@@ -51,8 +52,8 @@ def is_marked(pid: int) -> bool:
     if sys.platform != "linux":
         return False
     try:
-        with open(f"/proc/{pid}/limits", "rb") as file:
-            words = next(line for line in file if line.startswith(b"Max file locks")).split()
+        lines = read_whole(f"/proc/{pid}/limits").splitlines()
+        words = next(line for line in lines if line.startswith(b"Max file locks")).split()
         return words[3].isdigit() and int(words[3]) >= _LEAST
     except (OSError, StopIteration, IndexError):
         return True

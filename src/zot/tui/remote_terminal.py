@@ -57,6 +57,6 @@ class RemoteTerminal(Terminal):
 
     # --- writing
 
-    def write_bytes(self, data: bytes) -> None:
+    def output(self, data: bytes) -> None:
         if data and not self.closed:
             self._send(data)

@@ -191,9 +191,9 @@ class Terminal:
         self._loop = loop
 
     def write(self, text: str) -> None:
-        self.write_bytes(text.encode("utf-8", "replace"))
+        self.output(text.encode("utf-8", "replace"))
 
-    def write_bytes(self, data: bytes) -> None:
+    def output(self, data: bytes) -> None:
         if data and not self.closed:
             self._waiting += data
             self._drain()

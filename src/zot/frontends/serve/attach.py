@@ -175,7 +175,7 @@ class Attached:
         kind = line[9 : line.find(b'"', 9)] if line.startswith(b'{"type":"') else b""
         if kind == b"screen_output":
             output = msgspec.json.decode(line, type=screens.ScreenOutput)
-            self._terminal.write_bytes(output.data)
+            self._terminal.output(output.data)
         elif kind == b"welcome":
             self._name = msgspec.json.decode(line, type=_Welcome).conversation
             self._open_screen()

@@ -43,8 +43,8 @@ def read_head(head: bytes, once: Collection[str] | None = None) -> IncomingReque
     counts."""
     first, *lines = head.decode("latin-1").rstrip("\r\n").split("\r\n")
     method, target, version = first.split(" ")
-    if not version.startswith("HTTP/1."):
-        raise ValueError(version)
+    if not version.startswith("HTTP/1.") or not method or not target:
+        raise ValueError("request line")
     headers: dict[str, str] = {}
     for line in lines:
         name, colon, value = line.partition(":")
