@@ -16,8 +16,8 @@ BOARD = """
 hello("edition2"); send(type="register_command", name="board", description="opens a board"); ready()
 chosen, letters = [0], []
 def rows():
-    names = ["first", "second", "third"]
-    made = [[{"text": name, "style": "selection" if at == chosen[0] else "accent bold"}] for at, name in enumerate(names)]
+    style = lambda at: "selection" if at == chosen[0] else "accent bold"
+    made = [[{"text": name, "style": style(at)}] for at, name in enumerate(["first", "second", "third"])]
     return [*made, "letters " + "".join(letters)]
 def opened(f):
     send(type="command_response", id=f["id"], action="open_panel",

@@ -17,7 +17,7 @@ AXE = Path(__file__).parents[2] / "page" / "node_modules" / "axe-core" / "axe.mi
 TOUCH = {"text": "I touch it.", "tool_calls": [{"name": "bash", "args": {"command": "touch touched; " + "x" * 300}}]}
 RICH = (
     "# Title\n\nText with `code` and [a link](https://example.com).\n\n```python\n"
-    "# comment\ndef total(x: int) -> str:\n    return f'{x}' + \"long \" * 100000000000000000000000000000000000\n```\n\n"
+    "# comment\ndef total(x: int) -> str:\n    return f'{x}' + \"long \" * 1000000000000000000000000000\n```\n\n"
     "| a | b |\n|---|---|\n| " + "wide" * 40 + " | 2 |\n\n> quoted\n\n- [x] done\n- [ ] open\n"
 )
 EDIT = {"path": "a.py", "edits": [{"oldText": "one = 1", "newText": "one = 2  # " + "long " * 40}]}

@@ -85,11 +85,8 @@ def test_plan_is_refused_then_approved_with_a_mode(user: User, serve: Serve) -> 
     def plan(text: str) -> dict[str, object]:
         return {"text": "A plan.", "tool_calls": [{"name": "present_plan", "args": {"plan": text}}]}
 
-    user.start(
-        serve(
-            "--permission-mode", "plan", "--permission-limit", "everything", turns=[plan("# One"), plan("# Two"), DONE]
-        )
-    )
+    flags = ("--permission-mode", "plan", "--permission-limit", "everything")
+    user.start(serve(*flags, turns=[plan("# One"), plan("# Two"), DONE]))
     user.prompt("plan it")
     user.sees(".plan h3", "One")
     user.click(".request button", "Keep planning")

@@ -127,8 +127,9 @@ class User:
     def click(self, selector: str, text: str = "") -> None:
         """The first element that has this text, scrolled into view; waits until it is there and enabled."""
         found = (
-            f"[...document.querySelectorAll({json.dumps(selector)})].find(each => !each.disabled"
-            f" && each.getClientRects().length && (each.innerText || each.ariaLabel || '').includes({json.dumps(text)}))"
+            f"[...document.querySelectorAll({json.dumps(selector)})].find("
+            "each => !each.disabled && each.getClientRects().length"
+            f" && (each.innerText || each.ariaLabel || '').includes({json.dumps(text)}))"
         )
         self.until(found)
         at = self.evaluate(

@@ -17,6 +17,8 @@ export interface Listener {
   onFrame(frame: Frame, size: number): void;
   /** `ended` has a reason for the user; then there is no further attempt. */
   onLink(link: Link, reason: string, retryAt: number): void;
+  /** Rises by one with everything that must be drawn from the start. */
+  drawn(): number;
 }
 
 interface Waiting {
@@ -26,7 +28,9 @@ interface Waiting {
 
 const FIRST_MS = 250;
 const MOST_MS = 10_000;
-const SLICE_MS = 6; // of a frame of the screen, for reading messages
+const SLICE_MS = 4; // of a frame of the screen, for reading messages
+const SLOW_FRAME_MS = 28; // then fewer things are drawn in the next one
+const MOST_DRAWN = 8; // new things in one frame
 const NO_FRAME_MS = 100;
 const POLICY = 1008;
 const REFUSALS = 3; // in a row, while the server answers other requests
@@ -48,6 +52,8 @@ export class Connection {
   readonly #waiting = new Map<string, Waiting>();
   #inbox: string[] = [];
   #isDraining = false;
+  #drainedAt = 0;
+  #room = 2; // things that may be drawn in a frame; adapts to this machine
 
   constructor(target: Target, listener: Listener) {
     this.#target = target;
@@ -126,24 +132,30 @@ export class Connection {
   /** With the next frame of the screen; a page that is not drawn has none, so a clock runs beside it. */
   #schedule(): void {
     let isDue = true;
-    const run = () => {
-      if (isDue) this.#drain();
+    const run = (hasFrame: boolean) => {
+      if (!isDue) return;
       isDue = false;
+      this.#drain(hasFrame);
     };
-    requestAnimationFrame(run);
-    setTimeout(run, NO_FRAME_MS);
+    requestAnimationFrame(() => run(true));
+    setTimeout(() => run(false), NO_FRAME_MS);
   }
 
-  #drain(): void {
-    const end = performance.now() + SLICE_MS;
+  #drain(hasFrame: boolean): void {
+    const now = performance.now();
+    const end = now + (hasFrame ? SLICE_MS : NO_FRAME_MS);
+    const isSlow = this.#drainedAt > 0 && now - this.#drainedAt > SLOW_FRAME_MS;
+    this.#room = isSlow ? Math.max(this.#room >> 1, 1) : Math.min(this.#room + 1, MOST_DRAWN);
+    const most = hasFrame ? this.#listener.drawn() + this.#room : Infinity;
     let at = 0;
     while (at < this.#inbox.length) {
       const text = this.#inbox[at++] as string;
       this.#dispatch(JSON.parse(text) as Frame, text.length);
-      if (performance.now() > end) break;
+      if (performance.now() > end || this.#listener.drawn() >= most) break;
     }
     this.#inbox = at < this.#inbox.length ? this.#inbox.slice(at) : [];
     this.#isDraining = this.#inbox.length > 0;
+    this.#drainedAt = this.#isDraining ? now : 0;
     if (this.#isDraining) this.#schedule();
   }
 

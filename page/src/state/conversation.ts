@@ -45,6 +45,7 @@ export function join(target: Target): void {
   connection = new Connection(target, {
     onWelcome: welcomed,
     onFrame: received,
+    drawn: () => transcript.change.peek() + swarm.log.change.peek(),
     onLink: (now, reason, at) =>
       batch(() => {
         link.value = now;

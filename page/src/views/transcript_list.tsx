@@ -9,7 +9,8 @@ import { EntryView } from "./entries.tsx";
 
 const FIRST = 40; // entries drawn at first
 const STEP = 60; // drawn with each step upwards
-const MOST = 160; // in the document while the end is followed
+const MOST = 80; // in the document while the end is followed
+const KEPT = 64; // of them, when there are more
 const NEAR = 60; // pixels from the end that count as the end
 
 export function TranscriptList({ transcript }: { transcript: Transcript }): VNode {
@@ -32,18 +33,23 @@ export function TranscriptList({ transcript }: { transcript: Transcript }): VNod
     follows.current = true;
     placed.current = 0;
   } else if (follows.current && entries.length - first.current > MOST) {
-    first.current = entries.length - FIRST;
+    first.current = entries.length - KEPT;
+    placed.current = 0;
   }
   first.current = Math.min(first.current, entries.length);
 
+  /** Whether the reader has scrolled up from where the end was; content that grows below does not count. */
+  const isAbove = (element: HTMLElement) =>
+    element.scrollTop < placed.current - 4 && element.scrollTop < element.scrollHeight - element.clientHeight - 4;
+  const follow = (on: boolean) => {
+    follows.current = on;
+    if (box.current) box.current.style.overflowAnchor = on ? "none" : "auto";
+  };
   const toEnd = () => {
     const element = box.current;
     if (!element || !follows.current || isHeld.current) return;
     const end = element.scrollHeight - element.clientHeight;
-    if (element.scrollTop < placed.current - 4 && element.scrollTop < end - 4) {
-      follows.current = false; // scrolled up; the event of it is still on its way
-      return;
-    }
+    if (isAbove(element)) return follow(false); // scrolled up; the event of it is still on its way
     element.scrollTop = end;
     placed.current = element.scrollTop;
   };
@@ -51,22 +57,23 @@ export function TranscriptList({ transcript }: { transcript: Transcript }): VNod
     const element = box.current;
     if (!element || first.current === 0) return;
     before.current = { height: element.scrollHeight, top: element.scrollTop };
-    follows.current = false;
+    follow(false);
     first.current = Math.max(first.current - STEP, 0);
     redraw.value++;
   };
 
   useLayoutEffect(() => {
     const element = box.current;
-    if (element && before.current) {
-      element.scrollTop = before.current.top + element.scrollHeight - before.current.height;
-      before.current = null;
-    } else toEnd();
+    if (!element || !before.current) return;
+    element.scrollTop = before.current.top + element.scrollHeight - before.current.height;
+    before.current = null;
   });
   useEffect(() => {
     const content = box.current?.firstElementChild;
     if (!content) return;
-    const watcher = new ResizeObserver(toEnd); // text that grows, pictures that load, a window that changes
+    // Called for new entries, text that grows, pictures that load, a window that changes: after the layout, so that
+    // reading the height costs nothing.
+    const watcher = new ResizeObserver(toEnd);
     watcher.observe(content);
     if (box.current) watcher.observe(box.current);
     return () => watcher.disconnect();
@@ -75,8 +82,9 @@ export function TranscriptList({ transcript }: { transcript: Transcript }): VNod
   const scrolled = () => {
     const element = box.current;
     if (!element) return;
-    const isEnd = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR;
-    follows.current = isEnd;
+    const isNear = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR;
+    follow(isNear || (follows.current && !isAbove(element)));
+    const isEnd = follows.current;
     if (isAtEnd.value !== isEnd) isAtEnd.value = isEnd;
     if (element.scrollTop < 200 && first.current > 0 && !isEnd) earlier();
   };
@@ -129,6 +137,7 @@ export function TranscriptList({ transcript }: { transcript: Transcript }): VNod
             placed.current = 0;
             first.current = Math.max(entries.length - FIRST, 0);
             redraw.value++;
+            requestAnimationFrame(toEnd);
           }}
         >
           ↓
