@@ -119,7 +119,7 @@ def test_leaving_a_screen_ends_nothing(serve: Any, open_zot: OpenZot, attach: At
     share(one)
     two = attach()
     two.press("ctrl+d")
-    assert two.wait_exit() == 0
+    assert two.wait_exit() == 0, two.everything
     assert "the conversation goes on" in two.everything and "zot attach 2" in two.everything
     one.submit("hello?")
     one.wait_for("still here")
@@ -133,7 +133,7 @@ def test_the_end_of_the_terminal_ends_its_screens(serve: Any, open_zot: OpenZot,
     two = attach()
     one.submit("/exit")
     assert one.wait_exit() == 0
-    assert two.wait_exit() == 0
+    assert two.wait_exit() == 0, two.everything
     assert "the conversation ended" in two.everything
 
 
@@ -143,7 +143,7 @@ def test_a_killed_terminal_ends_its_screens(serve: Any, open_zot: OpenZot, attac
     share(one)
     two = attach()
     os.kill(one.pid, signal.SIGKILL)
-    assert two.wait_exit() == 0
+    assert two.wait_exit() == 0, two.everything
     assert "the conversation ended" in two.everything
 
 
@@ -242,7 +242,7 @@ def test_sharing_twice_and_ending_it(serve: Any, open_zot: OpenZot, attach: Atta
     two = attach()
     one.submit("/serve stop")
     one.wait_for("no longer shared")
-    assert two.wait_exit() == 0
+    assert two.wait_exit() == 0, two.everything
     one.submit("/serve stop")
     one.wait_for("was not shared")
     one.submit("/serve everywhere")
@@ -329,7 +329,7 @@ def test_an_address_attaches_from_another_home(serve: Any, open_zot: OpenZot, at
     two.wait_for("seen from afar")
     one.wait_for("zot attach on")
     two.press("ctrl+d")
-    assert two.wait_exit() == 0
+    assert two.wait_exit() == 0, two.everything
     kept = tmp_path / "away" / "attach.json"
     assert kept.stat().st_mode & 0o777 == 0o600
     base, _, words = address.partition("#token=")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator
-from typing import Protocol
+from typing import Protocol, cast
 
 import msgspec
 
@@ -13,7 +13,6 @@ from zot.frontends.serve import frames
 from zot.wire.line_splitter import LineSplitter
 
 LONGEST_LINE = 64 * 1024 * 1024
-_READ = 256 * 1024
 
 
 class AttachLink(Protocol):
@@ -26,25 +25,39 @@ class AttachLink(Protocol):
     async def close(self) -> None: ...
 
 
-class LocalLink:
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
+class LocalLink(asyncio.Protocol):
+    """Lines that arrived before the server closed are read, also if a write failed meanwhile."""
+
+    def __init__(self) -> None:
+        self._lines = LineSplitter(LONGEST_LINE)
+        self._arrived: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        for line in self._lines.feed(data):
+            if line is not None:
+                self._arrived.put_nowait(line)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._arrived.put_nowait(None)
 
     def send(self, command: msgspec.Struct) -> None:
-        self._writer.write(frames.encode(command) + b"\n")
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(frames.encode(command) + b"\n")
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        lines = LineSplitter(LONGEST_LINE)
-        while data := await self._reader.read(_READ):
-            for line in lines.feed(data):
-                if line is not None:
-                    yield line
+        while (line := await self._arrived.get()) is not None:
+            yield line
 
     async def close(self) -> None:
-        self._writer.close()
+        if self._transport is not None:
+            self._transport.close()
 
 
 async def open_local(connection: socket.socket) -> LocalLink:
     connection.setblocking(False)
-    return LocalLink(*await asyncio.open_unix_connection(sock=connection))
+    _, link = await asyncio.get_running_loop().create_unix_connection(LocalLink, sock=connection)
+    return link
