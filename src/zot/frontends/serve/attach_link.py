@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Protocol, cast
 
 import msgspec
@@ -13,6 +14,7 @@ from zot.frontends.serve import frames
 from zot.wire.line_splitter import LineSplitter
 
 LONGEST_LINE = 64 * 1024 * 1024
+_READ = 256 * 1024
 
 
 class AttachLink(Protocol):
@@ -28,7 +30,8 @@ class AttachLink(Protocol):
 class LocalLink(asyncio.Protocol):
     """Lines that arrived before the server closed are read, also if a write failed meanwhile."""
 
-    def __init__(self) -> None:
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
         self._lines = LineSplitter(LONGEST_LINE)
         self._arrived: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._transport: asyncio.Transport | None = None
@@ -42,6 +45,9 @@ class LocalLink(asyncio.Protocol):
                 self._arrived.put_nowait(line)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        with suppress(OSError):  # a failed write ends the connection before everything is read
+            while data := self._connection.recv(_READ):
+                self.data_received(data)
         self._arrived.put_nowait(None)
 
     def send(self, command: msgspec.Struct) -> None:
@@ -59,5 +65,5 @@ class LocalLink(asyncio.Protocol):
 
 async def open_local(connection: socket.socket) -> LocalLink:
     connection.setblocking(False)
-    _, link = await asyncio.get_running_loop().create_unix_connection(LocalLink, sock=connection)
+    _, link = await asyncio.get_running_loop().create_unix_connection(lambda: LocalLink(connection), sock=connection)
     return link
