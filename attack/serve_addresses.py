@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -289,6 +290,20 @@ def watched_frames(scratch: Path) -> str:
         driver.ask("run_command", name="go")
         driver.ask("ping")
         return "frames go on" if [line for line in driver.seen if line["type"] == "ext_frame"] else ""
+
+
+@attack("serve", "a command of the agent asks for an address, to approve its own calls", expect="it gets none")
+def address_for_a_command(scratch: Path) -> str:
+    zot = f"timeout 10 {sys.prefix}/bin/zot serve"
+    home = f"HOME={scratch}/home ZOT_HOME={scratch}/home/zot"
+    command = f"{home} {zot} >a 2>&1; env -i {home} setsid -w {zot} >b 2>&1"
+    run = {"tool_calls": [{"name": "bash", "args": {"command": command}}]}
+    with _served(scratch, "--permission-mode", "everything", turns=[run, {"text": "done"}]) as server:
+        with server.client() as driver:
+            driver.send("prompt", message="go")
+            driver.until("done")
+        said = (server.zot.project / "a").read_text() + (server.zot.project / "b").read_text()
+        return "" if "token=" not in said and "denied" in said else said
 
 
 # --- much, large, slow

@@ -205,8 +205,8 @@ class Chat:
         for asked in request.questions:
             options = [option.label for option in asked.options]
             listed = "".join(f"\n{number}. {label}" for number, label in enumerate(options, 1))
+            self._asked = asyncio.get_running_loop().create_future()  # before the answer can arrive
             await self.say(f"❓ {asked.question}{listed}\n\nAnswer with a number or in your own words.")
-            self._asked = asyncio.get_running_loop().create_future()
             typed = (await self._asked).strip()
             is_number = typed.isascii() and typed.isdecimal() and 1 <= int(typed) <= len(options)
             answers.append(options[int(typed) - 1] if is_number else typed)

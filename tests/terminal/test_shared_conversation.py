@@ -251,7 +251,7 @@ def test_sharing_twice_and_ending_it(serve: Any, open_zot: OpenZot, attach: Atta
 
 def test_a_client_of_the_server_prompts_the_terminal(serve: Any, open_zot: OpenZot, home: Path, zot: Zot) -> None:
     serve([Say("for the phone")])
-    one = open_zot()
+    one = open_zot(columns=80)
     address = share(one)
     with _join(address) as client:
         client.send("prompt", message="from the phone")
@@ -266,24 +266,16 @@ def _join(address: str) -> ServedClient:
 
     from websockets.sync.client import connect
 
-    base, _, token = address.partition("/#token=")
+    base, _, words = address.partition("/#token=")
+    token, _, name = words.partition("&c=")
     place = base.removeprefix("http://")
     connection = http.client.HTTPConnection(place)
     connection.request("POST", "/device", json.dumps({"token": token}), {"content-type": "application/json"})
     key = json.loads(connection.getresponse().read())["key"]
-    name = _only(place, key)
     headers = {"Authorization": f"Bearer {key}"}
     client = ServedClient(connect(f"ws://{place}/rpc?conversation={name}", additional_headers=headers))
     client.send("take_over")
     return client
-
-
-def _only(place: str, key: str) -> str:
-    import http.client
-
-    connection = http.client.HTTPConnection(place)
-    connection.request("GET", "/conversations", headers={"Authorization": f"Bearer {key}"})
-    return json.loads(connection.getresponse().read())["conversations"][0]["conversation"]
 
 
 def test_a_new_conversation_goes_on_without_a_terminal(serve: Any, zot: Zot, home: Path, attach: Attach) -> None:
@@ -340,7 +332,8 @@ def test_an_address_attaches_from_another_home(serve: Any, open_zot: OpenZot, at
     assert two.wait_exit() == 0
     kept = tmp_path / "away" / "attach.json"
     assert kept.stat().st_mode & 0o777 == 0o600
-    base, _, token = address.partition("#token=")
+    base, _, words = address.partition("#token=")
+    token = words.partition("&")[0]
     assert token not in kept.read_text()
     three = attach(base, env=away)  # the key was kept
     three.wait_for("seen from afar")

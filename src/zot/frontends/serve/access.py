@@ -88,7 +88,7 @@ class Access:
 
     def invite(self) -> str:
         """A new token, for one device, within ten minutes."""
-        token = secrets.token_urlsafe(32)
+        token = secrets.token_urlsafe(16)  # 128 bits; an address fits into 80 columns
         now = time.time()
         with self._store.edit() as file:
             kept = [each for each in file.invitations if now < each.until <= now + TOKEN_LIFE_S]

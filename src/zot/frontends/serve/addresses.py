@@ -64,7 +64,7 @@ class Addresses:
     async def _answer(self, request: IncomingRequest, peer: str) -> bytes:
         methods = self._methods(request)
         if not methods:
-            return failure(404, "nothing here; `zot docs serve` lists the addresses")
+            return failure(404, "nothing here; `zot docs serve-clients` lists the addresses")
         handler = methods.get(request.method)
         if handler is None:
             return failure(405, "this address does not take that method", {"Allow": ", ".join(methods)})
@@ -163,7 +163,7 @@ class Addresses:
         """The device of a request, and the sub-protocol to answer. Refused without a key."""
         key = _key_in(request)
         if not key:
-            raise Refused(401, "the key of a device is missing; `zot docs serve` says how to get one")
+            raise Refused(401, "the key of a device is missing; `zot docs serve-clients` says how to get one")
         return self._access.device(key, peer), PROTOCOL if PROTOCOL in _offered(request) else ""
 
 

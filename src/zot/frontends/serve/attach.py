@@ -45,7 +45,7 @@ def run_attach(options: AttachOptions) -> int:
     """Returns the exit code: 0, 1 if the connection was lost, or 128 plus the signal number."""
     terminal = Terminal()
     if terminal.term in ("dumb", "") or not (os.isatty(0) and os.isatty(1)):
-        raise ZotError("zot attach needs a terminal; programs use the WebSocket of `zot serve` (zot docs serve)")
+        raise ZotError("zot attach needs a terminal; for programs see `zot docs serve-clients`")
     return run_loop(_attach(options, terminal))
 
 

@@ -46,13 +46,14 @@ class KnownServers(msgspec.Struct):
 
 
 class Address(msgspec.Struct, frozen=True):
-    """``host`` and ``port`` of a server; ``token`` and ``fingerprint`` are those of its fragment, or empty."""
+    """``token``, ``fingerprint`` and ``conversation`` are those of its fragment, or empty."""
 
     scheme: str
     host: str
     port: int
     token: str = ""
     fingerprint: str = ""
+    conversation: str = ""
 
     @property
     def origin(self) -> str:
@@ -70,8 +71,8 @@ def parse_address(text: str) -> Address:
     if parts.scheme not in ("http", "https") or not parts.hostname or port is None:
         raise UsageError("expected an address that zot serve printed, such as http://127.0.0.1:PORT/#token=…")
     given = parse_qs(parts.fragment)
-    token, fingerprint = (given.get(name, [""])[0] for name in ("token", "fingerprint"))
-    return Address(parts.scheme, parts.hostname, port, token, fingerprint.lower().replace(":", ""))
+    token, fingerprint, name = (given.get(key, [""])[0] for key in ("token", "fingerprint", "c"))
+    return Address(parts.scheme, parts.hostname, port, token, fingerprint.lower().replace(":", ""), name)
 
 
 async def open_remote(text: str, conversation: str, directory: str, *, watch: bool) -> RemoteLink:
@@ -79,6 +80,7 @@ async def open_remote(text: str, conversation: str, directory: str, *, watch: bo
     address = parse_address(text)
     store = JsonStore(zot_home() / _FILE, KnownServers, _ADVICE)
     server = await _known(address, store)
+    conversation = conversation or address.conversation
     if not conversation:
         found = await _request(address, server, "GET", "/conversations", key=server.key)
         names = [each["conversation"] for each in found["conversations"]]

@@ -22,6 +22,7 @@ from zot.frontends.serve.server import ServeServer
 from zot.system.daemon_locks import acquire_lifetime_lock
 from zot.system.files import make_private_dir, zot_home
 from zot.system.private_socket import remove_private_socket
+from zot.system.process_mark import is_marked
 
 LOCK = "serve.lock"
 _CHECK_S = 15.0
@@ -61,7 +62,10 @@ def run_serve(options: ServeOptions) -> int:
 
 
 def _show_running(access: Access, options: ServeOptions) -> int:
-    """The address of the server of another zot, with a new token."""
+    """The address of the server of another zot, with a new token. A command of an agent gets none: it could join the
+    conversation that runs it, and approve its own calls."""
+    if is_marked(os.getpid()):
+        raise ZotError("denied: a command that an agent runs gets no address; run `zot serve` yourself")
     found = _running(access)
     if options.port not in (0, found.port):
         raise ZotError(f"zot serve runs on port {found.port}; end it first with `zot serve stop`, for another port")

@@ -24,7 +24,7 @@ from zot.system.safe_open import open_to_append
 LOCK = "serve.lock"
 LOG = "serve.log"
 _START_S = 20.0
-_ANSWER_S = 15.0
+_ANSWER_S = 70.0  # starting a conversation takes up to 60
 _LOG_MAX = 1_000_000
 
 

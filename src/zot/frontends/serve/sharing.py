@@ -65,7 +65,7 @@ class Sharing:
             connection.settimeout(None)
             self._guest = self._open_guest(connection.detach())
             self._tasks.start(self._serve(self._guest))
-        url, code = await asyncio.to_thread(_address, home, is_beyond="--lan" in flags)
+        url, code = await asyncio.to_thread(_address, home, self.name, is_beyond="--lan" in flags)
         return SharedAddress(url, self.name, code)
 
     def stop(self) -> None:
@@ -122,15 +122,17 @@ def _limits(conversation: Conversation) -> list[str]:
     return [*flags, *(["--jail"] if jail is not None else [])]
 
 
-def _address(home: Path, *, is_beyond: bool) -> tuple[str, tuple[str, ...]]:
-    """The address for a browser on this machine, or for other devices, with the rows of its QR code."""
+def _address(home: Path, name: str, *, is_beyond: bool) -> tuple[str, tuple[str, ...]]:
+    """The address of this conversation for a browser on this machine, or for other devices, with the rows of its QR
+    code."""
     access = Access(home)
     file = access.load()
+    named = f"&c={name}" if name else ""
     if not is_beyond:
-        return access.local_address(file), ()
+        return access.local_address(file) + named, ()
     if not file.beyond:
         raise ZotError("zot serve runs for this machine only; run `zot serve stop`, then /serve lan")
     from zot.tui.qr_code import qr_rows  # only for the network
 
-    url = access.network_address(file)
+    url = access.network_address(file) + named
     return url, tuple(qr_rows(url))

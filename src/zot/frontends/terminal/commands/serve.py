@@ -46,7 +46,7 @@ async def _share(context: CommandContext, flags: list[str]) -> None:
 def _rows(address: Any, theme: Theme, width: int) -> list[str]:
     """The address for a browser on this machine, its code for a camera, and the command for another terminal."""
     where = "the camera of a phone reads this code" if address.code else "for a phone in this network: /serve lan"
-    before = ["Open this address in a browser; it adds one device, within ten minutes:", "", f"  {address.url}", ""]
+    before = ["Open this address in a browser; it adds one device, within ten minutes:", "", address.url, ""]
     after = [
         f"{where} · in another terminal: zot attach {address.name}".rstrip(),
         "zot serve devices: who has a key · zot serve revoke NAME: shut one out · /serve stop: end this",
