@@ -54,6 +54,8 @@ export interface Welcome {
   driver: string;
   clients: ClientInfo[];
   open: Frame[];
+  /** Panels and surfaces of extensions. */
+  present?: Frame[];
 }
 
 export interface Response {

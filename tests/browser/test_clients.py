@@ -75,6 +75,23 @@ def test_page_reconnects_after_5_seconds_without_network(user: User, serve: Serv
     proxy.close()
 
 
+def test_page_that_joins_in_mid_turn_shows_what_was_said(new_user: Callable[[], User], serve: Serve) -> None:
+    words = " ".join(f"word{number}" for number in range(300))
+    server = serve(turns=[{"text": words}], delay_ms=15)
+    one = new_user()
+    one.start(server)
+    one.prompt("go")
+    one.sees(".entry.text", "word40")
+    other = User(one.page.another())
+    other.join(server, one.conversation)
+    other.sees(".entry.text", "word0 word1 word2")
+    other.until("document.querySelector('.working')")
+    one.is_done()
+    other.sees(".entry.text", "word299")
+    assert other.text(".entry.text .markdown") == words
+    other.page.close()
+
+
 def test_reload_returns_to_the_conversation(user: User, serve: Serve) -> None:
     user.start(serve("--permission-mode", "ask", turns=[TOUCH, DONE]))
     user.prompt("go")

@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.browser.conftest import DONE, Serve
 from tests.browser.user import User
 from tests.fakes.extensions import write_extension
+from tests.fakes.page_host import PageHost
 
 EVIL = "\n\n".join(
     [
@@ -100,6 +101,26 @@ def test_result_of_7_megabytes_stays_usable(user: User, serve: Serve, tmp_path: 
     user.sees(".event-name", "tool_result")
     user.press("1", "alt")
     user.sees(".entry.text", "All done.")
+
+
+def test_frame_of_10_megabytes_stays_usable(user: User) -> None:
+    """Larger than any tool of zot or an extension can send: from a server of the test."""
+    text = "start of it\n" + "0123456789abcde\n" * (640 * 1024)
+    result = {"id": "c", "is_error": False, "content": [{"type": "text", "text": text}], "view": None}
+    with PageHost({"big": []}) as host:
+        user.page.open(host.address)
+        user.evaluate("localStorage.setItem('zot-key', 'key'), location.hash = '#c=big', 0")
+        user.page.call("Page.reload")
+        user.is_ready()
+        host.send([{"type": "tool_call", "id": "c", "name": "big", "args": {}}, {"type": "tool_result", **result}])
+        user.sees(".tool.done")
+        user.click(".tool .fold-head")
+        user.sees(".tool .output", "start of it")
+        assert user.evaluate("document.querySelector('.tool .output').textContent.length") < 100_000
+        user.click(".tool button", "Show more")
+        user.until("document.querySelector('.tool .output').textContent.length > 200_000")
+        user.press("2", "alt")
+        user.sees(".event-name", "tool_result")
 
 
 def test_hostile_title_and_extension_text(user: User, serve: Serve, tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ def overflow(user: User) -> int:
 
 def faults_of(user: User) -> list[str]:
     """What axe finds that is serious or critical."""
+    user.evaluate("new Promise(done => setTimeout(done, 150))")  # scrolling and layout come to rest
     if not user.evaluate("!!window.axe"):
         user.evaluate(AXE.read_text() + ";0")
     found = user.evaluate("axe.run(document, {resultTypes: ['violations']}).then(r => JSON.stringify(r.violations))")

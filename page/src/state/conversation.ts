@@ -120,12 +120,12 @@ export async function refresh(): Promise<void> {
 }
 
 /** Read the transcript again. Events keep their order: those that the messages already have are dropped. */
-export async function reload(): Promise<void> {
-  early = [];
+export async function reload(partial: readonly Frame[] = []): Promise<void> {
+  early = [...partial]; // what the running turn has sent before this page joined
   isLoading.value = true;
   try {
     const [, whole] = await Promise.all([refresh(), ask<{ messages: Message[] }>("get_messages")]);
-    const rest = unfinished(early ?? []);
+    const rest = early ?? [];
     batch(() => {
       transcript.load(whole.messages as { role: string; content: Block[]; time: string }[], isBusy.value);
       for (const frame of rest) transcript.apply(frame);
@@ -138,11 +138,11 @@ export async function reload(): Promise<void> {
   }
 }
 
-/** Frames of an answer that is not a message yet. */
-function unfinished(frames: Frame[]): Frame[] {
+/** Frames of an answer that is not a message yet, or output of calls that still run. */
+function unfinished(frames: readonly Frame[]): Frame[] {
   const last = frames.findLastIndex((frame) => frame.type === "assistant_start");
   const ended = frames.findLastIndex((frame) => frame.type === "assistant_message");
-  return last > ended ? frames.slice(last) : [];
+  return last > ended ? frames.slice(last) : frames.filter((frame) => frame.type === "tool_progress");
 }
 
 function welcomed(welcome: Welcome, isContinued: boolean): void {
@@ -153,14 +153,14 @@ function welcomed(welcome: Welcome, isContinued: boolean): void {
     driver.value = welcome.driver;
     clients.value = welcome.clients;
     requests.replace(welcome.open);
-    extensions.reset(); // what they show now is in `open` as well
-    for (const frame of welcome.open) extensions.apply(frame);
+    extensions.reset();
+    for (const frame of welcome.present ?? []) extensions.apply(frame);
   });
   timeline.add({ type: "welcome", conversation: welcome.conversation, run: welcome.run, missed: welcome.missed }, 0);
   if (isContinued) {
     void refresh();
     announce("connected again");
-  } else void reload();
+  } else void reload(welcome.present);
   void loadCommands();
   queue.load(ask);
   timeline.resume(ask);

@@ -207,6 +207,7 @@ export class Transcript {
 
   #progress(frame: Frame): void {
     this.#changeCall(frame["id"], (entry) => {
+      if (entry.status === "done" || entry.status === "failed") return; // its result has all of it
       const text = String(frame["text"] ?? "");
       if (entry.status === "waiting" || entry.status === "writing") entry.status = "running";
       if (frame["replace"]) entry.output = text;

@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { VNode } from "preact";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { announce } from "../state/announcer.ts";
 import { complete, type Suggestion } from "../state/completion.ts";
 import * as composer from "../state/composer.ts";
@@ -26,7 +26,7 @@ export function Composer(): VNode {
   const text = composer.draft.value;
 
   useLayoutEffect(() => grow(area.current), [text]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!isTouch) area.current?.focus({ preventScroll: true });
   }, []);
 

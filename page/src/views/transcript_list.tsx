@@ -17,6 +17,7 @@ export function TranscriptList({ transcript }: { transcript: Transcript }): VNod
   const box = useRef<HTMLDivElement>(null);
   const first = useRef(0);
   const follows = useRef(true);
+  const area = useRef(""); // of the window then: in another one the end is elsewhere
   const isHeld = useRef(false);
   const placed = useRef(0); // where the end was, when it was last scrolled to
   const isAtEnd = useSignal(true);
@@ -40,6 +41,7 @@ export function TranscriptList({ transcript }: { transcript: Transcript }): VNod
 
   /** Whether the reader has scrolled up from where the end was; content that grows below does not count. */
   const isAbove = (element: HTMLElement) =>
+    area.current === areaOf(element) &&
     element.scrollTop < placed.current - 4 && element.scrollTop < element.scrollHeight - element.clientHeight - 4;
   const follow = (on: boolean) => {
     follows.current = on;
@@ -52,6 +54,7 @@ export function TranscriptList({ transcript }: { transcript: Transcript }): VNod
     if (isAbove(element)) return follow(false); // scrolled up; the event of it is still on its way
     element.scrollTop = end;
     placed.current = element.scrollTop;
+    area.current = areaOf(element);
   };
   const earlier = () => {
     const element = box.current;
@@ -145,6 +148,10 @@ export function TranscriptList({ transcript }: { transcript: Transcript }): VNod
       )}
     </div>
   );
+}
+
+function areaOf(element: HTMLElement): string {
+  return `${element.clientWidth} ${element.clientHeight}`;
 }
 
 function Empty(): VNode {
