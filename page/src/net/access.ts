@@ -32,7 +32,8 @@ export async function exchangeToken(): Promise<string> {
 
 /** The fault, or an empty text. */
 export async function pair(token: string): Promise<string> {
-  history.replaceState(null, "", location.pathname + location.search);
+  const name = new URLSearchParams(location.hash.slice(1)).get("c"); // `/serve` names its conversation
+  history.replaceState(null, "", location.pathname + location.search + (name ? `#c=${encodeURIComponent(name)}` : ""));
   try {
     const sent = JSON.stringify({ token, name: deviceName() });
     const answer = await request("POST", "/device", sent);

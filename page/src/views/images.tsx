@@ -1,26 +1,42 @@
-/** Pictures of a message: shown if their data is known, else named with their size. */
+/** Pictures of a message: those of a tool's result are read from the server, others are shown if this page sent them,
+    else named with their size. */
 
 import type { VNode } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
+import { ask } from "../state/conversation.ts";
 import { picturesSent } from "../state/pictures.ts";
 import type { ImageBlock } from "../wire.ts";
 
 const KINDS = /^image\/(png|jpeg|gif|webp)$/;
 
-export function Images({ images }: { images: readonly ImageBlock[] }): VNode | null {
+export function Images({ images, tool }: { images: readonly ImageBlock[]; tool?: string }): VNode | null {
   if (!images.length) return null;
   return (
     <div class="pictures">
-      {images.map((image) => (
-        <Image image={image} />
+      {images.map((image, index) => (
+        <Image image={image} tool={tool} index={index} />
       ))}
     </div>
   );
 }
 
-function Image({ image }: { image: ImageBlock }): VNode {
+interface ImageProps {
+  image: ImageBlock;
+  tool: string | undefined;
+  index: number;
+}
+
+function Image({ image, tool, index }: ImageProps): VNode {
   const [isLarge, setLarge] = useState(false);
-  const source = sourceOf(image);
+  const [read, setRead] = useState<ImageBlock | null>(null);
+  const source = sourceOf(read ?? image);
+  useEffect(() => {
+    if (source || !tool) return;
+    ask<{ mime_type: string; data: string }>("get_image", { tool_id: tool, index }).then(
+      (found) => setRead({ ...image, ...found }),
+      () => undefined, // its name stays
+    );
+  }, [tool, index]);
   const label = `${image.mime_type}, ${size(image.bytes)}`;
   if (!source) return <span class="picture-name">{`picture: ${label}`}</span>;
   return (

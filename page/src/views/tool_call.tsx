@@ -45,7 +45,7 @@ export function ToolCall({ entry }: { entry: ToolEntry; change: number }): VNode
         <Body entry={entry} />
       </Fold>
       {!isOpen && entry.status === "running" && entry.output && <Tail text={entry.output} />}
-      {!isOpen && <Images images={entry.images} />}
+      {!isOpen && <Images images={entry.images} tool={entry.call} />}
     </article>
   );
 }
@@ -90,7 +90,7 @@ function Body({ entry }: { entry: ToolEntry }): VNode {
       <Arguments entry={entry} hasChanges={changes !== null} />
       {changes && <DiffView diff={changes} path={changes.path} />}
       {view ? <View view={view} expanded={true} /> : (!changes || entry.status === "failed") && <Output entry={entry} />}
-      <Images images={entry.images} />
+      <Images images={entry.images} tool={entry.call} />
       {entry.decidedBy && entry.decidedBy !== "you" && <p class="muted small">decided by: {entry.decidedBy}</p>}
     </>
   );
