@@ -160,12 +160,13 @@ def test_acpx_drives_what_it_has_commands_for(zot: Zot, serve: Any) -> None:
     """A client people use: sessions, prompts, modes, options, approvals, cancel; each command is its own process."""
     refused = [CallTools([("bash", {"command": "touch no"})]), Say("refused")]
     server = serve([*WORK, Slow(Say("word " * 400), 0.05), *refused])
-    base = [str(MODULES / ".bin" / "acpx"), "--agent", str(agent_program(zot)), "--cwd", str(zot.project)]
+    base = [str(MODULES / ".bin" / "acpx"), "--agent", str(agent_program(zot))]
+    base += ["--cwd", str(zot.project), "--ttl", "30"]
     options = {"env": environment(zot), "capture_output": True, "timeout": 60, "text": True}
 
     def acpx(*args: str, approve: str = "--approve-all") -> str:
         for _ in range(3):
-            ran = subprocess.run([*base, "--ttl", "30", approve, *args], **options)
+            ran = subprocess.run([*base, approve, *args], **options)
             if "queue owner failed to start" not in ran.stderr:  # acpx waits too short for its own process
                 break
         assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -180,7 +181,7 @@ def test_acpx_drives_what_it_has_commands_for(zot: Zot, serve: Any) -> None:
     assert (zot.project / "made").exists() and (zot.project / "new.txt").read_text() == "words"
     assert server.requests[1].json["model"] == "claude-haiku-4-5"  # the session remembers it
 
-    running = subprocess.Popen([*base, "--ttl", "30", "prompt", "count"], env=environment(zot), stdout=subprocess.PIPE, text=True)
+    running = subprocess.Popen([*base, "prompt", "count"], env=environment(zot), stdout=subprocess.PIPE, text=True)
     server.wait_for_requests(5)
     time.sleep(0.5)
     assert "cancel requested" in acpx("cancel") and "[done] cancelled" in running.communicate(timeout=30)[0]
