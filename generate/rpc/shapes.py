@@ -497,6 +497,8 @@ MEANINGS: dict[str, str] = {
     "FoundFile.path": "The path as it is mentioned after `@`.",
     "FoundFile.kind": "What it is.",
     "FoundFiles.files": "The best match first.",
+    "ImageData.mime_type": "Its type, such as image/png.",
+    "ImageData.data": "The file, in base64.",
     "GetImage.tool_id": "The id of a tool call.",
     "GetImage.message": "The place of a message in `get_messages`, from 0.",
     "GetImage.index": "Its place among the images there, from 0.",

@@ -358,9 +358,9 @@ type FoundFiles struct {
 	Files []FoundFile `json:"files"`
 }
 
-// Image: An image of a prompt: PNG, JPEG, GIF or WebP. zot detects the type from the content.
-type Image struct {
-	MimeType string `json:"mime_type,omitempty"`
+// ImageData: Data of `get_image`.
+type ImageData struct {
+	MimeType string `json:"mime_type"`
 	Data     []byte `json:"data"`
 }
 

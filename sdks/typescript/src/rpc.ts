@@ -369,9 +369,9 @@ export interface FoundFiles {
   files: readonly FoundFile[];
 }
 
-/** An image of a prompt: PNG, JPEG, GIF or WebP. zot detects the type from the content. */
-export interface Image {
-  mime_type?: string | null;
+/** Data of `get_image`. */
+export interface ImageData {
+  mime_type: string;
   data: string;
 }
 
@@ -1291,7 +1291,7 @@ export interface Answers {
   get_queue: Queue;
   unqueue: Unqueued;
   find_files: FoundFiles;
-  get_image: Image;
+  get_image: ImageData;
   swarm_start: SwarmStarted;
   swarm_resume: SwarmStarted;
   swarm_list: SwarmWorkers;

@@ -112,7 +112,7 @@ class ClientMethods:
         and ``../`` begin outside paths; files that git ignores are left out."""
         return (await self._request(rpc.FindFiles(query=query, limit=limit))).files
 
-    async def get_image(self, tool_id: str = "", message: int = 0, index: int = 0) -> rpc.Image:
+    async def get_image(self, tool_id: str = "", message: int = 0, index: int = 0) -> rpc.ImageData:
         """Get an image of the transcript, of which messages and events have the size only. ``tool_id`` is the call
         whose result has it; without one, ``message`` is the place in ``get_messages``, from 0."""
         return await self._request(rpc.GetImage(tool_id=tool_id, message=message, index=index))
@@ -193,7 +193,7 @@ class SyncClientMethods(SyncFacade):
     def find_files(self, query: str = "", limit: int = 50) -> tuple[rpc.FoundFile, ...]:
         return self._wait(self._methods.find_files(query, limit))
 
-    def get_image(self, tool_id: str = "", message: int = 0, index: int = 0) -> rpc.Image:
+    def get_image(self, tool_id: str = "", message: int = 0, index: int = 0) -> rpc.ImageData:
         return self._wait(self._methods.get_image(tool_id, message, index))
 
     def watch_frames(self, on: bool = True) -> None:

@@ -487,6 +487,13 @@ class FoundFiles(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[FoundFile, ...]
 
 
+class ImageData(msgspec.Struct, frozen=True, kw_only=True):
+    """Data of ``get_image``."""
+
+    mime_type: str
+    data: bytes
+
+
 class Commands(msgspec.Struct, frozen=True, kw_only=True):
     """Data of ``get_commands``."""
 
@@ -843,5 +850,5 @@ DATA: dict[str, type[msgspec.Struct]] = {
     "get_queue": Queue,
     "unqueue": Unqueued,
     "find_files": FoundFiles,
-    "get_image": Image,
+    "get_image": ImageData,
 }

@@ -211,7 +211,7 @@ class ScreenCommands:
         return msgspec.UNSET
 
 
-def find_image(messages: Sequence[Message], wanted: wire.GetImage) -> wire.Image:
+def find_image(messages: Sequence[Message], wanted: wire.GetImage) -> wire.ImageData:
     """NotThere if the transcript has no such image."""
     found: list[ImageBlock] = []
     if wanted.tool_id:
@@ -223,7 +223,7 @@ def find_image(messages: Sequence[Message], wanted: wire.GetImage) -> wire.Image
     if not 0 <= wanted.index < len(found):
         place = f"result of {wanted.tool_id[:60]!r}" if wanted.tool_id else f"message {wanted.message}"
         raise NotThere(f"no image {wanted.index} in {place}")
-    return wire.Image(mime_type=found[wanted.index].mime_type, data=found[wanted.index].data)
+    return wire.ImageData(mime_type=found[wanted.index].mime_type, data=found[wanted.index].data)
 
 
 def _images(blocks: Sequence[object]) -> list[ImageBlock]:
