@@ -121,12 +121,12 @@ def settled(text: str, seconds: float, theme: Theme, width: int, shown: Shown, *
 
 
 def stored(message: Message, theme: Theme, width: int, shown: Shown, *, expanded: bool) -> list[str]:
-    """Stored thinking of a message; folded ones have no row, since their duration is unknown."""
+    """Stored thinking of a message; its duration is unknown."""
     thoughts = (block.summary.strip() for block in message.content if isinstance(block, ReasoningBlock))
     text = "\n\n".join(thought for thought in thoughts if thought)
-    if not text or not (shown == "open" or (expanded and shown == "folded")):
+    if not text or shown == "off":
         return []
-    return _block("Thought", visible(sanitize(text)), theme, width, opened=True)
+    return _block("Thought", visible(sanitize(text)), theme, width, opened=shown == "open" or expanded)
 
 
 def _block(head: str, text: str, theme: Theme, width: int, *, opened: bool, hint: str = "") -> list[str]:
