@@ -67,7 +67,9 @@ function choicesFor(request: ApprovalRequest, decide: (decision: string) => void
     const named = prefixes.map((prefix) => visible(prefix, true)).join(", ");
     choices.push({ label: "Allow commands like this", detail: `that begin with: ${named}`, run: () => decide("prefix") });
   }
-  choices.push({ label: `Always allow ${visible(request.name, true)}`, run: () => decide("tool") });
+  if (request.name !== "bash") { // all commands are never one tap away: "everything" says what it is
+    choices.push({ label: `Always allow ${visible(request.name, true)}`, run: () => decide("tool") });
+  }
   choices.push({ label: "Allow everything", detail: "in this conversation", run: () => decide("all") });
   return choices;
 }
