@@ -8,6 +8,8 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
+
 from zot.errors import NotThere, UsageError, ZotError, describe_error
 from zot.frontends.console import print_notice
 from zot.frontends.partial_turn import PartialTurn
@@ -22,6 +24,20 @@ _MODULE = "zot.frontends.terminal.shared_screen"
 SCREENS_MAX = 16
 _NAME_MAX = 100
 OWN_SCREEN = "terminal"  # of the front end that shares its conversation
+
+
+class ScreenSetup(msgspec.Struct, frozen=True, kw_only=True):
+    """``environ`` and ``size`` are those of the terminal; with ``watch`` its keys do nothing. ``partial`` are events of
+    a running turn. ``send`` gets output, ``typed`` is called for each key; ``spawn`` runs turns, which go on when the
+    screen is closed."""
+
+    environ: Mapping[str, str]
+    size: tuple[int, int]
+    watch: bool
+    partial: Sequence[AgentEvent]
+    send: Callable[[bytes], None]
+    typed: Callable[[], None]
+    spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
 
 class SharedScreen(Protocol):
@@ -86,17 +102,16 @@ class SharedScreens:
             raise UsageError(f'screen "{name[:_NAME_MAX]}": expected a new name of at most {_NAME_MAX} characters')
         if len(self._open) >= SCREENS_MAX:
             raise UsageError(f"{SCREENS_MAX} screens are open; close one")
-        screen = _load(
-            self._conversation,
-            self._surfaces,
-            command.environ,
-            (command.columns, command.rows),
-            lambda data: self._send(wire.ScreenOutput(screen=name, data=data)),
-            lambda: self._typed(name),
+        setup = ScreenSetup(
+            environ=command.environ,
+            size=(command.columns, command.rows),
             watch=command.watch,
             partial=self._partial.events(),
+            send=lambda data: self._send(wire.ScreenOutput(screen=name, data=data)),
+            typed=lambda: self._typed(name),
             spawn=lambda work: self._tasks.create_task(self._turn(work)),
         )
+        screen = _open(self._conversation, self._surfaces, setup)
         task = self._tasks.create_task(self._show(name, screen))
         self._open[name] = screen, task
         if self._sharing is not None:
@@ -145,18 +160,6 @@ def _sharing_text(sharing: wire.Sharing, own: str) -> str:
     return f"shared by {sharing.clients}" + (f", {drives}" if drives else "")
 
 
-def _load(
-    conversation: Conversation,
-    surfaces: SharedUI,
-    environ: Mapping[str, str],
-    size: tuple[int, int],
-    send: Callable[[bytes], None],
-    typed: Callable[[], None],
-    *,
-    watch: bool,
-    partial: Sequence[AgentEvent],
-    spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
-) -> SharedScreen:
+def _open(conversation: Conversation, surfaces: SharedUI, setup: ScreenSetup) -> SharedScreen:
     module: Any = import_module(_MODULE)
-    given = conversation, surfaces, environ, size, send, typed
-    return module.open_screen(*given, watch=watch, partial=partial, spawn=spawn)
+    return module.SharedScreen(conversation, surfaces, setup)

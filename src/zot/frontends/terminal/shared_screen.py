@@ -3,13 +3,11 @@ Loaded by name (``frontends/shared_screens.py``), since the front end that holds
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from zot.agent.shared_ui import SharedUI
 from zot.frontends.terminal.app import App
 from zot.frontends.terminal.options import TerminalOptions
-from zot.frontends.terminal.turns import Spawn
 from zot.tui.remote_terminal import RemoteTerminal
 from zot.tui.terminal import Size
 from zot.wire.screen_frames import VARIABLES
@@ -17,39 +15,24 @@ from zot.wire.screen_frames import VARIABLES
 if TYPE_CHECKING:
     from zot.agent.config import RunConfig
     from zot.agent.conversation import Conversation
-    from zot.core.events import AgentEvent
+    from zot.frontends.shared_screens import ScreenSetup
 
 
 class SharedScreen:
-    """``send`` gets output, ``typed`` is called for each key of the user. With ``watch`` keys do nothing. ``spawn``
-    runs turns, which go on when the screen is closed; ``partial`` are events of a running turn."""
+    """One terminal elsewhere."""
 
-    def __init__(
-        self,
-        conversation: Conversation,
-        surfaces: SharedUI,
-        environ: Mapping[str, str],
-        size: tuple[int, int],
-        send: Callable[[bytes], None],
-        typed: Callable[[], None],
-        *,
-        watch: bool,
-        partial: Sequence[AgentEvent],
-        spawn: Spawn,
-    ) -> None:
-        self._partial = partial
-        known = {name: value for name, value in environ.items() if name in VARIABLES}
+    def __init__(self, conversation: Conversation, surfaces: SharedUI, setup: ScreenSetup) -> None:
+        known = {name: value for name, value in setup.environ.items() if name in VARIABLES}
         self._conversation = conversation
-        self._terminal = RemoteTerminal(known, Size(*size), send)
-        cwd = str(conversation.workspace.cwd)
-        keeps = bool(conversation.snapshot.session_file)
-        self._app = App(
-            TerminalOptions(create_config=_no_config, cwd=cwd, keep_session=keeps), self._terminal, is_guest=True
-        )
-        self._app.keyboard.on_key = typed
-        self._app.keyboard.listens = not watch
-        self._app.spawn_turn = spawn
         self._surfaces = surfaces
+        self._partial = setup.partial
+        self._terminal = RemoteTerminal(known, Size(*setup.size), setup.send)
+        cwd, keeps = str(conversation.workspace.cwd), bool(conversation.snapshot.session_file)
+        options = TerminalOptions(create_config=_no_config, cwd=cwd, keep_session=keeps)
+        self._app = App(options, self._terminal, is_guest=True)
+        self._app.keyboard.on_key = setup.typed
+        self._app.keyboard.listens = not setup.watch
+        self._app.spawn_turn = setup.spawn
 
     async def run(self) -> None:
         """Show the conversation until the user leaves this screen, or the caller cancels."""
@@ -77,21 +60,6 @@ class SharedScreen:
 
     def show_sharing(self, text: str) -> None:
         self._app.show_sharing(text)
-
-
-def open_screen(
-    conversation: Conversation,
-    surfaces: SharedUI,
-    environ: Mapping[str, str],
-    size: tuple[int, int],
-    send: Callable[[bytes], None],
-    typed: Callable[[], None],
-    *,
-    watch: bool,
-    partial: Sequence[AgentEvent],
-    spawn: Spawn,
-) -> SharedScreen:
-    return SharedScreen(conversation, surfaces, environ, size, send, typed, watch=watch, partial=partial, spawn=spawn)
 
 
 def _no_config() -> RunConfig:
