@@ -799,7 +799,7 @@ class ExtFrame(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ta
     dropped: int = 0
 
 
-ScreenEvent = QueueChanged | SessionChanged | ExtFrame
+ViewEvent = QueueChanged | SessionChanged | ExtFrame
 
 ExtensionEvent = ExtNotify | ExtDisplay | ExtClearNotes | ExtPanel | ExtPanelClose | ExtSurface
 
@@ -815,7 +815,7 @@ Asked = (
     | PermitSettled
 )
 
-KnownEvent = WireEvent | ExtensionEvent | McpState | Asked | ScreenEvent
+KnownEvent = WireEvent | ExtensionEvent | McpState | Asked | ViewEvent
 ServerLine = Response | KnownEvent
 
 

@@ -26,8 +26,8 @@ from zot.wire.ops import AnyOp
 if TYPE_CHECKING:
     from zot.agent.shared_ui import SharedUI
     from zot.frontends.rpc.permits import Permits
-    from zot.frontends.rpc.screen_commands import ScreenCommands
     from zot.frontends.rpc.swarm_commands import SwarmCommands
+    from zot.frontends.rpc.view_commands import ViewCommands
     from zot.frontends.rpc.writer import Writer
     from zot.frontends.shared_screens import SharedScreens
     from zot.wire.screen_frames import ScreenCommand
@@ -58,7 +58,7 @@ class RpcCommands:
         self._permits: Permits | None = None
         self._swarm: SwarmCommands | None = None
         self._screens: SharedScreens | None = None
-        self._screen: ScreenCommands | None = None
+        self._view: ViewCommands | None = None
         self._surface = surface
         self._surfaces: SharedUI | None = None
         self._on_sharing: Callable[[str], None] = lambda text: None
@@ -87,12 +87,12 @@ class RpcCommands:
             wire.PanelKey: self._panel_key,
             wire.PanelClose: self._panel_close,
             wire.ExtComplete: self._ext_complete,
-            wire.Steer: self._of_screen,
-            wire.GetQueue: self._of_screen,
-            wire.Unqueue: self._of_screen,
-            wire.FindFiles: self._of_screen,
-            wire.GetImage: self._of_screen,
-            wire.WatchFrames: self._of_screen,
+            wire.Steer: self._of_view,
+            wire.GetQueue: self._of_view,
+            wire.Unqueue: self._of_view,
+            wire.FindFiles: self._of_view,
+            wire.GetImage: self._of_view,
+            wire.WatchFrames: self._of_view,
         }
 
     def dispatch(self, command: wire.AnyCommand | SwarmCommand | ScreenCommand, reply: PendingResponse) -> Any:
@@ -134,16 +134,16 @@ class RpcCommands:
         """Cancel running slash commands."""
         self._slash_commands.stop()
 
-    def _of_screen(self, command: Any, reply: PendingResponse) -> Any:
-        return self._for_screen().do(command, reply)
+    def _of_view(self, command: Any, reply: PendingResponse) -> Any:
+        return self._for_view().do(command, reply)
 
-    def _for_screen(self) -> ScreenCommands:
-        if self._screen is None:
-            from zot.frontends.rpc.screen_commands import ScreenCommands  # only clients with a screen use it
+    def _for_view(self) -> ViewCommands:
+        if self._view is None:
+            from zot.frontends.rpc.view_commands import ViewCommands  # only clients with a screen use it
 
-            self._screen = ScreenCommands(self._conversation, self._queue, self._announced, self._tasks, self._writer)
-            self._questions.on_close.append(self._screen.close)
-        return self._screen
+            self._view = ViewCommands(self._conversation, self._queue, self._announced, self._tasks, self._writer)
+            self._questions.on_close.append(self._view.close)
+        return self._view
 
     # --- immediate
 
@@ -156,8 +156,8 @@ class RpcCommands:
         self._announced.update(accepted)
         self._questions.announce(accepted)
         self._surface.announce()
-        if self._announced & {"queue", "sessions"} or self._screen is not None:
-            self._for_screen().announce()
+        if self._announced & {"queue", "sessions"} or self._view is not None:
+            self._for_view().announce()
         can_answer = "permits" in accepted
         if can_answer and self._permits is None:
             from zot.features.budget.spending_limits import cost_is_known
@@ -228,7 +228,7 @@ class RpcCommands:
         """Before the next command is read, unlike the op, which may wait for a key command."""
         self._must_be_idle()
         if command.provider:
-            return self._for_screen().set_model(command, reply)
+            return self._for_view().set_model(command, reply)
         record_op(self._conversation, command)
         self._conversation.set_model_now(command.model)
         return wire.ModelSet(model=command.model)

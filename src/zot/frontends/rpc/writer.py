@@ -109,7 +109,7 @@ class Writer:
         event: wire.ExtensionEvent
         | wire.McpState
         | wire.Asked
-        | wire.ScreenEvent
+        | wire.ViewEvent
         | SwarmUpdate
         | SwarmEvent
         | TerminalEvent,

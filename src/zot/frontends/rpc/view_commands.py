@@ -33,7 +33,7 @@ FOUND_MAX = 200
 FRAME_MAX = 64 * 1024
 
 
-class ScreenCommands:
+class ViewCommands:
     """``announced`` are the client's capabilities."""
 
     def __init__(
