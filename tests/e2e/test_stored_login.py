@@ -125,7 +125,7 @@ def test_revoked_login_asks_for_new_login(gateway: Any) -> None:
     assert ran.code == 1
     assert "http 401" in ran.err
     assert "invalid_grant" in ran.err
-    assert "log in again with /login or zot auth login" in ran.err
+    assert "log in again with `zot auth login` or /login" in ran.err
     assert "refresh-nobody-knows" not in ran.err
     assert it.stored == before, "nothing is thrown away"
     assert len(it.signed()) == 1

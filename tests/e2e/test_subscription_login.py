@@ -261,7 +261,7 @@ def test_a_revoked_login_asks_to_log_in_again(zot: Zot, vendors: FakeVendors) ->
     ran = zot("-p", "hi", "--provider", "openai", "--model", "gpt-5", model=False)
     assert ran.code == 1
     assert "the login for OpenAI has ended" in ran.err
-    assert "log in again with /login or zot auth login" in ran.err
+    assert "log in again with `zot auth login` or /login" in ran.err
     assert auth(zot)["openai"]["oauth"]["refresh_token"], "only the user deletes a login"
 
 
@@ -278,7 +278,7 @@ def test_a_copied_login_cannot_reuse_its_refresh_token(zot: Zot, vendors: FakeVe
     ran = zot(*run, model=False)
     assert (ran.code, vendors.refreshes, vendors.reused) == (1, 1, 1)
     assert "this refresh token was already used" in ran.err
-    assert "log in again with /login or zot auth login" in ran.err
+    assert "log in again with `zot auth login` or /login" in ran.err
 
 
 def test_a_region_refusal_keeps_the_login(zot: Zot, vendors: FakeVendors) -> None:

@@ -70,7 +70,7 @@ COMMANDS = {
     "attach": "join a shared one",
     "docs": "read the manual offline",
     "replay": "replay a recorded run",
-    "report": "bundle a session for a bug report",
+    "report": "pack a session for a bug report",
     "doctor": "check the installation",
     "update": "check for a newer version",
     "completions": "complete words in your shell",

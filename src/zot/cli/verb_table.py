@@ -163,7 +163,7 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "serve",
         "[FLAGS]",
-        "serve conversations to several clients on this machine",
+        "show conversations in browsers, on phones and in other terminals",
         (
             Switch("--port", "listen on this port (default: a free one)", "PORT"),
             Switch("--idle", "end after this time without use, 0 for never (default: 30)", "MINUTES"),
@@ -176,12 +176,11 @@ VERBS: tuple[Verb, ...] = (
         more="Prints an address with a token that adds one device; a second `zot serve` prints another one for the "
         "same server. FLAGS are those of a run, such as --model, --jail, --permission-mode; they apply to every "
         "conversation. See `zot docs serve`.",
-        intro="Serve conversations over WebSocket on this machine: several clients can follow one, and one drives.",
+        intro="Show conversations in the browser, on the phone and in other terminals; one client drives.",
         examples=(
             ("zot serve", "start it, or show the address of the one that runs"),
             ("zot serve --permission-mode ask --jail", "confine every conversation, ask for each call"),
             ("zot serve --lan", "also for a phone on the same network"),
-            ("zot serve revoke phone", "shut out a device"),
         ),
     ),
     Verb(
@@ -194,7 +193,7 @@ VERBS: tuple[Verb, ...] = (
             Switch("--cwd", "the directory of a new conversation", "DIR", DIR),
         ),
         (TEXT,),
-        more="CONVERSATION is a running one, a stored session, or `new`; it may be left out if just one is running. "
+        more="CONVERSATION is a running one, a stored session, or `new`; optional if just one is running. "
         "ADDRESS is one that `zot serve` printed, also of another machine; its token works once, then the address "
         "without it. Leaving the screen (ctrl+d, /exit) ends nothing.",
         intro="Join a running conversation from this terminal: the same screen as where it was started.",
