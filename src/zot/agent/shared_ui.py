@@ -90,6 +90,8 @@ class SharedUI(ExtensionUI):
     def contribute(self, extension: str, kind: str, name: str, value: Any, *, stale: bool = False) -> str:
         """The conflict on the first screen that has one."""
         self._drawn[extension, kind, name] = value, stale
+        if len(self._all) == 1:  # extensions may draw a thousand times a second
+            return self._all[0].contribute(extension, kind, name, value, stale=stale)
         conflicts = [each.contribute(extension, kind, name, value, stale=stale) for each in self._all]
         return next(filter(None, conflicts), "")
 
