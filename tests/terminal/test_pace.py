@@ -10,6 +10,7 @@ from tests.e2e.conftest import Zot
 from tests.fakes.model_server import Say
 from tests.fakes.terminal import FakeTerminal
 from tests.terminal.conftest import OpenZot
+from zot import __version__
 from zot.core.session.records import MetaRow, encode_row, message_row
 from zot.core.session.session import open_session
 from zot.core.session.store import SessionStore
@@ -92,6 +93,9 @@ def test_keys_are_echoed_while_a_huge_session_is_read(open_zot: OpenZot, zot: Zo
 def test_dragged_window_is_painted_once_size_is_stable(open_zot: OpenZot) -> None:
     """iface-086: a frame made for a width the window no longer has would leave rows behind in its history"""
     terminal = open_zot(env={"TERM": "tmux-256color"})
+    terminal.wait_until(lambda: time.monotonic() - terminal.started > 3, "the version to be due to disappear")
+    terminal.press("ctrl+l")  # now, and not with a later frame
+    terminal.wait_gone(f"({__version__})")
     terminal.wait_idle()
     seen = len(terminal.raw)
     for columns in (70, 90, 60, 80):  # back to the first width: rules follow a wider window with a second frame
