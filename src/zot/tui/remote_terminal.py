@@ -9,7 +9,7 @@ from zot.tui.terminal import RESTORE_TITLE, Size, Terminal, limited_size
 
 
 class RemoteTerminal(Terminal):
-    """``send`` gets output. Whoever owns the real terminal has put it into raw mode, and restores it."""
+    """``send`` gets output. The program at the real terminal has put it into raw mode, and restores it."""
 
     is_here = False
 

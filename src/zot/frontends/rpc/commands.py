@@ -102,8 +102,8 @@ class RpcCommands:
         if isinstance(command, AnyOp):
             data = self._conversation.submit(command)
             return msgspec.UNSET if data is None else data
-        if (screens := self._screens_for(command)) is not None:
-            screens.do(cast("ScreenCommand", command))
+        if str(command.__struct_config__.tag).startswith("screen_"):
+            self._shared_screens().do(cast("ScreenCommand", command))
             return msgspec.UNSET
         if self._swarm is None:
             from zot.frontends.rpc.swarm_commands import SwarmCommands  # few clients use it
@@ -118,17 +118,16 @@ class RpcCommands:
         self._surfaces, self._on_sharing = surfaces, on_sharing
         self._slash_commands.surface = surfaces
 
-    def _screens_for(self, command: object) -> SharedScreens | None:
-        """For a command about screens."""
+    def _shared_screens(self) -> SharedScreens:
         if self._screens is None:
-            if self._surfaces is None or type(command).__module__ != "zot.wire.screen_frames":
-                return None
+            if self._surfaces is None:
+                raise UsageError("no screen can be opened here")
             from zot.frontends.shared_screens import SharedScreens  # few clients use it
 
             self._screens = SharedScreens(self._conversation, self._surfaces, self._tasks, self._writer.send_event)
             self._screens.on_sharing = self._on_sharing
             self._questions.on_close.append(self._screens.close)
-        return self._screens if type(command).__module__ == "zot.wire.screen_frames" else None
+        return self._screens
 
     def stop(self) -> None:
         """Cancel running slash commands."""

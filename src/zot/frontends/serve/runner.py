@@ -18,13 +18,13 @@ from zot.frontends.console import EXIT_CODES, print_notice, run_loop
 from zot.frontends.serve.access import TOKEN_LIFE_S, Access, AccessFile
 from zot.frontends.serve.hub import Hub
 from zot.frontends.serve.local_socket import PREFIX, LocalSocket
+from zot.frontends.serve.running_server import LOCK, find_server
 from zot.frontends.serve.server import ServeServer
 from zot.system.daemon_locks import acquire_lifetime_lock
 from zot.system.files import make_private_dir, zot_home
 from zot.system.private_socket import remove_private_socket
 from zot.system.process_mark import is_marked
 
-LOCK = "serve.lock"
 _CHECK_S = 15.0
 _FIND_S = 3.0
 
@@ -54,19 +54,19 @@ def run_serve(options: ServeOptions) -> int:
     make_private_dir(home)
     lock = acquire_lifetime_lock(home / LOCK)
     if lock < 0:
-        return _show_running(Access(home), options)
+        return _show_running(home, options)
     try:
         return run_loop(_serve(home, options))
     finally:
         os.close(lock)
 
 
-def _show_running(access: Access, options: ServeOptions) -> int:
+def _show_running(home: Path, options: ServeOptions) -> int:
     """The address of the server of another zot, with a new token. A command of an agent gets none: it could join the
     conversation that runs it, and approve its own calls."""
     if is_marked(os.getpid()):
         raise ZotError("denied: a command that an agent runs gets no address; run `zot serve` yourself")
-    found = _running(access)
+    access, found = Access(home), _running(home)
     if options.port not in (0, found.port):
         raise ZotError(f"zot serve runs on port {found.port}; end it first with `zot serve stop`, for another port")
     if options.is_beyond and not found.beyond:
@@ -77,15 +77,12 @@ def _show_running(access: Access, options: ServeOptions) -> int:
     return 0
 
 
-def _running(access: Access) -> AccessFile:
+def _running(home: Path) -> AccessFile:
     """The server of another zot; it may have just begun."""
     end = time.monotonic() + _FIND_S
     while time.monotonic() < end:
-        file = access.load()
-        with suppress(ProcessLookupError):
-            if file.port and file.pid > 0:
-                os.kill(file.pid, 0)
-                return file
+        if (file := find_server(home)) is not None:
+            return file
         time.sleep(0.05)
     raise ZotError("another zot serve is starting or ending; try again. If this stays, end that process")
 
