@@ -23,8 +23,9 @@ class _Switch:
         return text
 
 
-def own_switches() -> dict[str, _Switch]:
-    verb = verb_of(_OWN)
+def own_switches(path: str = _OWN) -> dict[str, _Switch]:
+    """The switches of a verb that also takes the flags of a run."""
+    verb = verb_of(path)
     assert verb is not None
     return {name: _Switch(name, switch.value) for switch in verb.switches for name in switch.names}
 

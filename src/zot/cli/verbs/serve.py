@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from zot.cli import flags
 from zot.cli.arguments import parse
 from zot.cli.verb_table import options
+from zot.cli.verbs.mcp_serve import own_switches
 from zot.errors import UsageError, ZotError
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def run(argv: list[str]) -> int:
 
     harden_process()
     own, of_run = _split(argv)
-    given = flags.parse(of_run)
+    given = flags.parse(of_run, own_switches("serve"))  # a typo may be of either
     if given.prompt:
         raise UsageError(f"zot serve: unexpected {given.prompt.split()[0]!r}; expected devices, revoke or stop")
     if wrong := [name for name in _NOT_HERE if getattr(given, name)]:
