@@ -65,9 +65,8 @@ def _of_name(host: str, typed: str) -> str:
     try:
         return str(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][4][0])
     except OSError as error:
-        raise ZotError(
-            f"--host {host}: cannot find its address: {error.strerror or error}; use --lan, or an address of this machine"
-        ) from None
+        why = error.strerror or error
+        raise ZotError(f"--host {host}: cannot find its address: {why}; use --lan or a name of this machine") from None
 
 
 def machine_names() -> tuple[str, ...]:
