@@ -302,6 +302,13 @@ def test_nothing_inside_needs_a_question(zot: Zot, serve: Any) -> None:
     assert (zot.project / "made").exists() and (zot.project / "written").exists()
 
 
+def test_a_mode_chosen_with_a_flag_holds_inside(zot: Zot, serve: Any) -> None:
+    """``--permission-mode ask`` beside ``--approve outside``: calls inside need approval, which `-p` cannot give."""
+    serve([bash("echo x >made"), Say("done")])
+    assert "requires approval" in zot("--json", "--approve", "outside", "--permission-mode", "ask", "go").out
+    assert not (zot.project / "made").exists()
+
+
 def test_a_plan_changes_nothing_inside_either(zot: Zot, serve: Any) -> None:
     serve([bash("echo x >made"), Say("done")])
     assert zot("-p", "--approve", "outside", "--permission-mode", "plan", "go").code == 0

@@ -35,7 +35,7 @@ def test_a_resumed_session_keeps_mode_and_jail(zot: Zot, serve: Any, tmp_path: P
     """issue 29.1: `zot -c` without flags does not run what the session did not allow."""
     serve([Say("hello"), touch("made.txt"), Say("done")])
     assert zot("-p", "--jail", "--permission-mode", "ask", "hi").code == 0
-    assert limits(zot) == [{"permission_mode": "ask", "jail": "on"}]
+    assert limits(zot) == [{"permission_mode": "ask", "jail": "on", "mode_chosen": True}]
     done = zot("--json", "-c", "go on")
     assert was_denied(done)
     assert not (zot.project / "made.txt").exists()

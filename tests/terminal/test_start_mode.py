@@ -10,6 +10,7 @@ import pytest
 from tests.e2e.conftest import Zot
 from tests.fakes.model_server import CallTools, Say
 from tests.terminal.conftest import OpenZot
+from zot.frontends.terminal.dialogs.confirm import DEAF_S
 
 QUESTION = "how may zot run here?"
 
@@ -29,8 +30,29 @@ def test_the_first_start_offers_three_modes_with_the_jail_selected(open_zot: Ope
     assert settings(zot)["start_mode"] == "jailed"
     again = open_zot(first_start=True, wait="jailed (full)")
     assert QUESTION not in again.screen
-    again.press("shift+tab")  # nothing inside needs approval, which the row of the mode says
-    again.wait_for("asks about outside jailed (full)")
+    assert "asks about outside jailed (full)" in again.screen  # nothing inside needs approval
+
+
+def test_a_mode_chosen_in_the_jail_holds_inside(open_zot: OpenZot, zot: Zot, serve: Any) -> None:
+    """issue 29.1, 29.2: shift+tab to "ask" asks before changes inside as well, also after a resume."""
+    one, two = (CallTools([("write", {"path": name, "content": "x"})]) for name in ("one", "two"))
+    serve([one, Say("refused"), two])
+    (zot.home / "zot").mkdir()
+    (zot.home / "zot" / "config.json").write_text('{"start_mode": "jailed"}')
+    terminal = open_zot(wait="asks about outside jailed (full)")
+    terminal.press("shift+tab")
+    terminal.wait_for("asks first jailed (full)")
+    terminal.submit("write one")
+    terminal.wait_for("run write?")
+    assert not (zot.project / "one").exists()
+    terminal.pump(2 * DEAF_S)
+    terminal.press("esc")
+    terminal.wait_for("refused")
+    terminal.submit("/exit")
+    assert terminal.wait_exit() == 0
+    again = open_zot("-c", wait="asks first jailed (full)")
+    again.submit("write two")
+    again.wait_for("run write?")
 
 
 @pytest.mark.parametrize(("downs", "mode", "shown"), [(1, "ask", "asks first"), (2, "everything", "runs everything")])

@@ -63,7 +63,8 @@ class ToolChoice(msgspec.Struct, frozen=True):
 class Services:
     """``resolved`` is the model of the conversation, ``waiting_model`` the provider and id of the fallback model.
     ``withheld`` are disabled built-in tools, ``constrained_mode`` the permission mode for a grammar-constrained
-    model unless the user chose one. ``resumed`` is the session that the run continues."""
+    model unless the user chose one. ``mode_chosen``: a flag or the resumed session names the permission mode.
+    ``resumed`` is the session that the run continues."""
 
     def __init__(
         self,
@@ -91,6 +92,7 @@ class Services:
         self.waiting_model: tuple[str, str] | None = None
         self.withheld: frozenset[str] = frozenset()
         self.constrained_mode = ""
+        self.mode_chosen = False
         self.resumed: Session | None = None
         self.missing_jail = ""  # why the jail of ``start_mode`` cannot be made
         self.questions: Any = None  # features.questions.QuestionQueue, created on first use

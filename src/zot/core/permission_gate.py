@@ -92,9 +92,11 @@ class PermissionGate:
         nature: Callable[[ToolCallBlock], CallClass] = _unknown,
         kept: Callable[[], Sequence[Rule]] = tuple,
         asks_each: bool = False,
+        mode_chosen: bool = True,
     ) -> None:
         self.confirmer = confirmer
         self.limit: Mode = limit
+        self.mode_chosen = mode_chosen  # False: the mode is a default of the settings
         self.on_mode: Callable[[], None] | None = None  # the mode changed
         self._mode: Mode = limit if is_wider(mode, limit) else mode
         self.nature = nature
@@ -113,6 +115,14 @@ class PermissionGate:
     def mode(self, mode: Mode) -> None:
         changed, self._mode = mode != self._mode, mode
         if changed and self.on_mode is not None:
+            self.on_mode()
+
+    def choose_mode(self, mode: Mode) -> None:
+        """The user switches to a mode."""
+        changed, self.mode_chosen = not self.mode_chosen, True
+        if mode != self._mode:
+            self.mode = mode
+        elif changed and self.on_mode is not None:
             self.on_mode()
 
     @property
@@ -256,4 +266,4 @@ def switch_mode(gate: PermissionGate | None, mode: str) -> None:
     if gate is None or is_wider(wanted, gate.limit):
         limit = "everything" if gate is None else gate.limit
         raise UsageError(f"cannot switch to mode {wanted}: this run allows at most {limit} (--permission-limit)")
-    gate.mode = wanted
+    gate.choose_mode(wanted)

@@ -79,10 +79,12 @@ class LimitsFeature(Feature):
         """The limits of now; a mode that a small model requires is not the session's."""
         gate, jail, config = self.conversation.gate, self.conversation.workspace.jail, self.services.config
         mode = "" if gate is None or gate.mode in ("everything", self.services.constrained_mode) else gate.mode
+        chosen = gate is not None and bool(mode) and gate.mode_chosen
         if jail is None:
-            return SessionLimits(permission_mode=mode)
+            return SessionLimits(permission_mode=mode, mode_chosen=chosen)
         return SessionLimits(
             permission_mode=mode,
+            mode_chosen=chosen,
             jail="net" if jail.policy.network else "on",
             level=config.jail_level,
             read=_absolute(config.jail_read),
@@ -99,7 +101,8 @@ class LimitsFeature(Feature):
             self.services.config = _jailed(self.services.config, saved)
             await jail_of(self.conversation).enter(network=saved.jail == "net")
         mode = parse_mode(saved.permission_mode)
-        if gate is not None and mode is not None and is_wider(gate.mode, mode):
+        if gate is not None and mode is not None and not is_wider(mode, gate.mode):
+            gate.mode_chosen = gate.mode_chosen or saved.mode_chosen
             gate.mode = mode
         if saved != _NOTHING:
             self.notify(f"continuing with the limits of that session: {describe(self._current())}", level="info")
@@ -118,6 +121,7 @@ def describe(limits: SessionLimits) -> str:
 def _with_mode(services: Services, saved: SessionLimits) -> RunConfig:
     """The narrower of the session's mode and the default, unless a flag names one."""
     config, values = services.config, services.settings.values
+    services.mode_chosen = bool(config.permission_mode) or saved.mode_chosen
     if config.permission_mode:
         return config
     default = values.permission_mode or ("ask" if services.front_end.switches and values.start_mode == "ask" else "")

@@ -158,7 +158,8 @@ class ToolOutcomeRow(msgspec.Struct, frozen=True, tag="tool_outcome"):
 class SessionLimits(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the tools of a session may do. Empty means no limit: mode ``everything``, no jail.
     ``jail`` is ``on`` or ``net``, ``level`` the least level of it, ``ask_outside`` whether the user is asked about
-    access outside; ``read`` and ``write`` are directories beside the project."""
+    access outside; ``read`` and ``write`` are directories beside the project. ``mode_chosen``: the mode was chosen, not
+    a default of the settings."""
 
     permission_mode: str = ""
     jail: str = ""
@@ -166,6 +167,7 @@ class SessionLimits(msgspec.Struct, frozen=True, omit_defaults=True):
     read: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
     ask_outside: bool = False
+    mode_chosen: bool = False
 
 
 class LimitsRow(msgspec.Struct, frozen=True, tag="limits"):

@@ -96,7 +96,7 @@ _WILD = frozenset("*?[{\\")
 
 class CallClassifier:
     """Classifies a call. ``own`` are the built-in tools of this run, ``tool_of`` finds any tool.
-    While ``jailed`` with questions about outside access, calls inside need no question."""
+    While ``needs_none_inside``, calls inside the jail need no question."""
 
     def __init__(
         self,
@@ -104,13 +104,13 @@ class CallClassifier:
         home: Path,
         own: Callable[[], Collection[str]],
         tool_of: Callable[[str], Tool | None],
-        jailed: Callable[[], bool] = lambda: False,
+        needs_none_inside: Callable[[], bool] = lambda: False,
     ) -> None:
         self._workspace = workspace
         self._home = home
         self._own = own
         self._tool_of = tool_of
-        self._jailed = jailed
+        self._needs_none_inside = needs_none_inside
 
     def __call__(self, call: ToolCallBlock) -> CallClass:
         args = call.args
@@ -121,7 +121,7 @@ class CallClassifier:
             looks = tool is not None and tool.read_only and call.name not in self._own()
             return CallClass("look elsewhere" if looks else "act", extension=extension)
         nature = self._of_ours(call.name, args)
-        if nature.kind == "look" or not self._jailed():
+        if nature.kind == "look" or not self._needs_none_inside():
             return nature
         return msgspec.structs.replace(nature, kind="look" if nature.kind == "look elsewhere" else "inside")
 
@@ -233,10 +233,11 @@ class PermissionsFeature(Feature):
                 conversation.home,
                 lambda: {tool.name for tool in conversation.toolset.own} - others | conversation.toolset.lent.keys(),
                 lambda name: conversation.toolset.find_own(name) or conversation.agent.toolbox.get(name),
-                self._asks_outside,
+                self._needs_none_inside,
             ),
             kept=self.saved_rules,
             asks_each=config.ask_each,
+            mode_chosen=self.services.mode_chosen,
         )
         gate.on_mode = self._mode_changed
         self._questions.follow("approval", self._attach)
@@ -263,8 +264,9 @@ class PermissionsFeature(Feature):
             return None
         return Answer("once") if judged.step == "run" else Answer("deny", judged.reason)
 
-    def _asks_outside(self) -> bool:
-        return self.conversation.workspace.jail is not None and asks_outside(self.conversation)
+    def _needs_none_inside(self) -> bool:
+        gate, jailed = self.conversation.gate, self.conversation.workspace.jail is not None
+        return gate is not None and not gate.mode_chosen and jailed and asks_outside(self.conversation)
 
     async def _approve(self, question: ApprovalQuestion) -> Answer | None:
         """The answer of the first feature that has one."""

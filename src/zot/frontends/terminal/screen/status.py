@@ -198,8 +198,10 @@ class AgentBar:
         """The mode; a warning if everything runs and nothing confines it."""
         mode = self._mode()
         confined = self._conversation.workspace.jail is not None
-        if confined and mode in ("ask", "accept-edits") and asks_outside(self._conversation):
-            return Stat("asks about outside", "muted")  # nothing inside needs approval
+        if mode != "plan" and confined and asks_outside(self._conversation):
+            gate = self._conversation.gate
+            if mode == "everything" or gate is None or not gate.mode_chosen:  # nothing inside needs approval
+                return Stat("asks about outside", "muted")
         return Stat(_MODES[mode], "warning" if mode == "everything" and not confined else "muted")
 
 
