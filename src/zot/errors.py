@@ -45,6 +45,7 @@ from __future__ import annotations
 TYPE_CHECKING = False  # imports would slow down `--version` and `--help`
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
 
 class ZotError(Exception):
@@ -157,7 +158,11 @@ class SessionCorrupt(SessionError):
 
 
 class SessionLocked(SessionError):
-    """Another process writes this session."""
+    """Another process writes the session in ``path``."""
+
+    def __init__(self, text: str, path: Path) -> None:
+        super().__init__(text)
+        self.path = path
 
 
 class SessionChangeDenied(ZotError):

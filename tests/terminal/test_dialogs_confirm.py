@@ -271,3 +271,14 @@ def test_hook_that_asks_is_answered_by_the_user_in_every_mode(
     terminal.press("1")
     terminal.wait_for("finished")
     assert not (project / "one").exists() and (project / "two").exists()
+
+
+def test_call_that_a_rule_denies_is_not_asked_about(zot: Zot, serve: Any, open_zot: OpenZot, project: Path) -> None:
+    """issue 29.5, 29.6: a hook asks for approval of a call that a deny rule refuses anyway."""
+    own(zot, PreToolUse=[entry(specific("PreToolUse", permissionDecision="ask", permissionDecisionReason="look"))])
+    (zot.home / "zot" / "config.json").write_text('{"permissions": {"deny": ["Bash(touch:*)"]}}')
+    serve([CallTools([touch("one")]), Say("finished")])
+    terminal = open_zot()
+    terminal.submit("go")
+    terminal.wait_for("finished")
+    assert "denied by the rule Bash(touch:*)" in terminal.everything and BASH not in terminal.raw.decode()

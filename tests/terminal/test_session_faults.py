@@ -78,3 +78,30 @@ def test_print_only_terminal_reports_unsaved_session(serve: Any, open_zot: OpenZ
     terminal.type("hello\r")
     terminal.wait_for("the answer")
     assert "cannotbesaved:Fileexists" in plain(terminal.screen)
+
+
+@pytest.mark.parametrize("answer", ["yes", "no"])
+def test_session_in_use_is_continued_in_a_branch(serve: Any, open_zot: OpenZot, zot: Zot, answer: str) -> None:
+    """issue 29.17: `zot -c` in a second terminal asks; a no names the fix with the short id."""
+    serve([Say("first answer"), Say("second answer")])
+    first = open_zot()
+    first.submit("hello")
+    first.wait_for("first answer")
+    [path] = zot.sessions
+    second = open_zot("-c", wait="", columns=120)
+    second.wait_for("session in use")
+    if answer == "no":
+        second.press("enter")
+        assert second.wait_exit() == 1
+        assert f"`zot sessions fork {path.stem[-8:]}`" in second.everything
+        return
+    second.press("down", "enter")
+    second.wait_for("first answer")
+    second.submit("again")
+    second.wait_for("second answer")
+    second.submit("/exit")
+    assert second.wait_exit() == 0
+    branch = next(each for each in zot.sessions if each != path)
+    assert [text for _, text in texts(branch)] == ["hello", "first answer", "again", "second answer"]
+    assert [text for _, text in texts(path)] == ["hello", "first answer"]
+    assert f"to continue: zot -c, or zot --session {branch.stem[-8:]}" in second.everything

@@ -5,6 +5,7 @@ Nothing is truncated: after a torn row the next one starts on a new line, and un
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import count
@@ -112,6 +113,13 @@ def free_name(path: Path) -> Path:
     return next(name for name in names if not os.path.lexists(name))
 
 
+def short_name(path: Path) -> str:
+    """What users type for a session: the beginning of its id, which the name of a stored file ends with; else the
+    path."""
+    found = re.fullmatch(r"\d{8}-\d{6}-([0-9a-f]{8})", path.stem)
+    return found[1] if found else str(path)
+
+
 def open_file(path: Path) -> SessionWriter:
     """An existing file for append, locked; raises SessionError or SessionLocked."""
     try:
@@ -133,8 +141,9 @@ def open_file(path: Path) -> SessionWriter:
 
 def _claim(fd: int, path: Path) -> None:
     if not lock(fd):
-        fix = f"end that one, or continue in a fork: `zot sessions fork {path}`"
-        raise SessionLocked(f"session {path} is in use by another zot; {fix}")
+        name = short_name(path)
+        fix = f"end that one, or continue in a fork: `zot sessions fork {name}`"
+        raise SessionLocked(f"session {name} is in use by another zot; {fix}", path)
     # sessions are deleted under the lock; rows written to a deleted file would be lost
     if os.fstat(fd).st_nlink == 0:
         raise SessionError(f"session {path} was deleted by another process")

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.core.agent import Outcome
     from zot.core.events import AgentEvent
+    from zot.errors import SessionLocked
     from zot.features.extensions.host import ExtensionHost
     from zot.frontends.terminal.commands.extension_sessions import ExtensionSessions
     from zot.frontends.terminal.editor.extension_completion import CompletionSource
@@ -245,6 +246,19 @@ class App:
         from zot.frontends.terminal.start_mode import ask_start_mode
 
         return await ask_start_mode(self._dialogs, self._early, config)
+
+    async def ask_to_branch(self, config: RunConfig, locked: SessionLocked) -> RunConfig:
+        """The session of ``-c`` or ``--session`` is open in another zot: continue in a branch, or raise ``locked``."""
+        from zot import __version__
+        from zot.core.session.store import SessionStore
+        from zot.frontends.terminal.commands.sessions import ask_to_branch
+        from zot.system.files import zot_home
+
+        store = SessionStore(config.home or zot_home(), Path(config.cwd or os.getcwd()), __version__)
+        branch = await ask_to_branch(self._dialogs, store, locked.path, no="no, quit")
+        if branch is None:
+            raise locked
+        return msgspec.structs.replace(config, session=str(branch), session_file="", continue_session=False)
 
     # --- once the agent is built
 

@@ -6,10 +6,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from zot.errors import SessionLocked
 from zot.frontends.loop_watchdog import LoopInterrupted, LoopWatchdog
 from zot.system.process_setup import resume_gc
 from zot.tui.highlight import warm_up
@@ -38,16 +40,23 @@ def run(options: TerminalOptions) -> int:
 
         print_notice(text)
     if not terminal.closed and session and os.path.exists(session):
-        from shlex import quote
-
-        from zot.system.visible_text import escape_invisible
-
-        home = f"{os.path.expanduser('~')}/"  # the shell expands `~` where it is not quoted
-        shown = f"~/{quote(session.removeprefix(home))}" if session.startswith(home) else quote(session)
-        print(f"to continue: zot -c, or zot --session {escape_invisible(shown)}")
+        print(f"to continue: zot -c, or zot --session {_typed(session)}")
     if left and not terminal.closed:
         print(left)
     return exit_code
+
+
+def _typed(session: str) -> str:
+    """A session for the command line: its short id, or its file."""
+    from pathlib import Path
+    from shlex import quote
+
+    from zot.core.session.session_file import short_name
+    from zot.system.visible_text import escape_invisible
+
+    home = f"{os.path.expanduser('~')}/"  # the shell expands `~` where it is not quoted
+    name = short_name(Path(session))
+    return escape_invisible(f"~/{quote(name.removeprefix(home))}" if name.startswith(home) else quote(name))
 
 
 def _run(options: TerminalOptions, terminal: Terminal, make: type[App]) -> tuple[int, str, list[str], str]:
@@ -120,7 +129,13 @@ async def _live(app: App, options: TerminalOptions, guard: LoopWatchdog) -> str:
     # in a thread: the imports take 0.1 s, and keys must not wait
     build, front_end = await asyncio.to_thread(_import_build, app)
     config = msgspec.structs.replace(options.create_config(), ask_each=False)  # the user can answer questions
-    async with build(await app.ask_start_mode(config), front_end) as conversation:
+    config = await app.ask_start_mode(config)
+    async with AsyncExitStack() as stack:
+        try:
+            conversation = await stack.enter_async_context(build(config, front_end))
+        except SessionLocked as error:
+            config = await app.ask_to_branch(config, error)
+            conversation = await stack.enter_async_context(build(config, front_end))
         await app.looks.answered()
         guard.watch_keys(lambda: app.keyboard.reads, app.keyboard.drain_pending_keys)
         if conversation.messages:

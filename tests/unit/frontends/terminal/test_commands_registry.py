@@ -55,10 +55,10 @@ def test_a_command_is_found_by_its_alias() -> None:
 @pytest.mark.parametrize(
     ("typed", "advice"),
     [
-        ("setings", "; did you mean /settings?"),
-        ("resme", "; did you mean /resume?"),
+        ("setings", "did you mean /settings?"),
+        ("resme", "did you mean /resume?"),
         ("xyzzy", ""),
-        ("deplyo", "; did you mean /deploy?"),
+        ("deplyo", "did you mean /deploy?"),
     ],
 )
 def test_a_wrong_name_is_answered_with_the_right_one(typed: str, advice: str) -> None:

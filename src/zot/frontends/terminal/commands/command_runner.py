@@ -90,7 +90,8 @@ class CommandRunner:
 
     def _refuse(self, text: str, name: str, typed: bool) -> None:
         known = (command.name for command in self.of_features())
-        self._ui.status.error(f"unknown command /{name}{registry.suggest_command(name, known)}; /help lists them")
+        hint = registry.suggest_command(name, known) or "/help lists them"
+        self._ui.status.error(f"unknown command /{name}; {hint}")
         if typed and not self._editor.text:
             self._editor.set_text(text)
 

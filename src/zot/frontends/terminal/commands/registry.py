@@ -150,4 +150,4 @@ def suggest_command(name: str, others: Iterable[str] = ()) -> str:
     """A suggestion for a similar name; ``others`` are commands of features."""
     own = (command.name for command in COMMANDS if not command.hidden)
     close = closest_match(name, (*own, *ALIASES, *others))
-    return f"; did you mean /{close}?" if close else ""
+    return f"did you mean /{close}?" if close else ""

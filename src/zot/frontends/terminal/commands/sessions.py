@@ -14,7 +14,9 @@ from zot.system.visible_text import pluralize
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.core.session.session import Session
+    from zot.core.session.store import SessionStore
     from zot.core.session.summary import Summary
+    from zot.frontends.terminal.dialogs.dialog import Dialogs
     from zot.frontends.terminal.dialogs.sessions_list import SessionAction, SessionsList
 
 
@@ -99,16 +101,22 @@ async def switch_session(context: CommandContext, path: Path) -> None:
     try:
         session = await context.conversation.open_session(path)
     except SessionLocked:
-        # Two processes must not write to one file; a branch contains the whole conversation.
-        from zot.core.session.fork import fork_at
-        from zot.frontends.terminal.dialogs.picker import YesNo
-
-        question = "Another zot has this session open.\nContinue in a branch? The session itself does not change."
-        if await context.dialogs.ask(YesNo("session in use", question, "yes, branch off")) == "yes":
-            branch = await asyncio.to_thread(fork_at, context.conversation.sessions, path)
+        branch = await ask_to_branch(context.dialogs, context.conversation.sessions, path)
+        if branch is not None:
             await switch_session(context, branch)
     else:
         await show_session(context, session)
+
+
+async def ask_to_branch(dialogs: Dialogs, store: SessionStore, path: Path, *, no: str = "no") -> Path | None:
+    """Two processes must not write to one file: a branch contains the whole conversation."""
+    from zot.core.session.fork import fork_at
+    from zot.frontends.terminal.dialogs.picker import YesNo
+
+    question = "Another zot has this session open.\nContinue in a branch? The session itself does not change."
+    if await dialogs.ask(YesNo("session in use", question, "yes, branch off", no)) != "yes":
+        return None
+    return await asyncio.to_thread(fork_at, store, path)
 
 
 async def show_session(context: CommandContext, session: Session) -> None:

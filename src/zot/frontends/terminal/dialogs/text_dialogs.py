@@ -112,13 +112,18 @@ class KeyList(TextView):
 
 
 def two_columns(title: str, pairs: list[tuple[str, str]], theme: Theme, width: int) -> list[str]:
-    """Two columns; a left column wider than half is not aligned."""
-    column = min(max(len(left) for left, _ in pairs), width // 2)
-    rows = [
-        f"{theme.paint('fg', f'{escape_invisible(left):<{column}}')}  {theme.paint('muted', escape_invisible(right))}"
-        for left, right in pairs
-    ]
-    return [theme.paint("accent", title, bold=True), *(cut(f"  {row}", width) for row in rows)]
+    """Two columns, the right one wrapped. A left text wider than its column has the row to itself."""
+    column = min(max(len(left) for left, _ in pairs), max(width * 2 // 5, 1))
+    rows = [theme.paint("accent", title, bold=True)]
+    for left, right in pairs:
+        name, texts = escape_invisible(left), wrap(escape_invisible(right), max(width - column - 4, 1))
+        if len(name) > column:
+            rows.append(cut(f"  {theme.paint('fg', name)}", width))
+            name = ""
+        for text in texts:
+            rows.append(cut(f"  {theme.paint('fg', f'{name:<{column}}')}  {theme.paint('muted', text)}", width))
+            name = ""
+    return rows
 
 
 class TextPrompt(Dialog[str]):
