@@ -26,10 +26,13 @@ def test_a_flag_like_no_other_is_answered_without_a_guess(zot: Zot) -> None:
     assert ran.code == 1 and 'unknown flag "--qqqqqq"' in ran.err and "did you mean" not in ran.err
 
 
-@pytest.mark.parametrize(("typed", "meant"), [("sesions", "sessions"), ("docter", "doctor"), ("auht", "auth")])
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("sesions", "sessions"), ("docter", "doctor"), ("auht", "auth"), ("mpc list", "mcp list"), ("auht ", "auth")],
+)
 def test_a_mistyped_verb_is_answered_with_the_likely_one(zot: Zot, typed: str, meant: str) -> None:
-    """issue 29.12: one word close to a verb is not a prompt."""
-    with FakeTerminal([f"{sys.prefix}/bin/zot", typed], cwd=zot.project, env=zot.env()) as terminal:
+    """issue 29.12: one word close to a verb is not a prompt, nor is one before a verb of it."""
+    with FakeTerminal([f"{sys.prefix}/bin/zot", *typed.split(" ")], cwd=zot.project, env=zot.env()) as terminal:
         assert terminal.wait_exit() == 1
         assert f'unknown command "{typed}"; did you mean zot {meant}?' in terminal.screen.replace("\n", "")
 

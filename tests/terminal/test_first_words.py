@@ -50,7 +50,7 @@ def test_keys_typed_before_agent_starts_are_buffered(serve: Any, open_zot: OpenZ
 def test_help_and_exit_need_no_agent(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     serve([])
     started = write_extension(zot.home / "zot" / "extensions", "slow", SLOW)
-    terminal = open_zot(wait="", rows=100)
+    terminal = open_zot(wait="", rows=100, columns=160)
     terminal.wait_for("starting…")
     terminal.submit("/help")
     terminal.wait_for("set the reasoning effort")

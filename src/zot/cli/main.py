@@ -167,13 +167,26 @@ def _mode(flags: Flags) -> int:
 
 
 def _check_verb(prompt: str) -> None:
-    """Raise UsageError if the prompt is one word and nearly a verb."""
-    if not prompt.isalpha():  # most prompts have several words
+    """Raise UsageError for one word that is nearly a verb, also before one of that verb's own (``mpc list``)."""
+    word, _, rest = prompt.partition(" ")
+    if not word.isalpha():
         return
-    from zot.errors import closest_match
+    from zot.errors import closest
 
-    if near := closest_match(prompt, (*VERBS, "rpc", "help"), likeness=_NEARLY):
-        raise UsageError(f'unknown command "{prompt}"; did you mean zot {near}? Type it inside zot to send it')
+    known, following = (*VERBS, "rpc", "help"), rest.split()[:1]
+    if following:  # a prompt, unless the second word is a verb of the first
+        meant = [f"{near} {following[0]}" for near in closest(word, known, count=3)]
+        meant = [path for path in meant if _has_verb(path)]
+    else:
+        meant = closest(word, known, count=1, likeness=_NEARLY)
+    if meant:
+        raise UsageError(f'unknown command "{prompt}"; did you mean zot {meant[0]}? Type it inside zot to send it')
+
+
+def _has_verb(path: str) -> bool:
+    from zot.cli.verb_table import VERBS as TABLE
+
+    return any(verb.path == path for verb in TABLE)
 
 
 def _check_theme(flags: Flags) -> None:

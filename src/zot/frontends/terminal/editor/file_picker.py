@@ -203,10 +203,17 @@ class FilePicker:
         shown = [label if label.isprintable() else one_line(label) for label in labels]
         rows = [Choice(path, label) for path, label in zip(paths, shown, strict=False)]
         first, last = self._named()
-        rows = [*first, *rows, *last, *self._offered()]
+        rows = [*first, *self._itself(), *rows, *last, *self._offered()]
         kept = self._list.chosen if self._moved else None
         found = Pattern(parted(self._typed or "")[1] if outside else self._typed or "", path=True)
         self._list = SelectList(rows, filterable=False, selected=kept.value if kept else "", found=found)
+
+    def _itself(self) -> list[Choice]:
+        """The directory whose content is listed."""
+        typed = self._typed or ""
+        if self._files_only or not typed.endswith("/") or is_outside(typed) or not (self.root / typed).is_dir():
+            return []
+        return [Choice(typed, one_line(typed), "this directory")]
 
     def renew(self) -> None:
         """Extensions have answered."""
@@ -241,7 +248,8 @@ class FilePicker:
 
     def lines(self, theme: Theme, width: int, height: int) -> list[str]:
         directory = (self._typed or "").rpartition("/")[0]
-        head = f"  {one_line(directory)}/" if directory and (self._near or self._found or not self.visible) else ""
+        listed = directory and (self._near or self._found or not self.visible) and not self._itself()
+        head = f"  {one_line(directory)}/" if listed else ""
         if self._ignored_too:
             head += "  with ignored files"
         rows = self._list.lines(theme, width, max(min(height - bool(head), ROWS), 1))

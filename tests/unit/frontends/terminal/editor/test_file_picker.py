@@ -73,7 +73,7 @@ async def test_deeper_files_are_found_by_letters(tree: Path) -> None:
 async def test_right_enters_and_left_leaves_but_not_above_cwd(tree: Path) -> None:
     """iface-150: right enters a directory and left leaves it, but never the working directory."""
     board = Keyboard(Desk(tree)).type("@").press("right")
-    assert rows(board) == ["src/", "src/deep/", "src/main.py"]
+    assert rows(board) == ["src/         this directory", "src/deep/", "src/main.py"]
     board.press("left")
     assert board.text == "@"
     board.press("left", "left")
@@ -89,6 +89,12 @@ async def test_chosen_file_stays_relative_and_brings_its_content(tree: Path) -> 
     board = Keyboard(Desk(tree)).type("read @b.t").press("enter").type("now")
     assert board.text == "read [file:b.txt] now"
     assert board.send() == "read @b.txt now" + attached("b.txt", "content of b.txt")
+
+
+async def test_typed_directory_is_the_first_row(tree: Path) -> None:
+    """issue 29.13, iface-150: enter takes the directory that was typed, not the first entry in it."""
+    board = Keyboard(Desk(tree)).type("see @src/").press("enter")
+    assert board.text.strip() == "see [dir:src/]"
 
 
 async def test_chosen_directory_stays_relative(tree: Path) -> None:
