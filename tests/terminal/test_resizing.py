@@ -145,6 +145,23 @@ def test_resize_while_a_tool_runs(serve: Any, open_window: Any, zot: Zot, hurry:
     soon_whole(window, [*FIRST, "T00", "E00"])
 
 
+def test_long_rows_of_a_running_tool_leave_no_copies(serve: Any, open_tmux: Callable[[], FakeTmux], zot: Zot) -> None:
+    """issue 29.16: tmux moves rows of a narrower window into its history, where nothing can erase them."""
+    long = "a row that is wider than fifty columns, as those of test runs are"
+    wait = f"for i in 1 2 3 4 5 6; do echo output-$i {long}; done; while [ ! -e go ]; do sleep 0.05; done"
+    serve([CallTools([("bash", {"command": wait})], text="T00 Let me run it."), Say("E00 all done")])
+    window = open_tmux()
+    window.submit("first prompt")
+    window.wait_for("output-6")
+    for columns in (120, 60, 120, 50, 80, 40, 80):
+        window.resize(columns, 24)
+        dwell(window, 0.8)
+        seen = {text: window.everything.count(text) for text in ("Running for", "output-6", "(anthropic)", "T00")}
+        assert seen == {"Running for": 1, "output-6": 1, "(anthropic)": 1, "T00": 1}, window.everything
+    (zot.project / "go").touch()
+    window.wait_for("E00 all done")
+
+
 @pytest.mark.parametrize("hurry", [False, True], ids=["slowly", "in a hurry"])
 def test_resize_while_an_answer_streams(serve: Any, open_window: Any, hurry: bool) -> None:
     serve([Say(ANSWER), Slow(Say(STREAMED), 0.02)])

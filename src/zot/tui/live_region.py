@@ -44,6 +44,14 @@ class LiveRegion:
         self._size = (0, 0)
         self._hidden = False
         self._stale = False
+        self._below: int | None = None  # blank rows below the region; None: unknown
+
+    def extent(self, columns: int, height: int) -> int:
+        """Rows from the region's first one to the bottom of the screen; all rows of the screen if unknown."""
+        if self._below is None:
+            return height
+        rows = self._broken(columns) if self._is_broken(columns) else [1] * len(self._rows)
+        return min(sum(rows) + max(self._below - max(self._size[1] - height, 0), 0), height)
 
     def resized(self) -> None:
         """The window was resized, perhaps back to its size: the next frame draws every row again."""
@@ -60,6 +68,7 @@ class LiveRegion:
         self._stale = False
         if not settled and not resized and rows == self._rows and self._at(cursor):
             return ""
+        self._below = max(self.extent(columns, height) - len(settled) - len(rows), 0)
         repaints = settled or resized
         body = self._repaint(settled, rows, columns) if repaints else self._difference(rows)
         self._rows, self._size = rows, (columns, height)
@@ -89,12 +98,20 @@ class LiveRegion:
         return f"{start}{_ERASE_BELOW}{above}{painted}"
 
     def _to_top(self, columns: int) -> str:
-        if not self.reflows or columns >= self._size[0]:
+        if not self._is_broken(columns):
             up = self._cursor.row
         else:
-            broken = [max(-(-cells(row.replace(FILL, "")) // columns), 1) for row in self._rows[: self._cursor.row + 1]]
+            broken = self._broken(columns)[: self._cursor.row + 1]
             up = sum(broken[:-1]) + min(self._cursor.column // columns, broken[-1] - 1)
         return f"\r\x1b[{up}A" if up else "\r"
+
+    def _is_broken(self, columns: int) -> bool:
+        """True if the terminal has broken rows that are longer than its new width."""
+        return self.reflows and columns < self._size[0]
+
+    def _broken(self, columns: int) -> list[int]:
+        """The number of rows that the terminal made of each row."""
+        return [max(-(-cells(row.replace(FILL, "")) // columns), 1) for row in self._rows]
 
     def _difference(self, rows: list[str]) -> str:
         parts: list[str] = []
@@ -134,6 +151,7 @@ class LiveRegion:
     def forget(self) -> None:
         """Something else wrote to the terminal: start over at the cursor."""
         self._rows, self._cursor, self._size, self._hidden = [], FramePosition(0, 0), (0, 0), False
+        self._below = None
 
 
 class SettledBlocks:

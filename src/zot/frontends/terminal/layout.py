@@ -14,6 +14,7 @@ from zot.frontends.terminal.dialogs.dialog import Dialog, Dialogs
 from zot.frontends.terminal.editor.editor import Editor, EditorView
 from zot.frontends.terminal.screen.notice_area import NoticeArea
 from zot.frontends.terminal.screen.status import Bar
+from zot.frontends.terminal.screen.tool_view import LIVE_OUTPUT_ROWS
 from zot.frontends.terminal.screen.transcript import Transcript
 from zot.frontends.terminal.screen.ui_services import ScreenServices
 from zot.frontends.terminal.turns import PromptTarget
@@ -69,7 +70,7 @@ class Placeholder:
 _ROOMY = 6  # minimum rows for a status bar beside the editor
 _RULED = 10  # minimum rows for the rules
 _BOTH = 16  # minimum rows for dialog, status bar and editor; below, a question has priority
-_NARROWER = 0.6  # columns a window may shrink in one step without a trace in its scrollback
+_NARROWER, _NARROWEST = 0.4, 40  # share and number of columns to which a window may shrink in one step without a trace
 _GROW_S = 0.5  # seconds after the last change of its width in which rules do not follow a wider window
 
 
@@ -135,7 +136,7 @@ class Layout:
         if self.panels is None or not self.panels.cover or size.rows < _RULED:
             return None
         self.settle(size.columns)
-        live, _ = self.compose(size, resting=False)
+        live, _ = self.compose(size, resting=False, extent=0)
         above = [self.row(row, size.columns) for row in self._ui.settled.last(max(size.rows - len(live), 0))]
         base = [""] * (size.rows - len(above) - len(live)) + above + live[-size.rows :]
         return self.panels.over(base, size.columns, self._typing_rows, max(self._bar_rows, 1))
@@ -152,7 +153,7 @@ class Layout:
 
     # --- the live region
 
-    def compose(self, size: Size, *, resting: bool) -> tuple[list[str], FramePosition | None]:
+    def compose(self, size: Size, *, resting: bool, extent: int) -> tuple[list[str], FramePosition | None]:
         columns, height = size.columns, max(size.rows - 1, 1)
         dialog, begun = self._dialogs.top, self._ui.settled.begun
         typing = dialog is None or dialog.waits  # a waiting question leaves the cursor in the editor
@@ -162,8 +163,8 @@ class Layout:
         self._blocks = self._surface_blocks(columns, size.rows)
         foot, editor_at = ([], 0) if hidden else self._foot(view, columns, height, ruled=typing)
         spaced = bool(foot) and height >= _ROOMY  # a blank row above the foot
-        sections = self._sections(columns, height - len(foot) - spaced, dialog)
-        rows, place = self._breakable(sections.pop(), [foot, *sections], size), None
+        sections, room = self._sections(columns, height - len(foot) - spaced, dialog)
+        rows, place = self._live_area(size, room, [foot, *sections]), None
         for section in reversed(sections):
             rows += ["", *section] if rows or begun else section
             if dialog is not None and dialog.cursor is not None and section is self._asked:
@@ -180,7 +181,7 @@ class Layout:
         if cursor is not None and not resting:
             rows[cursor.row] = with_cursor(rows[cursor.row], cursor.column)
             cursor = None
-        lead = self._lead(rows, size)
+        lead = self._lead(rows, size, extent)
         if cursor is not None:
             cursor = FramePosition(cursor.row + lead, cursor.column)
         return [self.row(row, size.columns) for row in ([""] * lead + rows)], cursor
@@ -233,29 +234,36 @@ class Layout:
         self._ruled = columns if settled or not self._ruled else min(self._ruled, columns)
         return self._ruled
 
-    def _breakable(self, live: list[str], others: list[list[str]], size: Size) -> list[str]:
-        """The end of the live area that stays visible when a narrower window wraps all these rows."""
+    def _live_area(self, size: Size, room: int, others: list[list[str]]) -> list[str]:
+        """What of the live area stays visible when a narrower window wraps all these rows: calls show less output, then
+        it loses its beginning."""
+        if room <= 0:
+            return []
         if not self._ui.terminal.reflows:
-            return live
-        narrow = max(int(size.columns * _NARROWER), 1)
-        room = size.rows - 2 - sum(_broken(row, narrow) for section in others for row in section)
-        taken = 0
-        for count, row in enumerate(reversed(live)):
-            taken += _broken(row, narrow)
-            if taken > room:
-                return live[len(live) - count :]
+            return self._live_rows(size.columns)[-room:]
+        narrow = _narrower(size.columns)
+        left = size.rows - 2 - sum(_broken(row, narrow) for section in others for row in section)
+        output = LIVE_OUTPUT_ROWS
+        while True:
+            live = self._live_rows(size.columns, output)[-room:]
+            taken = sum(_broken(row, narrow) for row in live)
+            if taken <= left or output == 1 or not self._transcript.has_calls:
+                break
+            output -= 1
+        while live and taken > left:
+            taken -= _broken(live.pop(0), narrow)
         return live
 
-    def _lead(self, rows: list[str], size: Size) -> int:
-        """Blank rows before the first, as many as a narrower window may push out if nothing is above."""
-        if size.rows - len(rows) < _ROOMY:
+    def _lead(self, rows: list[str], size: Size, extent: int) -> int:
+        """Blank rows before the first: what a narrower window pushes out, less what is above on the screen."""
+        if not self._ui.terminal.reflows:
             return 0
-        narrow = max(int(size.columns * _NARROWER), 1)
-        wide = sum(_broken(row, narrow) - 1 for row in rows) if self._ui.terminal.reflows else 0
-        return max(wide - self._ui.settled.printed, 0)
+        narrow = _narrower(size.columns)
+        wide = sum(_broken(row, narrow) - 1 for row in rows)
+        return max(min(wide - (size.rows - extent), size.rows - 1 - len(rows)), 0)
 
-    def _sections(self, columns: int, room: int, dialog: Dialog[object] | None) -> list[list[str]]:
-        """Sections above the foot, bottom to top, the live area last: each as tall as fits."""
+    def _sections(self, columns: int, room: int, dialog: Dialog[object] | None) -> tuple[list[list[str]], int]:
+        """Sections between live area and foot, bottom to top, each as tall as fits, and the rows that are left."""
         theme = self._ui.theme
         sections: list[list[str]] = []
         room -= _fit(self.turns.queue_lines(theme, columns), room, sections)
@@ -269,11 +277,11 @@ class Layout:
         room -= taken
         for block in self.panels.beside(theme, columns, self._ui.height) if self.panels is not None else ():
             room -= _fit(block, room, sections)
-        return [*sections, self._live_area(columns)[-room:] if room > 0 else []]
+        return sections, room
 
-    def _live_area(self, columns: int) -> list[str]:
-        """The live part of the transcript, and the notices; the caller cuts from the top."""
-        rows = self._transcript.live_rows(columns)
+    def _live_rows(self, columns: int, output: int = LIVE_OUTPUT_ROWS) -> list[str]:
+        """The live part of the transcript, with so many rows of a call's output, and the notices."""
+        rows = self._transcript.live_rows(columns, output)
         quiet = not self._transcript.anything and not self.turns.busy
         header = self._blocks.get("header", [])
         for section in (header, *self._asides.sections(self._ui.theme, columns, quiet=quiet)):
@@ -289,6 +297,10 @@ def _fit(rows: list[str], room: int, sections: list[list[str]]) -> int:
     kept = rows if len(rows) < room else [*rows[: max(room - 2, 0)], rows[-1]]
     sections.append(kept)
     return len(kept) + 1
+
+
+def _narrower(columns: int) -> int:
+    return max(int(columns * _NARROWER), min(columns, _NARROWEST))
 
 
 def _broken(row: str, columns: int) -> int:

@@ -37,8 +37,9 @@ class Scene(Protocol):
         """Returns rows that can no longer change."""
         ...
 
-    def compose(self, size: Size, *, resting: bool) -> tuple[list[str], FramePosition | None]:
-        """Rows of the live region and the cursor, which is drawn unless idle."""
+    def compose(self, size: Size, *, resting: bool, extent: int) -> tuple[list[str], FramePosition | None]:
+        """Rows of the live region and the cursor, which is drawn unless idle. ``extent``: rows from the region's first
+        one to the bottom of the screen."""
         ...
 
     def row(self, row: str, columns: int) -> str:
@@ -123,8 +124,10 @@ class Screen:
         self._terminal.write(self._alternate.leave())
         self.scene.settle(size.columns)
         settled = [] if self.holding else self._take_settled(size.columns)
-        live, cursor = self.scene.compose(size, resting=self._last >= self._rests_at and not self.scene.busy)
         self._region.reflows = self._terminal.reflows
+        extent = max(self._region.extent(size.columns, size.rows) - len(settled), 0)
+        resting = self._last >= self._rests_at and not self.scene.busy
+        live, cursor = self.scene.compose(size, resting=resting, extent=extent)
         self._terminal.write(self._region.frame(settled, live, cursor, size.columns, size.rows))
 
     def _take_settled(self, columns: int) -> list[str]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from zot.wire.lines import View
 
 BY_HAND = "shell-"  # id prefix of the user's calls
-LIVE_ROWS = 5
+LIVE_OUTPUT_ROWS = 5
 LIVE_VIEW_ROWS, VIEW_ROWS = 12, 40  # rows of an extension's view that are not folded
 _LONGEST_PROGRESS = 300
 _BAR_CELLS = 10
@@ -113,13 +113,16 @@ class ToolView:
             parsed = {field.key: field.value for field in string_fields(self._text) if field.depth == 1}
         return cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
 
-    def lines(self, painter: Painter, width: int, *, expanded: bool = False) -> list[str]:
+    def lines(
+        self, painter: Painter, width: int, *, expanded: bool = False, output: int = LIVE_OUTPUT_ROWS
+    ) -> list[str]:
+        """``output``: rows of live output."""
         arguments = self.arguments()
         if self.result is not None:
             return self._settled(self.result, arguments, painter, width, expanded=expanded)
         inner = body_width(width)
         body = (
-            self._running_rows(arguments, painter, inner, expanded=expanded)
+            self._running_rows(arguments, painter, inner, output, expanded=expanded)
             if self.running
             else self._composing(arguments, painter, inner)
         )
@@ -156,7 +159,7 @@ class ToolView:
         return tool_output.composing_rows(self.name, self._text, arguments, painter, inner)
 
     def _running_rows(
-        self, arguments: dict[str, Any], painter: Painter, inner: int, *, expanded: bool = False
+        self, arguments: dict[str, Any], painter: Painter, inner: int, most: int, *, expanded: bool = False
     ) -> list[str]:
         if self._asked:
             return []  # the question shows everything
@@ -165,11 +168,11 @@ class ToolView:
             return rows if expanded else tool_output.folded(painter.theme, rows, LIVE_VIEW_ROWS)
         if self._reported is not None and self._reported.content:
             text = "\n".join(str(block.get("text") or "") for block in self._reported.content)
-            return tool_output.output_rows(text[-_TAIL:], painter.theme, inner)[-LIVE_ROWS:]
+            return tool_output.output_rows(text[-_TAIL:], painter.theme, inner)[-most:]
         if self._output:
-            tail = self._output[-LIVE_ROWS * inner * 2 :].rstrip("\n").split("\n")[-LIVE_ROWS:]
-            return tool_output.output_rows("\n".join(tail), painter.theme, inner)[-LIVE_ROWS:]
-        return self._composing(arguments, painter, inner)[-LIVE_ROWS:]
+            tail = self._output[-LIVE_OUTPUT_ROWS * inner * 2 :].rstrip("\n").split("\n")[-most:]
+            return tool_output.output_rows("\n".join(tail), painter.theme, inner)[-most:]
+        return self._composing(arguments, painter, inner)[-most:]
 
     # --- rows, once it is over
 

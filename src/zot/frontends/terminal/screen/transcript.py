@@ -11,7 +11,7 @@ from zot.frontends.terminal.screen import message_blocks
 from zot.frontends.terminal.screen.activity import Activity
 from zot.frontends.terminal.screen.message_blocks import LIVE_ROWS, LiveThinking, Shown, settled
 from zot.frontends.terminal.screen.notice_area import Notes
-from zot.frontends.terminal.screen.tool_view import BY_HAND, CallGroup, ToolView, joins_group
+from zot.frontends.terminal.screen.tool_view import BY_HAND, LIVE_OUTPUT_ROWS, CallGroup, ToolView, joins_group
 from zot.frontends.terminal.screen.ui_services import ScreenServices
 from zot.provider.messages import ImageBlock, Message
 from zot.tui.markdown import MarkdownStream
@@ -316,8 +316,14 @@ class Transcript:
         if self._stream is not None:
             self._settle_text(self._stream.advance(self._ui.painter, message_blocks.text_width(columns)))
 
-    def live_rows(self, columns: int) -> list[str]:
-        """The streaming rest and the calls; begins with a blank row unless it continues settled text."""
+    @property
+    def has_calls(self) -> bool:
+        """True if calls are live."""
+        return bool(self._tools)
+
+    def live_rows(self, columns: int, output: int = LIVE_OUTPUT_ROWS) -> list[str]:
+        """The streaming rest and the calls, with so many rows of output each; begins with a blank row unless it
+        continues settled text."""
         rows: list[str] = []
         joinable = self._settled.joinable
 
@@ -340,5 +346,5 @@ class Transcript:
         asking = self._asking()
         for view in self._tools.values():
             view.awaiting_approval(asking)
-            put(view.lines(self._ui.painter, columns, expanded=self.expanded), joins=True)
+            put(view.lines(self._ui.painter, columns, expanded=self.expanded, output=output), joins=True)
         return rows
