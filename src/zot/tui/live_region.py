@@ -5,6 +5,9 @@ are rewritten. It never clears the screen or uses absolute rows, so the terminal
 
 After a resize the region's first row must be found from the cursor. A hidden cursor is parked on that row; for a shown
 one the rows above are counted as the terminal broke them. Rows of the region never wrap.
+
+Rows that a narrower window breaks push others out of the screen at its top, where nothing can erase them. So the region
+begins with blank rows (the lead) if too few rows are above it.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ FILL = "\x1b[K"  # at the end of a row: fill the rest with the row's background
 # as clearing it, and moves the content into its history.
 _ERASE_BELOW = "\r\x1b[2K\x1b[C\x1b[J\r"
 _CUT, _WRAP = "\x1b[?7l", "\x1b[?7h"
+_NARROWER, _NARROWEST = 0.4, 40  # share and number of columns
 _REMEMBERED = 200  # printed rows that an overlay may be drawn over
 _ENTER_ALTERNATE, _LEAVE_ALTERNATE = "\x1b[?1049h", "\x1b[?1049l"
 
@@ -35,10 +39,12 @@ class FramePosition(NamedTuple):
 
 
 class LiveRegion:
-    """``reflows``: the terminal re-wraps long rows when it gets narrower, as most do."""
+    """``reflows``: the terminal re-wraps long rows when it gets narrower, as most do. ``shifts_cursor``: like xterm.js,
+    it then moves the cursor down for each broken row, also for those below it."""
 
-    def __init__(self, *, reflows: bool = True) -> None:
+    def __init__(self, *, reflows: bool = True, shifts_cursor: bool = False) -> None:
         self.reflows = reflows
+        self.shifts_cursor = shifts_cursor
         self._rows: list[str] = []
         self._cursor = FramePosition(0, 0)
         self._size = (0, 0)
@@ -46,29 +52,34 @@ class LiveRegion:
         self._stale = False
         self._below: int | None = None  # blank rows below the region; None: unknown
 
-    def extent(self, columns: int, height: int) -> int:
-        """Rows from the region's first one to the bottom of the screen; all rows of the screen if unknown."""
-        if self._below is None:
-            return height
-        rows = self._broken(columns) if self._is_broken(columns) else [1] * len(self._rows)
-        return min(sum(rows) + max(self._below - max(self._size[1] - height, 0), 0), height)
-
     def resized(self) -> None:
         """The window was resized, perhaps back to its size: the next frame draws every row again."""
         self._stale = True
 
     def frame(
-        self, settled: Sequence[str], live: Sequence[str], cursor: FramePosition | None, columns: int, height: int
+        self,
+        settled: Sequence[str],
+        live: Sequence[str],
+        cursor: FramePosition | None,
+        columns: int,
+        height: int,
+        *,
+        blank: str = "",
     ) -> str:
-        """The bytes of one frame; empty if nothing changed. Without ``cursor`` the terminal's is hidden and parked."""
+        """The bytes of one frame; empty if nothing changed. Without ``cursor`` the terminal's is hidden and parked.
+        ``blank`` is an empty row on the theme's background."""
         rows = list(live[-max(height - 1, 1) :]) or [""]
+        extent = max(self._extent(columns, height) - len(settled), len(rows))
+        lead = self._lead(rows, columns, height - extent, height - 1 - len(rows))
         if cursor is not None:
-            cursor = FramePosition(min(max(cursor.row - (len(live) - len(rows)), 0), len(rows) - 1), cursor.column)
+            row = min(max(cursor.row - (len(live) - len(rows)), 0), len(rows) - 1)
+            cursor = FramePosition(row + lead, cursor.column)
+        rows = [blank] * lead + rows
         resized = bool(self._rows) and (self._stale or self._size != (columns, height))
         self._stale = False
         if not settled and not resized and rows == self._rows and self._at(cursor):
             return ""
-        self._below = max(self.extent(columns, height) - len(settled) - len(rows), 0)
+        self._below = max(extent - len(rows), 0)
         repaints = settled or resized
         body = self._repaint(settled, rows, columns) if repaints else self._difference(rows)
         self._rows, self._size = rows, (columns, height)
@@ -77,6 +88,20 @@ class LiveRegion:
         move = self._move_to(target.row) + (f"\x1b[{target.column}C" if target.column else "")
         self._cursor = target
         return f"{BEGIN}{body}{move if cursor is None else move + SHOW_CURSOR}{END}"
+
+    def _extent(self, columns: int, height: int) -> int:
+        """Rows from the region's first one to the bottom of the screen; all rows of the screen if unknown."""
+        if self._below is None:
+            return height
+        rows = sum(self._broken(columns)) if self._is_broken(columns) else len(self._rows)
+        return min(rows + max(self._below - max(self._size[1] - height, 0), 0), height)
+
+    def _lead(self, rows: Sequence[str], columns: int, above: int, room: int) -> int:
+        """Blank rows before the first: what a narrower window may push out, less the rows above the region."""
+        if not self.reflows:
+            return 0
+        pushed = sum(broken(row, narrower(columns)) - 1 for row in rows)
+        return max(min(pushed - above, room), 0)
 
     def _at(self, cursor: FramePosition | None) -> bool:
         return self._hidden if cursor is None else not self._hidden and cursor == self._cursor
@@ -100,9 +125,11 @@ class LiveRegion:
     def _to_top(self, columns: int) -> str:
         if not self._is_broken(columns):
             up = self._cursor.row
+        elif self.shifts_cursor:
+            up = self._cursor.row + sum(self._broken(columns)) - len(self._rows)
         else:
-            broken = self._broken(columns)[: self._cursor.row + 1]
-            up = sum(broken[:-1]) + min(self._cursor.column // columns, broken[-1] - 1)
+            counts = self._broken(columns)[: self._cursor.row + 1]
+            up = sum(counts[:-1]) + min(self._cursor.column // columns, counts[-1] - 1)
         return f"\r\x1b[{up}A" if up else "\r"
 
     def _is_broken(self, columns: int) -> bool:
@@ -111,7 +138,7 @@ class LiveRegion:
 
     def _broken(self, columns: int) -> list[int]:
         """The number of rows that the terminal made of each row."""
-        return [max(-(-cells(row.replace(FILL, "")) // columns), 1) for row in self._rows]
+        return [broken(row, columns) for row in self._rows]
 
     def _difference(self, rows: list[str]) -> str:
         parts: list[str] = []
@@ -152,6 +179,16 @@ class LiveRegion:
         """Something else wrote to the terminal: start over at the cursor."""
         self._rows, self._cursor, self._size, self._hidden = [], FramePosition(0, 0), (0, 0), False
         self._below = None
+
+
+def narrower(columns: int) -> int:
+    """To how many columns a window may shrink in one step without a trace."""
+    return max(int(columns * _NARROWER), min(columns, _NARROWEST))
+
+
+def broken(row: str, columns: int) -> int:
+    """The number of rows that a terminal of this width makes of a row."""
+    return max(-(-cells(row.replace(FILL, "")) // columns), 1)
 
 
 class SettledBlocks:

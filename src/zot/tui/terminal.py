@@ -55,6 +55,7 @@ class Terminal:
         # without an answer is not complete and does not.
         self._crops = bool(environ.get("XTERM_VERSION") or environ.get("STY") or self.term == "linux")
         self.reflows = not self._crops and bool(environ.get("TMUX") or self.term.startswith("tmux"))
+        self.shifts_cursor = False  # the re-wrapping of rows below the cursor moves it down (xterm.js)
         self.hyperlinks = _links(environ, self.term)
         self.on_closed: Callable[[], None] = lambda: None
         self.closed = False
@@ -154,6 +155,7 @@ class Terminal:
             self.focused = body == "[I"
         elif body.startswith("P>|"):
             self._crops = self._crops or body.startswith("P>|XTerm(")
+            self.shifts_cursor = body.startswith("P>|xterm.js(")
             self.reflows = not self._crops
         elif body.startswith("[?") and body.endswith("c"):
             self.reflows = not self._crops and (self.reflows or not self.term.startswith("screen"))

@@ -18,9 +18,9 @@ from zot.frontends.terminal.screen.tool_view import LIVE_OUTPUT_ROWS
 from zot.frontends.terminal.screen.transcript import Transcript
 from zot.frontends.terminal.screen.ui_services import ScreenServices
 from zot.frontends.terminal.turns import PromptTarget
-from zot.tui.live_region import FramePosition
+from zot.tui.live_region import FramePosition, broken, narrower
 from zot.tui.terminal import Size
-from zot.tui.width import cells, cut, with_cursor
+from zot.tui.width import cut, with_cursor
 
 if TYPE_CHECKING:
     from zot.core.events import Todo
@@ -70,7 +70,6 @@ class Placeholder:
 _ROOMY = 6  # minimum rows for a status bar beside the editor
 _RULED = 10  # minimum rows for the rules
 _BOTH = 16  # minimum rows for dialog, status bar and editor; below, a question has priority
-_NARROWER, _NARROWEST = 0.4, 40  # share and number of columns to which a window may shrink in one step without a trace
 _GROW_S = 0.5  # seconds after the last change of its width in which rules do not follow a wider window
 
 
@@ -136,7 +135,7 @@ class Layout:
         if self.panels is None or not self.panels.cover or size.rows < _RULED:
             return None
         self.settle(size.columns)
-        live, _ = self.compose(size, resting=False, extent=0)
+        live, _ = self.compose(size, resting=False)
         above = [self.row(row, size.columns) for row in self._ui.settled.last(max(size.rows - len(live), 0))]
         base = [""] * (size.rows - len(above) - len(live)) + above + live[-size.rows :]
         return self.panels.over(base, size.columns, self._typing_rows, max(self._bar_rows, 1))
@@ -153,7 +152,7 @@ class Layout:
 
     # --- the live region
 
-    def compose(self, size: Size, *, resting: bool, extent: int) -> tuple[list[str], FramePosition | None]:
+    def compose(self, size: Size, *, resting: bool) -> tuple[list[str], FramePosition | None]:
         columns, height = size.columns, max(size.rows - 1, 1)
         dialog, begun = self._dialogs.top, self._ui.settled.begun
         typing = dialog is None or dialog.waits  # a waiting question leaves the cursor in the editor
@@ -181,10 +180,7 @@ class Layout:
         if cursor is not None and not resting:
             rows[cursor.row] = with_cursor(rows[cursor.row], cursor.column)
             cursor = None
-        lead = self._lead(rows, size, extent)
-        if cursor is not None:
-            cursor = FramePosition(cursor.row + lead, cursor.column)
-        return [self.row(row, size.columns) for row in ([""] * lead + rows)], cursor
+        return [self.row(row, size.columns) for row in rows], cursor
 
     def _foot(self, view: EditorView, columns: int, height: int, *, ruled: bool) -> tuple[list[str], int]:
         """Activity, editor between its rules, status bar, and the editor's position; only the editor if tight."""
@@ -241,26 +237,18 @@ class Layout:
             return []
         if not self._ui.terminal.reflows:
             return self._live_rows(size.columns)[-room:]
-        narrow = _narrower(size.columns)
-        left = size.rows - 2 - sum(_broken(row, narrow) for section in others for row in section)
+        narrow = narrower(size.columns)
+        left = size.rows - 2 - sum(broken(row, narrow) for section in others for row in section)
         output = LIVE_OUTPUT_ROWS
         while True:
             live = self._live_rows(size.columns, output)[-room:]
-            taken = sum(_broken(row, narrow) for row in live)
+            taken = sum(broken(row, narrow) for row in live)
             if taken <= left or output == 1 or not self._transcript.has_calls:
                 break
             output -= 1
         while live and taken > left:
-            taken -= _broken(live.pop(0), narrow)
+            taken -= broken(live.pop(0), narrow)
         return live
-
-    def _lead(self, rows: list[str], size: Size, extent: int) -> int:
-        """Blank rows before the first: what a narrower window pushes out, less what is above on the screen."""
-        if not self._ui.terminal.reflows:
-            return 0
-        narrow = _narrower(size.columns)
-        wide = sum(_broken(row, narrow) - 1 for row in rows)
-        return max(min(wide - (size.rows - extent), size.rows - 1 - len(rows)), 0)
 
     def _sections(self, columns: int, room: int, dialog: Dialog[object] | None) -> tuple[list[list[str]], int]:
         """Sections between live area and foot, bottom to top, each as tall as fits, and the rows that are left."""
@@ -297,11 +285,3 @@ def _fit(rows: list[str], room: int, sections: list[list[str]]) -> int:
     kept = rows if len(rows) < room else [*rows[: max(room - 2, 0)], rows[-1]]
     sections.append(kept)
     return len(kept) + 1
-
-
-def _narrower(columns: int) -> int:
-    return max(int(columns * _NARROWER), min(columns, _NARROWEST))
-
-
-def _broken(row: str, columns: int) -> int:
-    return max(-(-cells(row) // columns), 1)

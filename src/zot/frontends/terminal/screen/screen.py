@@ -37,9 +37,8 @@ class Scene(Protocol):
         """Returns rows that can no longer change."""
         ...
 
-    def compose(self, size: Size, *, resting: bool, extent: int) -> tuple[list[str], FramePosition | None]:
-        """Rows of the live region and the cursor, which is drawn unless idle. ``extent``: rows from the region's first
-        one to the bottom of the screen."""
+    def compose(self, size: Size, *, resting: bool) -> tuple[list[str], FramePosition | None]:
+        """Rows of the live region and the cursor, which is drawn unless idle."""
         ...
 
     def row(self, row: str, columns: int) -> str:
@@ -124,17 +123,20 @@ class Screen:
         self._terminal.write(self._alternate.leave())
         self.scene.settle(size.columns)
         settled = [] if self.holding else self._take_settled(size.columns)
-        self._region.reflows = self._terminal.reflows
-        extent = max(self._region.extent(size.columns, size.rows) - len(settled), 0)
-        resting = self._last >= self._rests_at and not self.scene.busy
-        live, cursor = self.scene.compose(size, resting=resting, extent=extent)
-        self._terminal.write(self._region.frame(settled, live, cursor, size.columns, size.rows))
+        live, cursor = self.scene.compose(size, resting=self._last >= self._rests_at and not self.scene.busy)
+        self._follow_terminal()
+        blank = self.scene.row("", size.columns)
+        self._terminal.write(self._region.frame(settled, live, cursor, size.columns, size.rows, blank=blank))
+
+    def _follow_terminal(self) -> None:
+        """The terminal may tell its kind later."""
+        self._region.reflows, self._region.shifts_cursor = self._terminal.reflows, self._terminal.shifts_cursor
 
     def _take_settled(self, columns: int) -> list[str]:
         return [self.scene.row(row, columns) for row in self.settled.take()]
 
     def _erased(self) -> str:
-        self._region.reflows = self._terminal.reflows
+        self._follow_terminal()
         return self._region.erase(self._terminal.size().columns)
 
     # --- other programs
