@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 STAMP  := $(VENV)/.stamp
 
-.PHONY: help try eval quick test check bench page models peers pictures docs attack race torture swarm-sim swarm-ray soak fuzz fixtures generate clean
+.PHONY: help try eval quick test check bench page models peers first-hour pictures docs attack race torture swarm-sim swarm-ray soak fuzz fixtures generate clean
 help:           ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -132,8 +132,11 @@ bench: $(STAMP)-sdks $(STAMP)-page $(STAMP)-dev ## budgets as ratios measured in
 eval: $(STAMP)-core ## what models make of 48 small tasks: the local ones, or PROVIDER=… MODEL=… (ONLY=REGEX for some)
 	@$(BIN)/python -m evaluation $(if $(PROVIDER),--provider $(PROVIDER)) $(if $(MODEL),--model $(MODEL)) $(if $(ONLY),--only $(ONLY))
 
-peers: $(STAMP)-venv ## install codex, pi and llm into .cache/peers, for `make bench` to compare with (700 MB)
+peers: $(STAMP)-venv ## install codex, pi, llm and claude-code into .cache/peers, for `bench` and `first-hour` (1.5 GB)
 	@$(BIN)/python benchmarks/install_peers.py
+
+first-hour: $(STAMP)-dev ## the first hour of zot, Claude Code and Codex side by side, at 80x24 and 120x40 (ONLY="zot codex" for some)
+	@$(BIN)/python -m benchmarks.first_hour $(ONLY)
 
 pictures: $(STAMP)-dev ## draw the documentation's pictures and its film from this build
 	@$(BIN)/python docs/make_pictures.py

@@ -54,10 +54,15 @@ class Peer:
 _CODEX = "node_modules/@openai/codex-*/vendor/*/bin/codex"
 
 CODEX = Peer("codex", "0.166.0", "@openai/codex@0.166.0", "npm", npm, _CODEX, 440)
+# For `make first-hour`; `make bench` compares with the version that the README names.
+CODEX_NEXT = Peer("codex", "0.169.0", "@openai/codex@0.169.0", "npm", npm, _CODEX, 440)
+_CLAUDE = "node_modules/@anthropic-ai/claude-code-*/claude"
+CLAUDE_CODE = Peer("claude-code", "2.1.328", "@anthropic-ai/claude-code@2.1.328", "npm", npm, _CLAUDE, 360)
 # The newest under this name, which runs on Node 20; its successor's newest release asks for Node 22.
 PI = Peer("pi", "0.73.1", "@mariozechner/pi-coding-agent@0.73.1", "npm", npm, "node_modules/.bin/pi", 210)
 LLM = Peer("llm", "0.36", "llm==0.36", sys.executable, pip, "bin/llm", 85)
 PEERS = (CODEX, PI, LLM)
+FIRST_HOUR = (CLAUDE_CODE, CODEX_NEXT)
 
 
 def install(peer: Peer) -> None:
@@ -77,12 +82,12 @@ def install(peer: Peer) -> None:
 
 
 def main() -> None:
-    for peer in PEERS:
+    for peer in (*PEERS, *FIRST_HOUR):
         try:
             install(peer)
         except subprocess.CalledProcessError as error:
             sys.exit(f"peers: {peer.name} {peer.version}: {error}")
-    print("==> `make bench ONLY=peers` compares zot with them")
+    print("==> `make bench ONLY=peers` and `make first-hour` compare zot with them")
 
 
 if __name__ == "__main__":

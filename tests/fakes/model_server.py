@@ -194,6 +194,8 @@ class FakeModelServer:
     def _answer(self, seen: SeenRequest) -> _Answer:
         if seen.method == "GET" and seen.path.partition("?")[0].endswith("/models"):
             return _model_list(self._models, self._window, anthropic="anthropic-version" in seen.headers)
+        if "sec-websocket-key" in seen.headers:  # Codex tries one first; this answer ends it without a retry
+            return _document({"error": {"message": "no WebSocket here"}}, 426)
         dialect = dialect_of(seen.path)
         if seen.method != "POST" or dialect is None:
             return _document({"error": {"message": f"no such path: {seen.method} {seen.path}"}}, 404)

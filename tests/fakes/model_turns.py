@@ -28,6 +28,7 @@ class Say:
     written: int = 0  # to the provider's cache; only Anthropic tells
     deltas: tuple[str, ...] | None = None  # instead of one delta for each word of ``text``
     signature: str = "sig"
+    id: str = "msg_fake"  # of Anthropic's message; Claude Code joins messages that have the same one
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class CallTools:
     usage: tuple[int, int] = (10, 5)
     cached: int = 0
     written: int = 0
+    id: str = "msg_fake"
 
 
 @dataclass(frozen=True)

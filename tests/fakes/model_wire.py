@@ -102,7 +102,7 @@ def _anthropic(turn: Scripted, model: str) -> Iterator[bytes]:
         "output_tokens": 1,
     }
     message: dict[str, Any] = {
-        "id": "msg_fake",
+        "id": say.id,
         "type": "message",
         "role": "assistant",
         "model": model,

@@ -15,12 +15,21 @@ TIMEOUT = 20.0
 
 
 class FakeTmux:
-    """Use as a context manager; needs tmux on PATH."""
+    """Use as a context manager; needs tmux on PATH. ``first_start``: zot asks how it may run, as in a new home."""
 
     def __init__(
-        self, argv: Sequence[str], *, socket: Path, cwd: Path, env: Mapping[str, str], columns: int = 80, rows: int = 24
+        self,
+        argv: Sequence[str],
+        *,
+        socket: Path,
+        cwd: Path,
+        env: Mapping[str, str],
+        columns: int = 80,
+        rows: int = 24,
+        first_start: bool = False,
     ) -> None:
-        answer_first_question(env)
+        if not first_start:
+            answer_first_question(env)
         self._socket = socket
         assignments = [f"{name}={value}" for name, value in env.items()]
         # A shell stays behind, so that what is on the screen after zot has left can be seen.
@@ -84,6 +93,11 @@ class FakeTmux:
     @property
     def screen(self) -> str:
         return self._tmux("capture-pane", "-p", "-t", "zot")
+
+    @property
+    def styled_screen(self) -> str:
+        """The screen with the sequences for bold text and colours."""
+        return self._tmux("capture-pane", "-p", "-e", "-t", "zot")
 
     @property
     def everything(self) -> str:

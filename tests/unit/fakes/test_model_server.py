@@ -133,3 +133,14 @@ def test_program_prints_its_address_and_streams_many_tokens(tmp_path: Path) -> N
     assert body.count(b'"content":"word "') == 3000
     [(first_byte, last_byte)] = msgspec.json.decode(timings)
     assert 0 < first_byte < last_byte
+
+
+async def test_websocket_is_refused_and_takes_no_turn() -> None:
+    with FakeModelServer([Say("an answer")]) as server:
+        pool = HttpPool(environ={})
+        url = f"{server.url}/v1/responses"
+        refused = await pool.dispatch(HttpRequest("GET", url, [("sec-websocket-key", "any")], b""))
+        await refused.read(1 << 24)
+        await pool.aclose()
+        assert refused.status == 426
+        assert b"an answer" in (await exchange(url))[1]
