@@ -70,8 +70,9 @@ more. `get_state` of `zot rpc` and the first line of `--json` contain the same.
 
 ## Ask about outside paths
 
-With `--ask-outside` (which starts the jail) or the setting `ask_outside`, nothing inside needs approval, except in the mode
-`plan`. If a call fails because of the jail, zot asks you about the exact path or host:
+With `--ask-outside` (which starts the jail) or the setting `ask_outside`, nothing inside needs approval, unless you choose
+another mode (shift+tab, `--permission-mode`); a `permission_mode` in your settings alone does not count. If a call fails
+because of the jail, zot asks you about the exact path or host:
 
 - **once** runs this call again from its beginning with the access added; **for this session** keeps the access;
   **never** denies it and everything like it without asking; **no**, the default, denies this call.

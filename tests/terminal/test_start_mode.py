@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.conftest import Zot
 from tests.fakes.model_server import CallTools, Say
 from tests.terminal.conftest import OpenZot
-from zot.frontends.terminal.dialogs.confirm import DEAF_S
+from tests.terminal.test_dialogs_confirm import listening
 
 QUESTION = "how may zot run here?"
 
@@ -45,7 +45,7 @@ def test_a_mode_chosen_in_the_jail_holds_inside(open_zot: OpenZot, zot: Zot, ser
     terminal.submit("write one")
     terminal.wait_for("run write?")
     assert not (zot.project / "one").exists()
-    terminal.pump(2 * DEAF_S)
+    listening(terminal)
     terminal.press("esc")
     terminal.wait_for("refused")
     terminal.submit("/exit")

@@ -50,10 +50,11 @@ class LiveRegion:
         self._size = (0, 0)
         self._hidden = False
         self._stale = False
-        self._below: int | None = None  # blank rows below the region; None: unknown
+        self._below: int | None = None  # blank rows below the region, at most; None: unknown
+        self._freed = 0  # at least: rows below it that were drawn before
 
-    def resized(self) -> None:
-        """The window was resized, perhaps back to its size: the next frame draws every row again."""
+    def redraw(self) -> None:
+        """Draw every row with the next frame: the window was resized, perhaps back to its size, or showed others."""
         self._stale = True
 
     def frame(
@@ -69,7 +70,8 @@ class LiveRegion:
         """The bytes of one frame; empty if nothing changed. Without ``cursor`` the terminal's is hidden and parked.
         ``blank`` is an empty row on the theme's background."""
         rows = list(live[-max(height - 1, 1) :]) or [""]
-        extent = max(self._extent(columns, height) - len(settled), len(rows))
+        extent = max(self._extent(self._below, columns, height) - len(settled), len(rows))
+        free = self.room(columns, height) - len(settled)
         lead = self._lead(rows, columns, height - extent, height - 1 - len(rows))
         if cursor is not None:
             row = min(max(cursor.row - (len(live) - len(rows)), 0), len(rows) - 1)
@@ -79,7 +81,7 @@ class LiveRegion:
         self._stale = False
         if not settled and not resized and rows == self._rows and self._at(cursor):
             return ""
-        self._below = max(extent - len(rows), 0)
+        self._below, self._freed = max(extent - len(rows), 0), max(free - len(rows), 0)
         repaints = settled or resized
         body = self._repaint(settled, rows, columns) if repaints else self._difference(rows)
         self._rows, self._size = rows, (columns, height)
@@ -89,12 +91,16 @@ class LiveRegion:
         self._cursor = target
         return f"{BEGIN}{body}{move if cursor is None else move + SHOW_CURSOR}{END}"
 
-    def _extent(self, columns: int, height: int) -> int:
+    def room(self, columns: int, height: int) -> int:
+        """How tall the region can be without pushing rows above it out of the screen, as far as is known."""
+        return self._extent(self._freed, columns, height)
+
+    def _extent(self, below: int | None, columns: int, height: int) -> int:
         """Rows from the region's first one to the bottom of the screen; all rows of the screen if unknown."""
-        if self._below is None:
+        if below is None:
             return height
         rows = sum(self._broken(columns)) if self._is_broken(columns) else len(self._rows)
-        return min(rows + max(self._below - max(self._size[1] - height, 0), 0), height)
+        return min(rows + max(below - max(self._size[1] - height, 0), 0), height)
 
     def _lead(self, rows: Sequence[str], columns: int, above: int, room: int) -> int:
         """Blank rows before the first: what a narrower window may push out, less the rows above the region."""
@@ -178,7 +184,7 @@ class LiveRegion:
     def forget(self) -> None:
         """Something else wrote to the terminal: start over at the cursor."""
         self._rows, self._cursor, self._size, self._hidden = [], FramePosition(0, 0), (0, 0), False
-        self._below = None
+        self._below, self._freed = None, 0
 
 
 def narrower(columns: int) -> int:

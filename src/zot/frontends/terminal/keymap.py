@@ -267,18 +267,16 @@ class KeyBinding(msgspec.Struct, frozen=True):
 
 
 BINDINGS: tuple[KeyBinding, ...] = (
-    KeyBinding(
-        ("esc",), "close a popup, help or notes; cancel the turn; clear the editor; twice: rewind", Keymap.escape
-    ),
+    KeyBinding(("esc",), "close, cancel or clear; twice: rewind", Keymap.escape),
     KeyBinding(("ctrl+c",), "cancel or clear; twice: quit", Keymap.interrupt),
     KeyBinding(("ctrl+d",), "quit when idle with an empty editor", Keymap.end_of_input),
-    KeyBinding(("ctrl+s",), "steer: send what is typed into the running turn", Keymap.steer),
-    KeyBinding(("alt+up",), "move the newest queued prompt back to the editor", Keymap.take_back),
-    KeyBinding(("ctrl+o",), "show long results in full, and fold them again", Keymap.expand),
-    KeyBinding(("shift+tab",), "switch what runs without approval: ask, accept edits, plan, everything", Keymap.switch),
+    KeyBinding(("ctrl+s",), "steer: send what is typed into the turn", Keymap.steer),
+    KeyBinding(("alt+up",), "edit the newest queued prompt", Keymap.take_back),
+    KeyBinding(("ctrl+o",), "show long results in full, or fold them", Keymap.expand),
+    KeyBinding(("shift+tab",), "switch what runs without approval", Keymap.switch),
     KeyBinding(("ctrl+l",), "redraw the bottom of the screen", Keymap.repaint),
     KeyBinding(("ctrl+z",), "suspend zot", Keymap.suspend),
-    KeyBinding(("?",), "show these keys, in an empty editor; ? again types it", Keymap.show_keys),
+    KeyBinding(("?",), "show these keys; ? again types it", Keymap.show_keys),
 )
 
 _BY_KEY = {name: binding for binding in BINDINGS for name in binding.keys}

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from zot.frontends.terminal.dialogs.dialog import Dialog, Dialogs
+from zot.frontends.terminal.dialogs.dialog import NORMAL, Dialog, Dialogs
 from zot.frontends.terminal.editor.editor import Editor, EditorView
 from zot.frontends.terminal.screen.notice_area import NoticeArea
 from zot.frontends.terminal.screen.status import Bar
@@ -70,6 +70,7 @@ class Placeholder:
 _ROOMY = 6  # minimum rows for a status bar beside the editor
 _RULED = 10  # minimum rows for the rules
 _BOTH = 16  # minimum rows for dialog, status bar and editor; below, a question has priority
+_PUSHED = 6  # rows of the transcript that a popup or dialog may push out of the screen
 _GROW_S = 0.5  # seconds after the last change of its width in which rules do not follow a wider window
 
 
@@ -101,6 +102,7 @@ class Layout:
         self._blocks: dict[str, list[str]] = {}
         self._bar_rows = self._typing_rows = 0  # of the status bar in the last frame; of the editor, popup and it
         self._asked: list[str] | None = None  # the section of the dialog
+        self._is_raised = False  # a dialog or popup is drawn over the transcript
         self.panels: Panels | None = None  # of extensions, from the first one on
         self.todos: TodoRows | None = None  # the model's list of steps, from the first one on
         asides.on_begin = self._settle_header
@@ -122,10 +124,10 @@ class Layout:
     def busy(self) -> bool:
         return self.turns.busy
 
-    def fullscreen(self, size: Size) -> tuple[list[str], tuple[int, int] | None] | None:
+    def fullscreen(self, size: Size, room: int) -> tuple[list[str], tuple[int, int] | None] | None:
         dialog = self._dialogs.top
         if dialog is None or not dialog.fullscreen:
-            return self._overlaid(size)
+            return self._overlaid(size) or self._raised(size, room, dialog)
         rows = dialog.lines(self._ui.theme, size.columns, size.rows)[: size.rows]
         return [cut(row, size.columns) for row in rows], dialog.cursor
 
@@ -134,11 +136,28 @@ class Layout:
         only the one that has the focus over the editor."""
         if self.panels is None or not self.panels.cover or size.rows < _RULED:
             return None
+        base, _ = self._whole_screen(size)
+        return self.panels.over(base, size.columns, self._typing_rows, max(self._bar_rows, 1))
+
+    def _raised(
+        self, size: Size, room: int, dialog: Dialog[object] | None
+    ) -> tuple[list[str], tuple[int, int] | None] | None:
+        """The screen with a popup, or a dialog that the user opened, if it would push the transcript out of the screen:
+        so the transcript is back when it closes."""
+        by_user = not (dialog.unasked or dialog.rank != NORMAL) if dialog is not None else self._editor.has_popup
+        if not by_user:
+            self._is_raised = False
+            return None
+        rows, height = self._whole_screen(size)
+        self._is_raised = self._is_raised or height > room + _PUSHED
+        return (rows, None) if self._is_raised else None
+
+    def _whole_screen(self, size: Size) -> tuple[list[str], int]:
+        """The rows of the screen with the newest of the transcript, and how many of them are the live region."""
         self.settle(size.columns)
         live, _ = self.compose(size, resting=False)
         above = [self.row(row, size.columns) for row in self._ui.settled.last(max(size.rows - len(live), 0))]
-        base = [""] * (size.rows - len(above) - len(live)) + above + live[-size.rows :]
-        return self.panels.over(base, size.columns, self._typing_rows, max(self._bar_rows, 1))
+        return [""] * (size.rows - len(above) - len(live)) + above + live[-size.rows :], len(live)
 
     def _is_over(self, dialog: Dialog[object]) -> bool:
         """True for an overlay, which on a low screen is drawn as any panel."""

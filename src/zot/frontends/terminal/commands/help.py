@@ -29,7 +29,7 @@ def _rows(context: EarlyCommandContext, theme: Theme, width: int) -> list[str]:
     commands = [
         *own,
         *of_features,
-        ("!command", "run a shell command; the model sees it with the next prompt"),
+        ("!command", "run a shell command and show it to the model"),
         ("!!command", "run a shell command; hidden from the model"),
     ]
     return [

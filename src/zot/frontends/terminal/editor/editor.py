@@ -383,6 +383,10 @@ class Editor:
         """True for the editor's own keys, those of popups and of the history among them."""
         return name in BY_KEY or name in _ACTIONS or name in ("ctrl+p", "ctrl+n", "alt+i", "esc", "tab")
 
+    @property
+    def has_popup(self) -> bool:
+        return self._popups.visible
+
     def popup(self, theme: Theme, width: int, height: int) -> list[str]:
         return self._popups.lines(theme, width, height)
 
@@ -462,7 +466,7 @@ _HELP = (
     ("alt+enter, shift+enter, ctrl+j", "new line, as is \\ before enter"),
     ("up, down", "move by row; past the edge: earlier prompts"),
     ("ctrl+r", "search earlier prompts"),
-    ("@, !@", "attach a file, also ~/, / and ../; with ! it must fit"),
+    ("@, !@", "attach a file; with ! it must fit"),
     ("tab", "complete the path before the cursor"),
     ("ctrl+g", "edit in $VISUAL or $EDITOR"),
     ("ctrl+v", "attach an image from the clipboard"),

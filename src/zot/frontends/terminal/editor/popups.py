@@ -125,7 +125,7 @@ class Popups:
             self._completion.stop()
 
     def key(self, key: Key) -> bool:
-        if not self._visible() or self._open is None:
+        if not self.visible or self._open is None:
             return key.name == "tab" and self.complete_path()
         used = self._open.key(key)
         if used:
@@ -133,13 +133,14 @@ class Popups:
         return used
 
     def escape(self) -> bool:
-        if not self._visible() or self._open is None:
+        if not self.visible or self._open is None:
             return False
         self._open.escape()
         self.refresh()
         return True
 
-    def _visible(self) -> bool:
+    @property
+    def visible(self) -> bool:
         return self._open is not None and self._open.visible
 
     def lines(self, theme: Theme, width: int, height: int) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
-from zot.tui.live_region import Alternate, FramePosition, LiveRegion, SettledBlocks
+from zot.tui.live_region import BEGIN, Alternate, FramePosition, LiveRegion, SettledBlocks
 from zot.tui.terminal import Size, Terminal
 
 FRAME_S = 1 / 30
@@ -29,8 +29,8 @@ class Scene(Protocol):
         """True if rows change by themselves: a resize may then come between two frames."""
         ...
 
-    def fullscreen(self, size: Size) -> tuple[list[str], tuple[int, int] | None] | None:
-        """Rows and cursor of a full-screen view, if any."""
+    def fullscreen(self, size: Size, room: int) -> tuple[list[str], tuple[int, int] | None] | None:
+        """Rows and cursor of a full-screen view, if any. ``room``: rows of the live region that push nothing out."""
         ...
 
     def settle(self, columns: int) -> None:
@@ -76,7 +76,7 @@ class Screen:
 
     def resized(self) -> None:
         """The terminal was resized: repaint once the size is stable."""
-        self._region.resized()
+        self._region.redraw()
         pause = _STEADY_IN_TMUX_S if self._terminal.multiplexed else STEADY_S
         loop = asyncio.get_running_loop()
         self._steady_at, self._rests_at = loop.time() + pause, loop.time() + _REST_S
@@ -117,16 +117,18 @@ class Screen:
             self._ticking = True
             asyncio.get_running_loop().call_later(TICK_S, self._tick)
         size = self._terminal.size()
-        if (full := self.scene.fullscreen(size)) is not None:
+        if (full := self.scene.fullscreen(size, self._region.room(*size))) is not None:
             self._terminal.write(self._alternate.frame(*full))
             return
-        self._terminal.write(self._alternate.leave())
+        if leaving := self._alternate.leave():  # in one update with the frame: the main screen has an older one
+            self._region.redraw()
         self.scene.settle(size.columns)
         settled = [] if self.holding else self._take_settled(size.columns)
         live, cursor = self.scene.compose(size, resting=self._last >= self._rests_at and not self.scene.busy)
         self._follow_terminal()
         blank = self.scene.row("", size.columns)
-        self._terminal.write(self._region.frame(settled, live, cursor, size.columns, size.rows, blank=blank))
+        frame = self._region.frame(settled, live, cursor, size.columns, size.rows, blank=blank)
+        self._terminal.write(f"{BEGIN}{leaving}{frame}" if leaving else frame)
 
     def _follow_terminal(self) -> None:
         """The terminal may tell its kind later."""
