@@ -91,3 +91,14 @@ def test_doctor_names_a_mistyped_setting_and_no_foreign_one(zot: Zot) -> None:
     ran = zot("doctor")
     assert ran.code == 1 and "config.json: provder is not a setting; did you mean provider?" in ran.out
     assert "telegram" not in ran.out
+
+
+def test_mistyped_mention_names_the_likely_file(zot: Zot, serve: Any) -> None:
+    """issue 29.13: the user and the model see which file may be meant; words that are no paths stay words."""
+    (zot.project / "src").mkdir()
+    (zot.project / "src" / "main.py").write_text("x = 1\n")
+    server = serve([Say("ok")])
+    zot("-p", "compare @src/mian.py, @app.route and @param")
+    sent = str(server.requests[0].json["messages"])
+    assert "src/mian.py" in sent and "not included: no such file; did you mean src/main.py?" in sent
+    assert sent.count("<file path=") == 1

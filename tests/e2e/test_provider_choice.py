@@ -38,6 +38,19 @@ def test_only_key_selects_its_provider(serve: Any, zot: Zot, variable: str, prov
     assert "its-key" in "".join(request.headers.values())
 
 
+def test_bearer_token_of_a_gateway_is_used(serve: Any, zot: Zot) -> None:
+    """issue 29.8, 29.9: as Claude Code's users set it: a token and an address, no key; a key has priority."""
+    server: FakeModelServer = serve([Say("hi")], repeat=True)
+    zot.environment = {"ANTHROPIC_AUTH_TOKEN": "gateway-token", "ANTHROPIC_BASE_URL": server.url}
+    assert (ask(zot).code, ask(zot).out) == (0, "hi\n")
+    assert server.requests[0].headers["authorization"] == "Bearer gateway-token"
+    assert "x-api-key" not in server.requests[0].headers and "anthropic-beta" not in server.requests[0].headers
+    zot.environment["ANTHROPIC_API_KEY"] = "its-key"
+    ask(zot)
+    assert server.requests[-1].headers["x-api-key"] == "its-key" and "authorization" not in server.requests[-1].headers
+    assert "ANTHROPIC_AUTH_TOKEN" in zot("auth", "list", model=False).out
+
+
 def test_several_keys_take_the_first_then_the_last_used(serve: Any, zot: Zot) -> None:
     """issue 29.8: headless runs take the first of the documented order with one line, then the last used."""
     server: FakeModelServer = serve([Say("hi")], repeat=True)

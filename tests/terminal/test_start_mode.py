@@ -74,6 +74,7 @@ def test_a_prompt_typed_meanwhile_takes_the_selected_mode_once(open_zot: OpenZot
     terminal.submit("hello there")
     terminal.wait_for("hello back")
     assert "jailed (full)" in terminal.screen
+    assert "start mode of this run: jailed; zot asks again at the next start" in terminal.everything
     assert not (zot.home / "zot" / "config.json").exists()
 
 

@@ -65,7 +65,7 @@ def endpoint_for(
         api_key=credential.key,
         oauth=_is_subscription(provider, credential),
         account_id=credential.account_id,
-        key_header=provider.key_header,
+        key_header="authorization" if credential.bearer else provider.key_header,
         headers=provider.headers,
         silence_s=values.silence_for(provider.id) or silence,
         insecure=(insecure or values.insecure) and not is_built_in(url),

@@ -9,8 +9,10 @@ from typing import Any, Literal, cast
 import msgspec
 
 from zot.core.permission_modes import (
+    IN_SESSION,
     MODES,
     PLANNING,
+    SAVED_ANSWER,
     CallClass,
     Mode,
     Rule,
@@ -154,12 +156,12 @@ class PermissionGate:
     def _remembered(self, tool: str, nature: CallClass) -> str | None:
         """How to name the answers that cover the call; None if it is not covered."""
         if is_covered(self._rules, tool, nature):
-            return named_answers(self._rules, tool, nature, "your answer in this session")
+            return named_answers(self._rules, tool, nature, IN_SESSION)
         if self.asks_each:
             return None
         try:
             known = (*self._rules, *self.kept())
-            return named_answers(known, tool, nature, "saved answer") if is_covered(known, tool, nature) else None
+            return named_answers(known, tool, nature, SAVED_ANSWER) if is_covered(known, tool, nature) else None
         except Exception:  # unreadable rules allow nothing
             return None
 

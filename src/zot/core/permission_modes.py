@@ -74,6 +74,9 @@ def is_covered(rules: Iterable[Rule], tool: str, nature: CallClass) -> bool:
     return bool(natures) and all(any(rule.matches(tool, part) for rule in listed) for part in natures)
 
 
+IN_SESSION, SAVED_ANSWER = "your answer in this session", "saved answer"
+
+
 def named_answers(rules: Iterable[Rule], tool: str, nature: CallClass, what: str) -> str:
     """The answers that cover a call, such as ``saved answer bash npm test …``."""
     natures = [nature, *(msgspec.structs.replace(nature, words=part) for part in nature.parts)]

@@ -1,5 +1,6 @@
 """Files that ``@path`` names in a prompt or a template: their content, as blocks after the text, or as images.
-A file that cannot be included becomes a reference with the reason; other words are ignored."""
+A file that cannot be included, or whose name is mistyped, becomes a reference with the reason; other words are
+ignored."""
 
 from __future__ import annotations
 
@@ -27,6 +28,7 @@ MAX_MENTION = 64 << 10  # a larger file is mentioned, not included
 
 _MENTION = re.compile(r'(?<!\S)@(?:"([^"\n]+)"|([^\s"]+))')
 _TRAILING = ".,;:!?)"
+_MISTYPED = 0.75  # likeness of a mistyped name
 
 
 def open_file(path: Path, root: Path | None, beneath: JailedFiles | None) -> BufferedReader:
@@ -69,10 +71,25 @@ def with_mentions(
 def _mentioned_files(text: str, cwd: Path) -> Iterator[str]:
     for match in _MENTION.finditer(text):
         typed = match[1] or match[2]
-        for name in dict.fromkeys((typed, typed.rstrip(_TRAILING))):
-            if name and _is_file(name, cwd):
-                yield name
-                break
+        plain = typed.rstrip(_TRAILING)
+        name = next((name for name in dict.fromkeys((typed, plain)) if name and _is_file(name, cwd)), "")
+        if name or (plain and _similar(plain, cwd)):
+            yield name or plain
+
+
+def _similar(name: str, cwd: Path) -> str:
+    """The file that a mistyped name of a missing one may mean; empty if the text is probably no path."""
+    directory, file = os.path.split(name)
+    if "." not in file.strip(".") or is_outside(name):
+        return ""
+    from zot.errors import closest_match
+
+    try:
+        near = closest_match(file, os.listdir(absolute(cwd, directory or ".")), likeness=_MISTYPED)
+    except (OSError, ValueError):
+        return ""
+    found = os.path.join(directory, near) if near else ""
+    return found if found and _is_file(found, cwd) else ""
 
 
 def _is_file(name: str, cwd: Path) -> bool:
@@ -85,6 +102,8 @@ def _is_file(name: str, cwd: Path) -> bool:
 def _read_mention(name: str, cwd: Path, beneath: JailedFiles | None, room: int) -> str | ImageBlock:
     """The text or image of a file, or the reason that it is not included."""
     path = Path(absolute(cwd, name))
+    if not _is_file(name, cwd):
+        return f"{NOT_INCLUDED}no such file; did you mean {_similar(name, cwd)}?"
     try:
         with open_file(path, None if is_outside(name) else cwd, beneath) as file:
             size = os.fstat(file.fileno()).st_size

@@ -81,6 +81,8 @@ def targets(
             credential = find_credential(provider, store, environ, api_key=api_key if used else "", background=True)
         except (NotLoggedIn, ConfigError):
             continue
+        if credential is not None and credential.bearer:
+            continue  # of a gateway
         if credential is not None and credential.method == "apikey":
             found.append(DiscoveryTarget(provider, base_url_of(provider, environ), credential.key))
         elif credential is not None and _is_plan(provider, credential):

@@ -24,7 +24,6 @@ _OTHER_CREDENTIALS = frozenset(
         "TELEGRAM_BOT_TOKEN",
         "ZOT_TELEGRAM_TOKEN",
         "MATRIX_ACCESS_TOKEN",
-        "ANTHROPIC_AUTH_TOKEN",
         "COPILOT_GITHUB_TOKEN",
     }
 )
@@ -43,7 +42,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     base_url: str = ""  # ``{A|B|=c}`` stands for the first variable that is set, else for c
     base_url_env: str = ""  # a variable that overrides base_url
     env: tuple[str, ...] = ()  # the key variables; the first that is set applies
-    oauth_env: str = ""  # a variable with a bearer token; overrides ``env``
+    oauth_env: str = ""  # a variable with a bearer token of a login; overrides ``env``
+    bearer_env: str = ""  # a variable with a bearer token of a gateway; ``env`` overrides it
     oauth_api: Api = ""  # a login (not a key) uses this dialect …
     oauth_base_url: str = ""  # … at this address
     other_key_url: str = ""  # a key that base_url rejects is tried here before it counts as bad
@@ -110,8 +110,7 @@ def credential_variables(providers: Iterable[Provider] = ()) -> frozenset[str]:
     for provider in (*builtin_providers().values(), *providers):
         names.update(provider.env)
         names.add(key_variable(provider.id))
-        if provider.oauth_env:
-            names.add(provider.oauth_env)
+        names.update(filter(None, (provider.oauth_env, provider.bearer_env)))
     return frozenset(names)
 
 

@@ -63,6 +63,8 @@ def _of_environment(provider: Provider | None, environ: Mapping[str, str]) -> It
     for name in provider.env:
         if environ.get(name, "").strip():
             yield LoginRow(provider=provider.id, kind="key", source="env", where=name)
+    if provider.bearer_env and environ.get(provider.bearer_env, "").strip():
+        yield LoginRow(provider=provider.id, kind="key", source="env", where=provider.bearer_env)
     if provider.cloud == "aws":
         from zot.provider.auth.aws import environment_key
 

@@ -245,7 +245,11 @@ class App:
     async def ask_start_mode(self, config: RunConfig) -> RunConfig:
         from zot.frontends.terminal.start_mode import ask_start_mode
 
-        return await ask_start_mode(self._dialogs, self._early, config)
+        decided = await ask_start_mode(self._dialogs, self._early, config)
+        if decided is not config:
+            how = "jailed" if decided.jail else "ask first"
+            self._notices.append(f"start mode of this run: {how}; zot asks again at the next start")
+        return decided
 
     async def ask_to_branch(self, config: RunConfig, locked: SessionLocked) -> RunConfig:
         """The session of ``-c`` or ``--session`` is open in another zot: continue in a branch, or raise ``locked``."""

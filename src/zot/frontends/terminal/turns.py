@@ -238,7 +238,10 @@ class TurnRunner:
         """Start a turn, or queue behind the running one; ``first_call`` is for an idle agent only."""
         conversation = self._conversation
         if conversation.unavailable_reason:
-            self._status.error(f"kept until there is a model: {conversation.unavailable_reason}")
+            reason = conversation.unavailable_reason
+            if reason.startswith("no credential"):  # its fixes are for the command line
+                reason = f"{reason.partition(':')[0]}; /login"
+            self._status.error(f"kept until there is a model: {reason}")
             self._editor.give_back([(text, images)])
             self._waiting = (text, images, self._editor.text)
             self.on_waiting()

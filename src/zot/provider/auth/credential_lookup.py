@@ -37,6 +37,7 @@ class Credential(msgspec.Struct, frozen=True):
     account: str = ""
     expiry: str = ""  # of a stored login
     base_url: str = ""  # address of the API for this login, if its server named one
+    bearer: bool = False  # sent as a bearer token, whatever the provider's header
 
     def __repr__(self) -> str:
         """Omits the key, since tracebacks and logs show this."""
@@ -99,6 +100,8 @@ def _from_environment(provider: Provider, environ: Mapping[str, str]) -> Credent
     for name in provider.env:
         if key := environ.get(name, "").strip():
             return Credential(key, source="env")
+    if provider.bearer_env and (token := environ.get(provider.bearer_env, "").strip()):
+        return Credential(token, source="env", bearer=True)
     if provider.cloud == "aws":
         from zot.provider.auth.aws import environment_key
 

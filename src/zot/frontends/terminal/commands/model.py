@@ -159,7 +159,7 @@ async def use_model(context: CommandContext, provider: str, model_id: str, *, li
     present = conversation.snapshot
     add_recent(conversation.home, present.provider, present.model)
     if listed:
-        context.status.ok(f"model: {present.model} ({present.provider})")
+        context.status.ok(f"model: {present.model} ({present.provider}), also for new sessions")
         conversation.settings.save(provider=present.provider, model=present.model)
     else:
         unlisted = "not in any model list, so not saved for the next run"

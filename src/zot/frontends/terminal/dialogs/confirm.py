@@ -133,6 +133,7 @@ class ConfirmDialog(DigitDialog[ApprovalChoice]):
     """Asks whether a call may run."""
 
     answers = frozenset("1234r")
+    chosen_text = ""
 
     def __init__(
         self, question: ApprovalQuestion, painter: Painter, confirmations: ApprovalPrompts, *, who: str = ""
@@ -232,6 +233,7 @@ class ConfirmDialog(DigitDialog[ApprovalChoice]):
         return True
 
     def _choose(self, choice: DigitOption) -> None:
+        self.chosen_text = choice.text
         self.finish(ApprovalChoice(Answer(choice.decision), choice.kept))
 
 
@@ -288,6 +290,8 @@ class ApprovalPrompts:
             confirmed = await self._dialogs.ask(dialog) or ApprovalChoice(Answer("deny"))
         finally:
             self._open = None
+        if confirmed.answer.decision in ("prefix", "tool"):
+            self._ui.status.ok(f"{dialog.chosen_text.removeprefix('yes, and ')}; /permissions shows what runs unasked")
         if confirmed.kept:
             await self._save_rule(question.request, confirmed.answer)
         return confirmed.answer

@@ -15,6 +15,8 @@ from zot.tui.sanitize import one_line
 from zot.tui.widgets import Choice, tokens
 
 _HINT = "type to filter · enter picks · ctrl+f marks a favourite · esc closes"
+_LEGEND = "✦ reasons · context window · dollars per million tokens, in/out"
+_LITTLE = 50  # percent of the window
 
 
 class ModelPicker(Picker):
@@ -25,7 +27,9 @@ class ModelPicker(Picker):
         self._conversation = conversation
         self._picks = read_picks(conversation.home)
         selected = value_of(conversation.model)
-        super().__init__("model", self._choices(), selected=selected, hint=_HINT, empty=_NONE)
+        super().__init__(
+            "model", self._choices(), selected=selected, hint=_HINT, above=[_LEGEND], empty=_NONE, ordered=True
+        )
         for letter in filter:
             self.list.key(Key(letter, letter))
 
@@ -102,7 +106,9 @@ def _left(model: Model, used: int) -> str:
     if not used or not model.context_window:
         return ""
     left = 100 - 100 * used // model.context_window
-    return f"{left}% left" if left > 0 else "too small for this conversation"
+    if left <= 0:
+        return "too small for this conversation"
+    return f"{left}% of it left" if left <= _LITTLE else ""
 
 
 def _tags(model: Model) -> str:

@@ -18,7 +18,7 @@ PLAIN = "enter picks · esc closes"
 
 
 class Picker(Dialog[str]):
-    """Ends with the value of the chosen row.
+    """Ends with the value of the chosen row. Matches of a filter keep the order of an ``ordered`` list.
     ``above`` are rows between the hint and the list; ``moved`` is called for every selected row, for a live preview."""
 
     def __init__(
@@ -32,12 +32,13 @@ class Picker(Dialog[str]):
         above: Sequence[str] = (),
         most: int = 14,
         empty: str = "there is nothing to choose",
+        ordered: bool = False,
         moved: Callable[[str], None] | None = None,
     ) -> None:
         super().__init__()
         self.title = title
         self.hint = hint or (FILTERED if filterable else PLAIN)
-        self.list = SelectList(choices, filterable=filterable, selected=selected)
+        self.list = SelectList(choices, filterable=filterable, selected=selected, ordered=ordered)
         self._above = tuple(above)
         self._most = most
         self._empty = "" if choices else empty

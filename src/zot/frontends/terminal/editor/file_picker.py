@@ -197,7 +197,7 @@ class FilePicker:
 
     def _show(self) -> None:
         near = set(self._near)
-        paths = [*self._near, *(path for path in self._found if path not in near)]
+        paths = [*self._near, *(path for path in self._found if path not in near and path != self._typed)]
         outside = is_outside(self._typed or "")  # its directory is above the list
         labels = [name_of(path) if outside else path for path in paths[:_SHOWN]]
         shown = [label if label.isprintable() else one_line(label) for label in labels]

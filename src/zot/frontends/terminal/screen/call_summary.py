@@ -10,7 +10,7 @@ import msgspec
 
 from zot.core.interceptors import CALL_REFUSED
 from zot.core.permission_gate import SAID_NO
-from zot.core.permission_modes import PLANNING
+from zot.core.permission_modes import IN_SESSION, PLANNING, SAVED_ANSWER
 from zot.core.tool import decided_by
 from zot.provider.messages import TextBlock
 from zot.tui.sanitize import beginning, one_line
@@ -192,8 +192,16 @@ def outcome(
 
 
 def _decision(result: ToolResultEvent, by: str) -> str:
-    word = "denied by" if (result.details or {}).get("refused") else "allowed by"
-    return one_line(beginning(f"{word} {by}", _LONGEST_DECISION))
+    """``allowed by you``, or ``allowed: always npm test …``: short, since the command needs the room."""
+    if (result.details or {}).get("refused"):
+        text = f"denied by {by}"
+    elif by.startswith(IN_SESSION):
+        text = "allowed: always" + by.removeprefix(IN_SESSION).replace(" bash ", " ")
+    elif by.startswith(SAVED_ANSWER):
+        text = "allowed: saved" + by.removeprefix(SAVED_ANSWER).replace(" bash ", " ")
+    else:
+        text = f"allowed by {by}"
+    return one_line(beginning(text, _LONGEST_DECISION))
 
 
 def _outcome(

@@ -28,7 +28,8 @@ async def conversation(tmp_path: Path) -> AsyncIterator[Conversation]:
 
 
 def shown(picker: ModelPicker) -> list[str]:
-    return picker.lines(built_in("dark", "none"), 120, 60)
+    """Its rows, without the legend."""
+    return [row for row in picker.lines(built_in("dark", "none"), 120, 60) if "✦ reasons" not in row]
 
 
 async def test_favourite_is_toggled_saved_and_first(conversation: Conversation) -> None:
@@ -64,7 +65,7 @@ async def test_damaged_picks_change_nothing_else(conversation: Conversation) -> 
 @pytest.mark.parametrize(
     ("model", "used", "words"),
     [
-        (Model(id="m", provider="p", context_window=100_000), 25_000, "75% left"),
+        (Model(id="m", provider="p", context_window=100_000), 75_000, "25% of it left"),
         (Model(id="m", provider="p", context_window=100_000), 100_000, "too small for this conversation"),
         (Model(id="m", provider="p", context_window=100_000, guessed="other"), 0, "[guessed]"),
         (Model(id="m", provider="p", retires="2020-01-01"), 0, "[retired]"),
