@@ -52,6 +52,13 @@ class LiveRegion:
         self._stale = False
         self._below: int | None = None  # blank rows below the region, at most; None: unknown
         self._freed = 0  # at least: rows below it that were drawn before
+        self._printed: int | None = 0  # settled rows since the first frame; None: its row no longer counts
+
+    def started_at(self, row: int, height: int) -> None:
+        """The first frame began on this row of the screen, from 1. Call it once, before the next frame."""
+        if self._printed is not None:
+            extent = max(height - row + 1 - self._printed, len(self._rows))
+            self._below = self._freed = extent - len(self._rows)
 
     def redraw(self) -> None:
         """Draw every row with the next frame: the window was resized, perhaps back to its size, or showed others."""
@@ -70,6 +77,9 @@ class LiveRegion:
         """The bytes of one frame; empty if nothing changed. Without ``cursor`` the terminal's is hidden and parked.
         ``blank`` is an empty row on the theme's background."""
         rows = list(live[-max(height - 1, 1) :]) or [""]
+        resized = bool(self._rows) and (self._stale or self._size != (columns, height))
+        self._stale = False
+        self._printed = None if resized or self._printed is None else self._printed + len(settled)
         extent = max(self._extent(self._below, columns, height) - len(settled), len(rows))
         free = self.room(columns, height) - len(settled)
         lead = self._lead(rows, columns, height - extent, height - 1 - len(rows))
@@ -77,8 +87,6 @@ class LiveRegion:
             row = min(max(cursor.row - (len(live) - len(rows)), 0), len(rows) - 1)
             cursor = FramePosition(row + lead, cursor.column)
         rows = [blank] * lead + rows
-        resized = bool(self._rows) and (self._stale or self._size != (columns, height))
-        self._stale = False
         if not settled and not resized and rows == self._rows and self._at(cursor):
             return ""
         self._below, self._freed = max(extent - len(rows), 0), max(free - len(rows), 0)
@@ -103,8 +111,9 @@ class LiveRegion:
         return min(rows + max(below - max(self._size[1] - height, 0), 0), height)
 
     def _lead(self, rows: Sequence[str], columns: int, above: int, room: int) -> int:
-        """Blank rows before the first: what a narrower window may push out, less the rows above the region."""
-        if not self.reflows:
+        """Blank rows before the first: what a narrower window may push out, less the rows above the region.
+        None before anything was printed: the start is not worth a gap."""
+        if not self.reflows or self._printed == 0:
             return 0
         pushed = sum(broken(row, narrower(columns)) - 1 for row in rows)
         return max(min(pushed - above, room), 0)
@@ -184,7 +193,7 @@ class LiveRegion:
     def forget(self) -> None:
         """Something else wrote to the terminal: start over at the cursor."""
         self._rows, self._cursor, self._size, self._hidden = [], FramePosition(0, 0), (0, 0), False
-        self._below, self._freed = None, 0
+        self._below, self._freed, self._printed = None, 0, None
 
 
 def narrower(columns: int) -> int:

@@ -21,8 +21,10 @@ ENTER = "\x1b[?1004h\x1b[?2004h\x1b[>1u\x1b[>4;1m\x1b[0m"
 LEAVE = "\x1b[?2026l\x1b[0m\x1b[>4;0m\x1b[0m\x1b[<u\x1b[?2004l\x1b[?1004l\x1b[?25h"
 SAVE_TITLE, RESTORE_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 ASK_BACKGROUND = "\x1b]11;?\x1b\\"
+_ASK_ROW = "\x1b[6n"  # of the cursor
 _ASK_KIND = "\x1b[>0q\x1b[c"  # its name and version, and a query that every terminal answers
 
+_CURSOR = re.compile(r"\[(\d{1,4});\d{1,4}R")
 _LARGEST = (1000, 500)
 _FLUSH_S = 1.0
 _LARGEST_COPY = 1_000_000  # characters of base64
@@ -66,6 +68,7 @@ class Terminal:
         self._loop: Any = None
         self._titled = False
         self._notification = _notification(environ, self.term)
+        self.first_row = 0  # of the cursor at the start, from 1; 0: the terminal has not answered
         self.focused = True  # until the terminal reports that it is not
 
     # --- entering and leaving
@@ -146,13 +149,15 @@ class Terminal:
         asyncio.get_running_loop().remove_reader(self._in)
 
     def ask(self) -> None:
-        """Queries whose answers arrive among the keys: the background, and the kind of terminal."""
-        self.write(ASK_BACKGROUND + ("" if self.term == "linux" else _ASK_KIND))
+        """Queries whose answers arrive among the keys: row of the cursor, background, kind of terminal."""
+        self.write(_ASK_ROW + ASK_BACKGROUND + ("" if self.term == "linux" else _ASK_KIND))
 
     def replied(self, body: str) -> None:
         """An answer of the terminal to a query."""
         if body in ("[I", "[O"):
             self.focused = body == "[I"
+        elif found := _CURSOR.fullmatch(body):
+            self.first_row = self.first_row or int(found[1])
         elif body.startswith("P>|"):
             self._crops = self._crops or body.startswith("P>|XTerm(")
             self.shifts_cursor = body.startswith("P>|xterm.js(")

@@ -255,3 +255,54 @@ def test_first_cell_is_never_erased_from() -> None:
     frames.append(emulator.frame([], ["one", "two"], None))
     for data in frames:
         assert not re.search(r"(\r|\x1b\[\d*A|h|l)\x1b\[J", data)
+
+
+LONG, SHORT = "x" * 70, "y" * 5  # a window of 40 columns breaks the long row in two
+
+
+def lead_of(frame: str) -> int:
+    """Blank rows of a frame, before its first long row."""
+    texts = [re.sub(r"\x1b\[[0-9?;]*[A-Za-z]|\r", "", row) for row in frame.split("\r\n")]
+    return texts[: texts.index(LONG)].count("")
+
+
+def test_region_begins_with_blank_rows_if_too_little_is_above() -> None:
+    """issue 29.16: a window of 80 columns may shrink to 40, which pushes out a row for each long row."""
+    region = LiveRegion()
+    region.frame([], [SHORT], None, 80, 12)
+    assert lead_of(region.frame([], [LONG, LONG, LONG], None, 80, 12)) == 0, "none at the start"
+    assert lead_of(region.frame(["one"], [LONG, LONG, LONG], None, 80, 12)) == 2, "3 are pushed, 1 is above"
+    assert lead_of(region.frame(["two"], [LONG, LONG, LONG], None, 80, 12)) == 1
+    assert lead_of(region.frame(["three"], [LONG, LONG, LONG], None, 80, 12)) == 0
+
+
+def test_row_of_the_start_counts_as_rows_above() -> None:
+    region = LiveRegion()
+    region.frame([], [SHORT], None, 80, 12)
+    region.started_at(8, 12)
+    assert lead_of(region.frame(["one"], [LONG, LONG], None, 80, 12)) == 0
+    assert region.room(80, 12) == 4, "eight rows are above: seven and the printed one"
+
+
+def test_nothing_leads_where_the_terminal_does_not_wrap() -> None:
+    region = LiveRegion(reflows=False)
+    region.frame([], [SHORT], None, 80, 12)
+    assert lead_of(region.frame(["one"], [LONG, LONG], None, 80, 12)) == 0
+
+
+def test_room_is_what_taller_frames_left() -> None:
+    region = LiveRegion()
+    region.frame([], [SHORT] * 6, None, 80, 12)
+    region.frame([], [SHORT] * 2, None, 80, 12)
+    assert region.room(80, 12) == 6
+    region.frame(["one", "two", "three"], [SHORT] * 2, None, 80, 12)
+    assert region.room(80, 12) == 3
+
+
+def test_xterm_js_moves_the_cursor_for_rows_below_it() -> None:
+    """Parked on the first row, it is as many rows further down as all rows of the region were broken."""
+    for shifts, up in ((False, ""), (True, "\x1b[2A")):
+        region = LiveRegion(shifts_cursor=shifts)
+        region.frame([], [LONG, LONG, SHORT], None, 80, 12)
+        frame = region.frame([], [SHORT], None, 40, 12)
+        assert frame.startswith(f"\x1b[?2026h\x1b[?25l\r{up}\r\x1b[2K"), repr(frame)

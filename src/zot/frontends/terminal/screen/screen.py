@@ -62,6 +62,7 @@ class Screen:
         self._rest: asyncio.TimerHandle | None = None
         self._paused = False
         self._ticking = False
+        self._started = False  # the region knows where it began
 
     # --- scheduling
 
@@ -124,15 +125,18 @@ class Screen:
             self._region.redraw()
         self.scene.settle(size.columns)
         settled = [] if self.holding else self._take_settled(size.columns)
-        live, cursor = self.scene.compose(size, resting=self._last >= self._rests_at and not self.scene.busy)
         self._follow_terminal()
+        live, cursor = self.scene.compose(size, resting=self._last >= self._rests_at and not self.scene.busy)
         blank = self.scene.row("", size.columns)
         frame = self._region.frame(settled, live, cursor, size.columns, size.rows, blank=blank)
         self._terminal.write(f"{BEGIN}{leaving}{frame}" if leaving else frame)
 
     def _follow_terminal(self) -> None:
-        """The terminal may tell its kind later."""
+        """The terminal may tell its kind, and where it began, after the first frames."""
         self._region.reflows, self._region.shifts_cursor = self._terminal.reflows, self._terminal.shifts_cursor
+        if self._terminal.first_row and not self._started:
+            self._started = True
+            self._region.started_at(self._terminal.first_row, self._terminal.size().rows)
 
     def _take_settled(self, columns: int) -> list[str]:
         return [self.scene.row(row, columns) for row in self.settled.take()]
