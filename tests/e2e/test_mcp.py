@@ -155,6 +155,21 @@ def test_servers_are_added_shown_tried_and_removed(zot: Zot) -> None:
     assert wrong.code == 2 and 'no MCP server "fake"' in wrong.err
 
 
+def test_added_command_that_is_not_found_is_named(zot: Zot) -> None:
+    """A mistyped command is stored, with a line that says how to correct it; a path is not looked up."""
+    added = zot("mcp", "add", "typo", "--", "nosuchprogram", "--stdio", model=False)
+    assert added.code == 0 and "zot: nosuchprogram: command not found; correct it with" in added.err
+    assert "not found" not in zot("mcp", "add", "--force", "typo", "--", "./server.py", model=False).err
+
+
+def test_file_that_a_jail_protects_counts_as_missing(zot: Zot) -> None:
+    """While a jailed command of another zot runs, an empty directory stands where a missing `.mcp.json` would be."""
+    (zot.project / ".mcp.json").mkdir(0o1555)
+    assert "cannot be read" not in zot("mcp", "list", model=False).err
+    (zot.project / ".mcp.json").chmod(0o755)
+    assert ".mcp.json: cannot be read: is a directory" in zot("mcp", "list", model=False).err
+
+
 def test_failing_server_test_shows_its_stderr(zot: Zot) -> None:
     mine(zot, fake=command(start="exit"))
     tried = zot("mcp", "test", "fake", model=False)

@@ -157,6 +157,11 @@ def read_bytes(path: Path, within: Path | None = None) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
+        if isinstance(error, IsADirectoryError):
+            from zot.system.jail.protected_paths import is_placeholder
+
+            if is_placeholder(path):
+                return None
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 

@@ -24,7 +24,7 @@ from zot.features.mcp.feature import is_trusted, needs_trust
 from zot.features.mcp.list_cache import forget, load_lists
 from zot.features.mcp.protocol import McpError, NeedsLogin
 from zot.features.trust import TrustStore
-from zot.system.files import zot_home
+from zot.system.files import find_program, zot_home
 
 if TYPE_CHECKING:
     from zot.features.mcp.host import McpHost
@@ -160,6 +160,8 @@ def _add(context: McpContext, arguments: ParsedArguments) -> int:
         entry = msgspec.structs.replace(entry, origin="project", root=str(context.cwd)).with_files()
         context.trust.trust(context.cwd, "mcp", name, entry.reviewed_content())
     print_notice(f"added {name} to {path}; test it with `zot mcp test {name}`")
+    if fields["type"] == "stdio" and "/" not in rest[0] and find_program(rest[0]) is None:
+        print_notice(f"zot: {rest[0]}: command not found; correct it with `zot mcp add --force {name} -- COMMAND`")
     return 0
 
 

@@ -145,6 +145,13 @@ def _is_missing(path: str) -> bool:
     return _is_ours(info)
 
 
+def is_placeholder(path: str | os.PathLike[str]) -> bool:
+    """True for what a jail, perhaps of another zot, holds in the place of a missing file."""
+    with suppress(OSError):
+        return _is_ours(os.lstat(path))
+    return False
+
+
 def _is_ours(info: os.stat_result) -> bool:
     is_kind = stat.S_ISDIR(info.st_mode) or (stat.S_ISREG(info.st_mode) and info.st_size == len(_ITSELF))
     return is_kind and info.st_mode & _LOOKED_AT == stat.S_ISVTX
