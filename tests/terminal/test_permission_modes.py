@@ -106,6 +106,8 @@ def test_always_is_offered_for_each_part_and_never_all_of_bash_first(
     terminal.wait_for("3  yes, and everything")
     listening(terminal)
     assert (project / "b").exists() and "and always" not in terminal.screen and "2  yes" not in terminal.screen
+    assert "✓ always `touch …` and `mkdir …` in this session; /permissions" in terminal.screen
+    assert "allowed: always mkdir …, touch …" in terminal.everything
     terminal.press("4")
     terminal.wait_for("finished")
     assert sorted(path.name for path in project.iterdir()) == ["a", "b", "d", "e"]

@@ -81,8 +81,8 @@ def named_answers(rules: Iterable[Rule], tool: str, nature: CallClass, what: str
     """The answers that cover a call, such as ``saved answer bash npm test …``."""
     natures = [nature, *(msgspec.structs.replace(nature, words=part) for part in nature.parts)]
     used = [rule for rule in rules if any(rule.matches(tool, each) for each in natures)]
-    named = dict.fromkeys(f"{rule.tool} {' '.join(rule.prefix)} …" if rule.prefix else rule.tool for rule in used)
-    return f"{what} {', '.join(named)}"
+    named = {f"{rule.tool} {' '.join(rule.prefix)} …" if rule.prefix else rule.tool for rule in used}
+    return f"{what} {', '.join(sorted(named))}"
 
 
 def decide(mode: Mode, kind: Kind) -> Step:
