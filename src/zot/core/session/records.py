@@ -4,7 +4,7 @@ copies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, assert_never
 
@@ -155,6 +155,14 @@ class ToolOutcomeRow(msgspec.Struct, frozen=True, tag="tool_outcome"):
     original: DiskResult | msgspec.UnsetType = msgspec.UNSET
 
 
+class AnswerEndRow(msgspec.Struct, frozen=True, tag="answer_end", omit_defaults=True):
+    """How the prompt of the messages before it ended: ``cancelled``, ``failed``, ``interrupted`` or ``complete``.
+    Absent if the last message is a complete answer."""
+
+    how: str
+    why: str = ""
+
+
 class SessionLimits(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the tools of a session may do. Empty means no limit: mode ``everything``, no jail.
     ``jail`` is ``on`` or ``net``, ``level`` the least level of it, ``ask_outside`` whether the user is asked about
@@ -210,6 +218,7 @@ KnownRow = (
     | CompactionRow
     | ToolIntentRow
     | ToolOutcomeRow
+    | AnswerEndRow
     | LimitsRow
     | ExtensionRow
     | LabelRow
@@ -219,9 +228,10 @@ Row = KnownRow | UnknownRow
 _KNOWN = frozenset(
     {
         *("meta", "message", "usage", "rename", "compaction"),
-        *("tool_intent", "tool_outcome", "limits", "extension_entry", "entry_label"),
+        *("tool_intent", "tool_outcome", "answer_end", "limits", "extension_entry", "entry_label"),
     }
 )
+_ENDS = frozenset(("cancelled", "failed", "interrupted"))
 _encoder = msgspec.json.Encoder()
 
 
@@ -297,6 +307,22 @@ def message_row(message: Message) -> MessageRow:
 
 def compaction_row(keep_tail: int, summary: Message) -> CompactionRow:
     return CompactionRow(keep_tail, disk_message(summary))
+
+
+def marked(message: Message, row: AnswerEndRow) -> Message:
+    """The message before this row, with its mark; unknown ends leave it as it is."""
+    return message.ended(row.how, row.why) if row.how in _ENDS else message
+
+
+def messages_of(rows: Iterable[Row | None]) -> list[Message]:
+    """The messages of these rows, with the marks of their ends."""
+    found: list[Message] = []
+    for row in rows:
+        if isinstance(row, MessageRow) and (message := message_of(row.message)) is not None:
+            found.append(message)
+        elif isinstance(row, AnswerEndRow) and found:
+            found[-1] = marked(found[-1], row)
+    return found
 
 
 def intent_row(call: ToolCallBlock) -> ToolIntentRow:
