@@ -14,7 +14,7 @@ from zot.frontends.terminal.screen import message_blocks as blocks
 from zot.frontends.terminal.screen.call_summary import read_bash
 from zot.frontends.terminal.screen.message_blocks import Shown, stored
 from zot.frontends.terminal.screen.tool_view import BY_HAND, ToolView, group_rows, joins_group
-from zot.provider.messages import ImageBlock, Message, TextBlock, ToolCallBlock, ToolResultBlock
+from zot.provider.messages import ENDED, ImageBlock, Message, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.tui.markdown import Painter
 from zot.tui.widgets import tokens
 
@@ -84,7 +84,20 @@ def highlight_blocks(messages: Sequence[Message]) -> bool:
 def message_blocks(
     message: Message, calls: dict[str, ToolCallBlock], page: RenderSettings, *, expanded: bool = False
 ) -> list[ResumedBlock]:
-    """One message as shown live; ``calls`` are those its results answer."""
+    """One message as shown live; ``calls`` are those its results answer. A mark says that the answer ended there."""
+    made = _content_blocks(message, calls, page, expanded=expanded)
+    return [*made, ResumedBlock(_end(message, page))] if message.end_text else made
+
+
+def _end(message: Message, page: RenderSettings) -> list[str]:
+    failed = message.meta[ENDED] == "failed"
+    role, glyph = ("error", "✖") if failed else ("muted", "◌")
+    return blocks.note(message.end_text, role, glyph, page.painter.theme, page.columns)
+
+
+def _content_blocks(
+    message: Message, calls: dict[str, ToolCallBlock], page: RenderSettings, *, expanded: bool
+) -> list[ResumedBlock]:
     if message.role == "tool":
         return [_call(result, calls.get(result.call_id), page, expanded) for result in message.tool_results()]
     if message.role == "assistant":
