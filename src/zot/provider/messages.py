@@ -73,8 +73,8 @@ class ToolCallBlock(msgspec.Struct, frozen=True, dict=True, tag="tool_call"):
 
 
 class ToolResultBlock(msgspec.Struct, frozen=True, tag="tool_result"):
-    """The result of one call, in a ``tool`` message. ``hunks``, ``changes``, ``refused`` and ``attached`` are for
-    screens and extensions, not for models."""
+    """The result of one call, in a ``tool`` message. ``hunks``, ``changes``, ``refused``, ``attached`` and
+    ``decided_by`` are for screens and extensions, not for models."""
 
     call_id: str
     content: tuple[TextBlock | ImageBlock, ...] = ()
@@ -83,6 +83,7 @@ class ToolResultBlock(msgspec.Struct, frozen=True, tag="tool_result"):
     changes: str = ""
     refused: bool = False
     attached: dict[str, Any] | None = None
+    decided_by: str = ""
 
 
 class ReasoningBlock(msgspec.Struct, frozen=True, tag="reasoning"):

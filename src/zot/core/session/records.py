@@ -10,7 +10,15 @@ from typing import Any, assert_never
 
 import msgspec
 
-from zot.core.tool import LONGEST_CHANGES, ToolResult, attached_of, changes_of, hunks_of
+from zot.core.tool import (
+    LONGEST_CHANGES,
+    LONGEST_DECISION,
+    ToolResult,
+    attached_of,
+    changes_of,
+    decision_of,
+    hunks_of,
+)
 from zot.provider.messages import (
     Block,
     Hunks,
@@ -35,8 +43,8 @@ _NONE = msgspec.Raw()  # this very object is what an encoder omits as a default
 
 class DiskBlock(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Any block. ``arguments`` is a JSON object, other text is in ``arguments_text``. ``hunks``, ``changes``,
-    ``refused`` and ``attached`` are decoded separately, since other programs may use them differently. ``server``
-    marks calls run by the provider."""
+    ``refused``, ``attached`` and ``decided_by`` are decoded separately, since other programs may use them
+    differently. ``server`` marks calls run by the provider."""
 
     type: str = ""
     text: str = ""
@@ -54,6 +62,7 @@ class DiskBlock(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     changes: msgspec.Raw = _NONE
     refused: msgspec.Raw = _NONE
     attached: msgspec.Raw = _NONE
+    decided_by: msgspec.Raw = _NONE
     reasoning_id: str = ""
     summary: str = ""
     encrypted_content: str = ""
@@ -76,6 +85,7 @@ class DiskResult(msgspec.Struct, frozen=True, omit_defaults=True):
     changes: msgspec.Raw = _NONE
     refused: msgspec.Raw = _NONE
     attached: msgspec.Raw = _NONE
+    decided_by: msgspec.Raw = _NONE
 
 
 class Meta(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -338,7 +348,7 @@ def _disk_result(result: ToolResult) -> DiskResult:
     content = tuple(disk_block(block) for block in result.content)
     details = result.details
     kept = (_raw(hunks_of(details)), _raw(changes_of(details)), _NONE, _raw(attached_of(details)))
-    return DiskResult(content, result.is_error, *kept)
+    return DiskResult(content, result.is_error, *kept, _raw(decision_of(details)))
 
 
 def disk_message(message: Message) -> DiskMessage:
@@ -371,6 +381,7 @@ def disk_block(block: Block) -> DiskBlock:
                 changes=_raw(block.changes),
                 refused=_raw(block.refused),
                 attached=_raw(block.attached),
+                decided_by=_raw(block.decided_by),
             )
         case ReasoningBlock():
             return DiskBlock(
@@ -464,7 +475,8 @@ def _arguments(raw: msgspec.Raw) -> str:
 
 
 def result_of(disk: DiskResult | DiskBlock, call_id: str) -> ToolResultBlock:
-    kept = (_hunks(disk.hunks), _changes(disk.changes), bytes(disk.refused) == b"true", _attached(disk.attached))
+    changes, decision = _text(disk.changes, LONGEST_CHANGES), _text(disk.decided_by, LONGEST_DECISION)
+    kept = (_hunks(disk.hunks), changes, bytes(disk.refused) == b"true", _attached(disk.attached), decision)
     return ToolResultBlock(
         call_id,
         tuple([ImageBlock(b.mime_type, b.data) if b.mime_type else TextBlock(b.text) for b in disk.content or ()]),
@@ -480,8 +492,8 @@ def _hunks(raw: msgspec.Raw) -> Hunks:
         return ()
 
 
-def _changes(raw: msgspec.Raw) -> str:
+def _text(raw: msgspec.Raw, longest: int) -> str:
     try:
-        return msgspec.json.decode(raw, type=str)[:LONGEST_CHANGES] if bytes(raw) else ""
+        return msgspec.json.decode(raw, type=str)[:longest] if bytes(raw) else ""
     except msgspec.DecodeError:
         return ""

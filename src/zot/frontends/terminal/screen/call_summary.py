@@ -11,7 +11,7 @@ import msgspec
 from zot.core.interceptors import CALL_REFUSED
 from zot.core.permission_gate import SAID_NO
 from zot.core.permission_modes import IN_SESSION, PLANNING, SAVED_ANSWER
-from zot.core.tool import decided_by
+from zot.core.tool import decided_by, is_mode
 from zot.provider.messages import TextBlock
 from zot.tui.sanitize import beginning, one_line
 from zot.tui.tool_call_rows import Words
@@ -186,7 +186,7 @@ def outcome(
     """The outcome, most important first, and who decided unless a mode did; the reason of a failure is in
     ``failure_line``. The output of a command the user ``asked`` for is shown below."""
     by = decided_by(result.details)
-    is_named = not by or by.startswith("mode ") or by in text_of(result)
+    is_named = not by or is_mode(by) or by in text_of(result)
     decided: tuple[Words, ...] = () if is_named else ((_decision(result, by), "muted"),)
     return (*_outcome(name, arguments, result, seconds, asked=asked), *decided)
 

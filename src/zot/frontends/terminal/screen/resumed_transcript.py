@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from zot.core.events import OF_EXTENSION, PERMISSION_MODE, TYPED, ToolResultEvent
-from zot.core.tool import ATTACHED
+from zot.core.tool import ATTACHED, DECIDED_BY
 from zot.frontends.terminal.screen import message_blocks as blocks
 from zot.frontends.terminal.screen.call_summary import read_bash
 from zot.frontends.terminal.screen.message_blocks import Shown, stored
@@ -158,8 +158,10 @@ def _call(result: ToolResultBlock, call: ToolCallBlock | None, page: RenderSetti
 
 
 def _details(result: ToolResultBlock, call: ToolCallBlock | None) -> dict[str, object] | None:
-    """Only line numbers, replaced text and refusals are stored; the call provides the rest."""
+    """Only line numbers, replaced text, refusals and decisions are stored; the call provides the rest."""
     kept: dict[str, object] = {ATTACHED: result.attached} if result.attached else {}
+    if result.decided_by:
+        kept[DECIDED_BY] = result.decided_by
     if result.refused:
         return {**kept, "refused": True}
     if result.hunks:
