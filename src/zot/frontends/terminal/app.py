@@ -368,13 +368,15 @@ class App:
         """Show the new session, unless a command of this screen does so."""
         conversation = self._conversation
         if conversation is not None and isinstance(event, SessionStarted) and event.reason != "start":
-            self.ui.spawn(self._follow(conversation, self._transcript.conversations))
+            self.ui.spawn(self._follow(conversation, self._transcript.conversations, event.reason))
 
-    async def _follow(self, conversation: Conversation, shown: int) -> None:
+    async def _follow(self, conversation: Conversation, shown: int, reason: str) -> None:
         await asyncio.sleep(_FOLLOW_S)
         if self._transcript.conversations == shown:
+            from zot.frontends.terminal.commands.sessions import heading  # few screens follow another one
+
             self._asides.clear()
-            self._transcript.clear()
+            self._transcript.clear(heading(reason, conversation.session))
             self._transcript.show(conversation.messages)
 
     async def close(self) -> None:

@@ -282,14 +282,12 @@ class Transcript:
             self._settled.add(rows)
             self.anything = True
 
-    def clear(self) -> None:
-        """A new conversation: a row marks its beginning; earlier rows stay in the terminal."""
+    def clear(self, heading: str = "a new conversation") -> None:
+        """Another conversation begins: one row says which; earlier rows stay in the terminal."""
         self._stream = self._thought = None
         self.conversations += 1
         self._drop_unfinished()
-        self._settle_group()
-        self._settled.add([self._ui.theme.paint("muted", "◇ a new conversation")])
-        self._ui.redraw()
+        self.add_marker("◇", heading)
 
     # --- resumed conversations
 
