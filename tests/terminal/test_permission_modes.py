@@ -228,7 +228,7 @@ def test_mode_and_jail_chosen_at_the_keyboard_come_back(serve: Any, open_zot: Op
     terminal.submit("/exit")
     terminal.wait_exit()
     again = open_zot("-c", columns=120)
-    again.wait_for("continuing with the limits of this session: permission mode ask, jailed")
+    again.wait_for("◇ resumed with permission mode ask, jailed")
     again.wait_for("asks first jailed (full)")
     again.submit("/exit")
     again.wait_exit()

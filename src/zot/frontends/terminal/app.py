@@ -64,7 +64,7 @@ class App:
         self.exit_code = 0
         self.leaving = asyncio.Event()
         self.lost: list[str] = []  # the session notice printed after the terminal is restored
-        self._notices: list[str] = []  # of the start, shown below the resumed conversation
+        self._notices: list[Diagnostic] = []  # of the start, shown below the resumed conversation
         self.swarm: WorkerList | None = None  # set with the agent
         self._conversation: Conversation | None = None  # once it is built
         self._closed = False
@@ -232,7 +232,7 @@ class App:
         if isinstance(event, SessionFault) and event.lost:
             self.lost.append(event.message)
         if isinstance(event, Diagnostic) and not event.of_extension and not self.turns.ready:
-            self._notices.append(event.text)
+            self._notices.append(event)
         else:
             self._transcript.on_event(event)
         if isinstance(event, Todos):
@@ -414,8 +414,8 @@ class App:
 
             transcript.show(messages)
             history.begin_with(prompts_in(messages))
-        for text in (*self._notices, *self._keymap.custom.problems):
-            transcript.add_diagnostic(text)
+        for event in (*self._notices, *map(Diagnostic, self._keymap.custom.problems)):
+            transcript.add_diagnostic(event.text, event.level)
         self.screen.holding = False
 
     async def _show_in_full(self, conversation: Conversation) -> None:

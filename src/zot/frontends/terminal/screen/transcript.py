@@ -115,8 +115,8 @@ class Transcript:
                 self._notes.add("zot", "info", f"job {number}: {one_line(text)}: {one_line(command)}")
             case events.Error(message=text) | events.SessionFault(message=text):
                 self.error(text)
-            case events.Diagnostic(text):
-                self.add_diagnostic(text)
+            case events.Diagnostic(text, level=level):
+                self.add_diagnostic(text, level)
             case events.EntryAdded():
                 self._entry(event)
             case _:
@@ -252,9 +252,12 @@ class Transcript:
         self._end_text()
         self._note(text, "error", "✖")
 
-    def add_diagnostic(self, text: str) -> None:
-        """One visible line about a fault outside the conversation."""
-        self._note(text, "warning", "!")
+    def add_diagnostic(self, text: str, level: events.Level = "warning") -> None:
+        """One visible line about a fault outside the conversation, or information about it."""
+        if level == "info":
+            self.add_marker("◇", text)
+        else:
+            self._note(text, "warning", "!")
 
     def add_note(self, text: str) -> None:
         self._note(text, "muted", "")
