@@ -1,4 +1,5 @@
-"""A resumed conversation shows how each prompt ended: cancelled, failed, or lost with its zot."""
+"""A resumed conversation shows how each prompt ended: cancelled, failed, or lost with its zot. Without an earlier
+session `zot -c` says that this is a new one."""
 
 from __future__ import annotations
 
@@ -152,3 +153,31 @@ def test_complete_answer_has_no_mark(serve: Any, open_zot: OpenZot, zot: Zot) ->
     terminal = open_zot("-c")
     terminal.wait_for("all done")
     assert "◌" not in terminal.everything
+
+
+NO_SESSION = "no earlier session in this directory: this is a new one"
+
+
+def test_continue_without_session_is_reported(serve: Any, open_zot: OpenZot) -> None:
+    serve([Say("hello")])
+    terminal = open_zot("-c")
+    terminal.wait_for(f"◇ {NO_SESSION}")
+    terminal.submit("hi")
+    terminal.wait_for("hello")
+    leave(terminal)
+    terminal = open_zot("-c")
+    terminal.wait_for("hello")
+    assert NO_SESSION not in terminal.everything
+
+
+def test_headless_continue_without_session_is_reported(serve: Any, zot: Zot) -> None:
+    serve([Say("hello")], repeat=True)
+    done = zot("--json", "-c", "hi")
+    assert [(each["level"], each["message"]) for each in done.events if each["type"] == "diagnostic"] == [
+        ("info", NO_SESSION)
+    ]
+    assert NO_SESSION not in zot("--json", "-c", "hi").out
+    zot.sessions[0].unlink()
+    printed = zot("-p", "-c", "hi")
+    assert printed.out == "hello\n" and NO_SESSION in printed.err
+    assert NO_SESSION not in zot("-p", "-c", "hi").err
