@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.agent.slash_commands import parse
-from zot.core.events import Diagnostic, EntryAdded, SessionFault, SessionStarted, Todos, ToolResultEvent, UserMessage
+from zot.core.events import (
+    Diagnostic,
+    EntryAdded,
+    MessageAppended,
+    SessionFault,
+    SessionStarted,
+    Todos,
+    ToolResultEvent,
+    UserMessage,
+)
 from zot.frontends.terminal.commands.command_context import CommandContext, EarlyCommandContext
 from zot.frontends.terminal.commands.command_runner import CommandRunner
 from zot.frontends.terminal.dialogs.dialog import CONFIRM, Dialogs
@@ -276,6 +285,7 @@ class App:
         self._conversation, settings = conversation, conversation.settings
         self._on_close.append(conversation.subscribe(self._transcript.on_event, EntryAdded))
         self._on_close.append(conversation.subscribe(self._session_changed, SessionStarted))
+        self._on_close.append(conversation.subscribe(self._transcript.mode_noted, MessageAppended))
         if self._is_guest:
             self._on_close.append(conversation.subscribe(self.on_event))
         self._around.agent_arrived(conversation)

@@ -105,8 +105,7 @@ def _content_blocks(
         content = blocks.assistant(message.shown_text(), page.painter, page.columns)
         return [ResumedBlock(rows) for rows in (thought, content) if rows]
     if mode := message.meta.get(PERMISSION_MODE):
-        note = "◇ plan mode" if mode == "plan" else "◇ plan mode is over"
-        return [ResumedBlock([page.painter.theme.paint("muted", note)])]
+        return [ResumedBlock(blocks.note(blocks.mode_text(mode), "muted", "◇", page.painter.theme, page.columns))]
     if OF_EXTENSION in message.meta and TYPED not in message.meta:
         from zot.frontends.terminal.screen.entry_rows import message_rows
 

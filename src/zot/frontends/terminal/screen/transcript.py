@@ -259,6 +259,11 @@ class Transcript:
         else:
             self._note(text, "warning", "!")
 
+    def mode_noted(self, event: events.AgentEvent) -> None:
+        """The model is informed about plan mode before the next prompt."""
+        if isinstance(event, events.MessageAppended) and (mode := event.message.meta.get(events.PERMISSION_MODE)):
+            self.add_marker("◇", message_blocks.mode_text(mode))
+
     def add_note(self, text: str) -> None:
         self._note(text, "muted", "")
 
