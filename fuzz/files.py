@@ -36,7 +36,7 @@ SESSIONS = (
     '{"type":"message","message":{"role":"tool","content":[{"type":"tool_result","call_id":"1","content":[{"text":"x"}]}]}}\n'
     '{"type":"usage","usage":{},"cumulative":{"input":3}}\n',
     '{"type":"compaction","keep_tail":1,"message":{"role":"user","content":[{"type":"text","text":"sum"}]}}\n'
-    '{"type":"rename","title":"t"}\n{"type":"new_kind","x":1}\n{"type":"tool_outcome","call_id":"1","result":{"content":[]}}\n',
+    '{"type":"rename","title":"t"}\n{"type":"new_kind","x":1}\n{"type":"answer_end","how":"cancelled"}\n{"type":"tool_outcome","call_id":"1","result":{"content":[]}}\n',
     '{"type":"message","message":{"role":"assistant","content":[{"reasoning_id":"r","summary":"s","kind":"thinking"},{"mime_type":"image/png","data":"aGk="}]}}\n'
     '{"type":"compaction","messages":[{"role":"user","content":[{"text":"a"}]}]}\n',
 )

@@ -39,7 +39,7 @@ def test_a_resumed_session_keeps_mode_and_jail(zot: Zot, serve: Any, tmp_path: P
     done = zot("--json", "-c", "go on")
     assert was_denied(done)
     assert not (zot.project / "made.txt").exists()
-    assert "continuing with the limits of this session: permission mode ask, jailed" in done.out
+    assert "resumed with permission mode ask, jailed" in done.out
 
 
 def test_the_jail_confines_the_resumed_session(zot: Zot, serve: Any) -> None:
@@ -59,7 +59,7 @@ def test_flags_change_the_limits_with_a_line(zot: Zot, serve: Any) -> None:
     assert "permission mode everything; this session had ask" in done.out
     assert "not jailed (--no-jail); this session was jailed" in done.out
     assert limits(zot)[-1] == {}
-    assert "limits of this session" not in zot("--json", "-c", "again").out
+    assert "resumed with" not in zot("--json", "-c", "again").out
 
 
 def test_a_session_file_cannot_widen_the_settings(zot: Zot, serve: Any) -> None:

@@ -31,6 +31,8 @@ class FakeJournal:
                 self.told.append(("tool_intent", call))
             case events.ToolReturned(call_id, result):
                 self.told.append(("tool_outcome", call_id, result))
+            case events.AnswerEnded(how):
+                self.told.append(("answer_end", how))
             case events.TranscriptCompacted(keep_tail, summary):
                 self.told.append(("compacted", keep_tail, summary))
             case events.Checkpoint():

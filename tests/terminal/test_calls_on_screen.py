@@ -93,6 +93,30 @@ def test_denied_call_has_its_own_mark_and_reason(serve: Any, open_zot: OpenZot) 
     assert calls_of(terminal) == [["⊘ Run touch x · refused: not now · denied by you"]]
 
 
+def test_decisions_are_shown_after_resume(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """The models' requests do not name who decided."""
+    run_it = CallTools([("bash", {"command": "touch x"})])
+    server = serve([run_it, run_it, Say("all done"), Say("and on")])
+    terminal = open_zot("--no-yolo", rows=40)
+    terminal.submit("go")
+    terminal.wait_for("run bash?")
+    terminal.press("4")
+    terminal.wait_for("denied by you")
+    terminal.wait_for("run bash?")
+    terminal.press("1")
+    terminal.wait_for("all done")
+    calls = calls_of(terminal)
+    assert [call[0].rpartition(" · ")[2] for call in calls] == ["denied by you", "allowed by you"]
+    terminal.press("ctrl+d")
+    terminal.wait_exit()
+    again = open_zot("-c", rows=40)
+    again.wait_for("all done")
+    assert calls_of(again) == calls
+    again.submit("go on")
+    again.wait_for("and on")
+    assert "by you" not in str(server.requests[-1].json)
+
+
 def test_extension_denial_stays_a_denial_after_resume(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     serve([CallTools([("bash", {"command": "touch x"})]), Say("all done")])
     words = 'hello(); subscribe(intercept=["tool_call"]); ready()\n'
@@ -106,7 +130,7 @@ def test_extension_denial_stays_a_denial_after_resume(serve: Any, open_zot: Open
     terminal.wait_exit()
     again = open_zot("-c", rows=40)
     again.wait_for("all done")
-    assert calls_of(again) == [["⊘ Run touch x · only on Mondays"]]  # who decided is not stored
+    assert calls_of(again) == calls
 
 
 def test_neighbouring_reads_and_searches_are_one_line(serve: Any, open_zot: OpenZot, project: Path) -> None:

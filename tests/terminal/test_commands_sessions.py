@@ -81,6 +81,8 @@ def test_resume_shows_conversation_and_continues(serve: Any, open_zot: OpenZot) 
     open_list(terminal)
     terminal.press("down", "enter")
     terminal.wait_for("resumed: 2 messages")
+    terminal.wait_for("◇ resumed: about apples")
+    assert terminal.everything.count("◇ a new conversation") == 1  # of /new
     terminal.submit("go on")
     terminal.wait_for("more apples")
     assert [text for _, text in said(server.requests[-1])] == ["about apples", "apples answer", "go on"]

@@ -48,6 +48,31 @@ def test_plan_mode_denies_changes_and_informs_model(serve: Any, open_zot: OpenZo
     assert any("left plan mode" in text for _, text in said(server.requests[2]))
 
 
+PLAN_ROW = "◇ plan mode: changes are denied · shift+tab leaves"
+
+
+def test_plan_mode_has_a_row_that_says_how_to_leave(serve: Any, open_zot: OpenZot) -> None:
+    """The rows are the same after a resume."""
+    serve([Say("here is the plan"), Say("finished")])
+    terminal = open_zot()
+    terminal.submit("/plan think")
+    terminal.wait_for("here is the plan")
+    assert terminal.everything.index(PLAN_ROW) < terminal.everything.index("› think")
+    terminal.submit("/plan")
+    terminal.wait_for("plan: changes are denied · shift+tab leaves")
+    terminal.press("shift+tab")
+    terminal.wait_for("runs everything")
+    terminal.submit("do it")
+    terminal.wait_for("finished")
+    assert "◇ plan mode is over" in terminal.everything and terminal.everything.count(PLAN_ROW) == 1
+    terminal.submit("/exit")
+    terminal.wait_exit()
+    again = open_zot("-c")
+    again.wait_for("finished")
+    assert again.everything.index(PLAN_ROW) < again.everything.index("› think")
+    assert "◇ plan mode is over" in again.everything
+
+
 def test_reads_need_approval_only_outside_project(serve: Any, open_zot: OpenZot, project: Path, tmp_path: Path) -> None:
     (project / "a.txt").write_text("inside")
     (tmp_path / "b.txt").write_text("outside")
@@ -228,7 +253,7 @@ def test_mode_and_jail_chosen_at_the_keyboard_come_back(serve: Any, open_zot: Op
     terminal.submit("/exit")
     terminal.wait_exit()
     again = open_zot("-c", columns=120)
-    again.wait_for("continuing with the limits of this session: permission mode ask, jailed")
+    again.wait_for("◇ resumed with permission mode ask, jailed")
     again.wait_for("asks first jailed (full)")
     again.submit("/exit")
     again.wait_exit()

@@ -230,7 +230,8 @@ def test_plan_is_rendered_and_approved_with_a_mode(serve: Any, open_zot: OpenZot
     terminal.press("2")
     terminal.wait_for("finished")
     assert (project / "a.py").exists() and "accepts edits" in terminal.screen
-    assert "Presented a plan Add a cache" in terminal.screen and "1. Change a.py" in terminal.screen
+    assert "Presented a plan Add a cache · approved, mode accept-edits" in terminal.screen
+    assert "1. Change a.py" in terminal.screen
 
 
 def test_refused_plan_goes_back_with_the_comment(serve: Any, open_zot: OpenZot) -> None:

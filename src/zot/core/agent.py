@@ -11,7 +11,7 @@ from typing import Any
 
 from zot.core import events
 from zot.core.event_bus import Reader
-from zot.core.events import SHOWN, AgentEvent, Checkpoint, PromptAccepted
+from zot.core.events import SHOWN, AgentEvent, Checkpoint, PromptAccepted, is_prompt
 from zot.core.loop import Loop, Outcome
 from zot.core.run import Run
 from zot.core.state import AgentState, InitialToolCall, PendingPrompt
@@ -145,7 +145,7 @@ class Agent(AgentState):
         go_on: bool = False,
     ) -> Outcome:
         with self._exclusive(emit) as run:
-            loop = Loop(self, run)
+            loop, before = Loop(self, run), self.revision
             try:
                 refusal = "" if prompt is None else await loop.begin_prompt(prompt, instead=instead)
                 if go_on:
@@ -162,9 +162,22 @@ class Agent(AgentState):
                 raise
             finally:
                 self.run_system = None
+            self._record_end(outcome, grown=self.revision > before)
             self._finish(run, outcome.error)
             await run.close()
             return outcome
+
+    def _record_end(self, outcome: Outcome, *, grown: bool) -> None:
+        """Record how the prompt ended if its last message does not show it. ``grown``: it has added a message."""
+        last = self._transcript[-1] if self._transcript else None
+        if last is None or not (grown or is_prompt(last)):
+            return
+        if outcome.stop == "aborted":
+            self.mark_end("cancelled")
+        elif outcome.error is not None or outcome.refused:
+            self.mark_end("failed", describe(outcome.error) if outcome.error is not None else outcome.refused)
+        elif last.role != "assistant":
+            self.mark_end("complete")
 
     def _finish(self, run: Run, error: Exception | None) -> None:
         run.emit(Checkpoint())

@@ -31,7 +31,17 @@ from typing import Any, Literal
 import msgspec
 
 from zot.core.tool import ToolResult
-from zot.provider.messages import Message, QuotaWindow, ResultBlock, StopReason, ToolCallBlock, Usage
+from zot.provider.messages import (
+    ENDED,
+    ENDED_WHY,
+    AnswerEnd,
+    Message,
+    QuotaWindow,
+    ResultBlock,
+    StopReason,
+    ToolCallBlock,
+    Usage,
+)
 from zot.provider.model_call import Noticed, Retrying
 
 SYNTHETIC = "synthetic"  # in a user message's ``meta``: not typed by the user
@@ -40,7 +50,13 @@ PERMISSION_MODE = "permission_mode"  # likewise: zot informs the model about the
 TYPED = "typed"  # likewise: the user's own words, which an extension rewrote
 OF_EXTENSION = "extension"  # likewise: the extension that sent or rewrote the text
 OF_ZOT = "zot"  # likewise: zot queued the prompt for the user, such as an approved plan
-OF_PROMPTS = frozenset({REPLACES, TYPED, OF_EXTENSION, OF_ZOT})  # marks of messages that are prompts
+OF_PROMPTS = frozenset({REPLACES, TYPED, OF_EXTENSION, OF_ZOT, ENDED, ENDED_WHY})  # marks of messages that are prompts
+
+
+def is_prompt(message: Message) -> bool:
+    """True if the user, or zot or an extension in the user's place, asked for an answer with it."""
+    return message.role == "user" and not message.meta.keys() - OF_PROMPTS
+
 
 Status = Literal["completed", "failed", "blocked", "cancelled", "timed_out"]
 
@@ -299,6 +315,15 @@ class Checkpoint(msgspec.Struct, frozen=True, tag="checkpoint"):
     """Everything so far must be durable now; after a turn with calls, as soon as one runs."""
 
 
+class AnswerEnded(msgspec.Struct, frozen=True, tag="answer_ended"):
+    """A prompt ended, and the last message does not show how. ``message`` replaces it: it has the mark of an answer
+    that was ``cancelled`` or ``failed``."""
+
+    how: AnswerEnd
+    message: Message
+    why: str = ""
+
+
 class ModelChanged(msgspec.Struct, frozen=True, tag="model_changed"):
     """This model answers from the next request on."""
 
@@ -307,7 +332,14 @@ class ModelChanged(msgspec.Struct, frozen=True, tag="model_changed"):
 
 
 RecordedEvent = (
-    MessageAppended | TranscriptCompacted | UsageCounted | ToolStarting | ToolReturned | Checkpoint | ModelChanged
+    MessageAppended
+    | TranscriptCompacted
+    | UsageCounted
+    | ToolStarting
+    | ToolReturned
+    | AnswerEnded
+    | Checkpoint
+    | ModelChanged
 )
 
 # --- lifecycle

@@ -11,17 +11,18 @@ import msgspec
 
 from zot.core.event_bus import EventBus
 from zot.core.events import (
-    OF_PROMPTS,
     AgentEvent,
+    AnswerEnded,
     Diagnostic,
     MessageAppended,
     ToolsChanged,
     TranscriptCompacted,
     UsageCounted,
+    is_prompt,
 )
 from zot.core.run import Run
 from zot.core.tool import Tool, ToolContext, ToolResult, spec_of
-from zot.provider.messages import ImageBlock, Message, ToolCallBlock, Usage
+from zot.provider.messages import AnswerEnd, ImageBlock, Message, ToolCallBlock, Usage
 from zot.provider.model import Model, Reasoning
 from zot.provider.model_call import Client, Request, StreamEvent, ToolSpec
 
@@ -249,12 +250,17 @@ class AgentState:
     def unanswered(self) -> Message | None:
         """The user's last prompt if its turn failed without an answer."""
         last = self._transcript[-1] if self._transcript else None
-        return last if last is not None and last.role == "user" and not last.meta.keys() - OF_PROMPTS else None
+        return last if last is not None and is_prompt(last) else None
 
     def replace_last(self, message: Message) -> None:
         """Replace the unanswered prompt; ``message`` has the mark."""
         self.append(message)
         del self._transcript[-2]
+
+    def mark_end(self, how: AnswerEnd, why: str = "") -> None:
+        """Mark the last message: the prompt ended here without a complete answer, or without an answer to a tool."""
+        message = self._transcript[-1] = self._transcript[-1].ended(how, why)
+        self.emit(AnswerEnded(how, message, why))
 
     def set_messages(self, messages: Iterable[Message]) -> None:
         """Replace the transcript (resume, clear, switch) without an event."""

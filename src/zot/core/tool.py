@@ -14,6 +14,7 @@ from zot.provider.model_call import ToolSpec
 
 MOST_HUNKS = 1_000
 LONGEST_CHANGES = 64_000  # characters
+LONGEST_DECISION = 500
 
 
 class ToolResult(msgspec.Struct, frozen=True):
@@ -68,6 +69,16 @@ def attached_of(details: dict[str, Any] | None) -> dict[str, Any] | None:
 def decided_by(details: dict[str, Any] | None) -> str:
     by = (details or {}).get(DECIDED_BY)
     return by if isinstance(by, str) else ""
+
+
+def decision_of(details: dict[str, Any] | None) -> str:
+    """Also saved: who allowed or denied the call, unless it was the permission mode."""
+    by = decided_by(details)
+    return "" if is_mode(by) else by[:LONGEST_DECISION]
+
+
+def is_mode(by: str) -> bool:
+    return by.startswith("mode ")
 
 
 def kept_of(attached: dict[str, Any] | None) -> dict[str, str]:

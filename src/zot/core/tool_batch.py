@@ -23,6 +23,7 @@ from zot.core.tool import (
     ToolResult,
     attached_of,
     changes_of,
+    decision_of,
     hunks_of,
     refused_of,
     text_result,
@@ -163,5 +164,5 @@ class ToolBatch:
 
 def _block(call: ToolCallBlock, result: ToolResult) -> ToolResultBlock:
     details = result.details
-    kept = (hunks_of(details), changes_of(details), refused_of(details), attached_of(details))
+    kept = (hunks_of(details), changes_of(details), refused_of(details), attached_of(details), decision_of(details))
     return ToolResultBlock(call.id, result.content, result.is_error, *kept)

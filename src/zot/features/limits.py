@@ -61,7 +61,7 @@ class LimitsFeature(Feature):
             )
         if before.jail and not now.jail:
             lines.append("not jailed (--no-jail); this session was jailed")
-        return lines or [f"continuing with the limits of this session: {describe(now)}"]
+        return lines or [f"resumed with {describe(now)}"]
 
     # --- changes
 
@@ -105,7 +105,7 @@ class LimitsFeature(Feature):
             gate.mode_chosen = gate.mode_chosen or saved.mode_chosen
             gate.mode = mode
         if saved != _NOTHING:
-            self.notify(f"continuing with the limits of that session: {describe(self._current())}", level="info")
+            self.notify(f"resumed with {describe(self._current())}", level="info")
 
 
 def has_jail_flag(config: RunConfig) -> bool:

@@ -73,8 +73,8 @@ class ToolCallBlock(msgspec.Struct, frozen=True, dict=True, tag="tool_call"):
 
 
 class ToolResultBlock(msgspec.Struct, frozen=True, tag="tool_result"):
-    """The result of one call, in a ``tool`` message. ``hunks``, ``changes``, ``refused`` and ``attached`` are for
-    screens and extensions, not for models."""
+    """The result of one call, in a ``tool`` message. ``hunks``, ``changes``, ``refused``, ``attached`` and
+    ``decided_by`` are for screens and extensions, not for models."""
 
     call_id: str
     content: tuple[TextBlock | ImageBlock, ...] = ()
@@ -83,6 +83,7 @@ class ToolResultBlock(msgspec.Struct, frozen=True, tag="tool_result"):
     changes: str = ""
     refused: bool = False
     attached: dict[str, Any] | None = None
+    decided_by: str = ""
 
 
 class ReasoningBlock(msgspec.Struct, frozen=True, tag="reasoning"):
@@ -103,6 +104,11 @@ ResultBlock = TextBlock | ImageBlock
 
 
 SHOWN_TEXT = "shown"  # in a message's ``meta``: the text shown to users instead
+ENDED = "ended"  # likewise: how the prompt ended whose last message this is, unless it was answered
+ENDED_WHY = "ended_why"  # likewise: why it failed
+
+# ``interrupted``: zot ended, and nothing is recorded about the end. ``complete`` leaves no mark.
+AnswerEnd = Literal["complete", "cancelled", "failed", "interrupted"]
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -120,6 +126,28 @@ class Message(msgspec.Struct, frozen=True):
     def shown_text(self) -> str:
         """The text shown to the user: an interceptor may have changed or withheld it."""
         return self.meta.get(SHOWN_TEXT, "") if SHOWN_TEXT in self.meta else self.text()
+
+    def ended(self, how: str, why: str = "") -> Message:
+        """The message with the mark of this end."""
+        if how == "complete":
+            return self
+        marks = {ENDED: how, ENDED_WHY: why} if why else {ENDED: how}
+        return msgspec.structs.replace(self, meta={**self.without_end().meta, **marks})
+
+    def without_end(self) -> Message:
+        """The message without such a mark."""
+        if ENDED not in self.meta:
+            return self
+        meta = {key: value for key, value in self.meta.items() if key not in (ENDED, ENDED_WHY)}
+        return msgspec.structs.replace(self, meta=meta)
+
+    @property
+    def end_text(self) -> str:
+        """Why there is no complete answer; empty without such a mark."""
+        how = self.meta.get(ENDED, "")
+        if how == "interrupted":
+            return "interrupted before the answer was complete"
+        return self.meta.get(ENDED_WHY, how) if how == "failed" else how
 
     def tool_calls(self) -> list[ToolCallBlock]:
         return [b for b in self.content if isinstance(b, ToolCallBlock)]

@@ -72,7 +72,8 @@ async def test_aborted_tool_has_outcome_and_next_has_no_intent() -> None:
     assert [call.id for (call,) in journal.of("tool_intent")] == ["t1"]
     [(call_id, result)] = journal.of("tool_outcome")
     assert call_id == "t1" and result.is_error
-    assert journal.names()[-3:] == ["tool_outcome", "appended", "turn_ended"]
+    assert journal.names()[-4:] == ["tool_outcome", "appended", "answer_end", "turn_ended"]
+    assert journal.of("answer_end") == [("cancelled",)]
 
 
 async def test_raising_session_ends_run_with_its_exception() -> None:

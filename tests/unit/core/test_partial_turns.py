@@ -33,7 +33,7 @@ async def test_aborted_text_answer_is_stored() -> None:
         outcome = await background.outcome()
     assert outcome.stop == "aborted" and outcome.error is None
     assert agent.messages[-1].text() == "half an answer" and agent.messages[-1].role == "assistant"
-    assert journal.of("appended")[-1] == (agent.messages[-1],)
+    assert journal.of("appended")[-1] == (agent.messages[-1].without_end(),)
     assert words(background.said)[-4:] == ["usage", "assistant_message", "turn_end", "done"]
     assert of(background.said, events.TurnEnd) == [events.TurnEnd("aborted", "aborted")]
 

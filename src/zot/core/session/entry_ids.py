@@ -37,7 +37,7 @@ class EntryIds:
         if known is not None and known[0] is message:
             return known[1]
         line = session.line_of(message) if session is not None else b""
-        found = row_id(line or encode_row(message_row(message)))
+        found = row_id(line or encode_row(message_row(message.without_end())))
         self._known[id(message)] = (message, found)
         return found
 

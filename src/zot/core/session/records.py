@@ -4,13 +4,21 @@ copies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, assert_never
 
 import msgspec
 
-from zot.core.tool import LONGEST_CHANGES, ToolResult, attached_of, changes_of, hunks_of
+from zot.core.tool import (
+    LONGEST_CHANGES,
+    LONGEST_DECISION,
+    ToolResult,
+    attached_of,
+    changes_of,
+    decision_of,
+    hunks_of,
+)
 from zot.provider.messages import (
     Block,
     Hunks,
@@ -35,8 +43,8 @@ _NONE = msgspec.Raw()  # this very object is what an encoder omits as a default
 
 class DiskBlock(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Any block. ``arguments`` is a JSON object, other text is in ``arguments_text``. ``hunks``, ``changes``,
-    ``refused`` and ``attached`` are decoded separately, since other programs may use them differently. ``server``
-    marks calls run by the provider."""
+    ``refused``, ``attached`` and ``decided_by`` are decoded separately, since other programs may use them
+    differently. ``server`` marks calls run by the provider."""
 
     type: str = ""
     text: str = ""
@@ -54,6 +62,7 @@ class DiskBlock(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     changes: msgspec.Raw = _NONE
     refused: msgspec.Raw = _NONE
     attached: msgspec.Raw = _NONE
+    decided_by: msgspec.Raw = _NONE
     reasoning_id: str = ""
     summary: str = ""
     encrypted_content: str = ""
@@ -76,6 +85,7 @@ class DiskResult(msgspec.Struct, frozen=True, omit_defaults=True):
     changes: msgspec.Raw = _NONE
     refused: msgspec.Raw = _NONE
     attached: msgspec.Raw = _NONE
+    decided_by: msgspec.Raw = _NONE
 
 
 class Meta(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -155,6 +165,14 @@ class ToolOutcomeRow(msgspec.Struct, frozen=True, tag="tool_outcome"):
     original: DiskResult | msgspec.UnsetType = msgspec.UNSET
 
 
+class AnswerEndRow(msgspec.Struct, frozen=True, tag="answer_end", omit_defaults=True):
+    """How the prompt of the messages before it ended: ``cancelled``, ``failed``, ``interrupted`` or ``complete``.
+    Absent if the last message is a complete answer."""
+
+    how: str
+    why: str = ""
+
+
 class SessionLimits(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the tools of a session may do. Empty means no limit: mode ``everything``, no jail.
     ``jail`` is ``on`` or ``net``, ``level`` the least level of it, ``ask_outside`` whether the user is asked about
@@ -210,6 +228,7 @@ KnownRow = (
     | CompactionRow
     | ToolIntentRow
     | ToolOutcomeRow
+    | AnswerEndRow
     | LimitsRow
     | ExtensionRow
     | LabelRow
@@ -219,9 +238,10 @@ Row = KnownRow | UnknownRow
 _KNOWN = frozenset(
     {
         *("meta", "message", "usage", "rename", "compaction"),
-        *("tool_intent", "tool_outcome", "limits", "extension_entry", "entry_label"),
+        *("tool_intent", "tool_outcome", "answer_end", "limits", "extension_entry", "entry_label"),
     }
 )
+_ENDS = frozenset(("cancelled", "failed", "interrupted"))
 _encoder = msgspec.json.Encoder()
 
 
@@ -299,6 +319,22 @@ def compaction_row(keep_tail: int, summary: Message) -> CompactionRow:
     return CompactionRow(keep_tail, disk_message(summary))
 
 
+def marked(message: Message, row: AnswerEndRow) -> Message:
+    """The message before this row, with its mark; unknown ends leave it as it is."""
+    return message.ended(row.how, row.why) if row.how in _ENDS else message
+
+
+def messages_of(rows: Iterable[Row | None]) -> list[Message]:
+    """The messages of these rows, with the marks of their ends."""
+    found: list[Message] = []
+    for row in rows:
+        if isinstance(row, MessageRow) and (message := message_of(row.message)) is not None:
+            found.append(message)
+        elif isinstance(row, AnswerEndRow) and found:
+            found[-1] = marked(found[-1], row)
+    return found
+
+
 def intent_row(call: ToolCallBlock) -> ToolIntentRow:
     return ToolIntentRow(call.id, call.name, utc_now())
 
@@ -312,7 +348,7 @@ def _disk_result(result: ToolResult) -> DiskResult:
     content = tuple(disk_block(block) for block in result.content)
     details = result.details
     kept = (_raw(hunks_of(details)), _raw(changes_of(details)), _NONE, _raw(attached_of(details)))
-    return DiskResult(content, result.is_error, *kept)
+    return DiskResult(content, result.is_error, *kept, _raw(decision_of(details)))
 
 
 def disk_message(message: Message) -> DiskMessage:
@@ -345,6 +381,7 @@ def disk_block(block: Block) -> DiskBlock:
                 changes=_raw(block.changes),
                 refused=_raw(block.refused),
                 attached=_raw(block.attached),
+                decided_by=_raw(block.decided_by),
             )
         case ReasoningBlock():
             return DiskBlock(
@@ -438,7 +475,8 @@ def _arguments(raw: msgspec.Raw) -> str:
 
 
 def result_of(disk: DiskResult | DiskBlock, call_id: str) -> ToolResultBlock:
-    kept = (_hunks(disk.hunks), _changes(disk.changes), bytes(disk.refused) == b"true", _attached(disk.attached))
+    changes, decision = _text(disk.changes, LONGEST_CHANGES), _text(disk.decided_by, LONGEST_DECISION)
+    kept = (_hunks(disk.hunks), changes, bytes(disk.refused) == b"true", _attached(disk.attached), decision)
     return ToolResultBlock(
         call_id,
         tuple([ImageBlock(b.mime_type, b.data) if b.mime_type else TextBlock(b.text) for b in disk.content or ()]),
@@ -454,8 +492,8 @@ def _hunks(raw: msgspec.Raw) -> Hunks:
         return ()
 
 
-def _changes(raw: msgspec.Raw) -> str:
+def _text(raw: msgspec.Raw, longest: int) -> str:
     try:
-        return msgspec.json.decode(raw, type=str)[:LONGEST_CHANGES] if bytes(raw) else ""
+        return msgspec.json.decode(raw, type=str)[:longest] if bytes(raw) else ""
     except msgspec.DecodeError:
         return ""

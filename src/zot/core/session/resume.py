@@ -11,8 +11,9 @@ from typing import TypeVar
 
 import msgspec
 
-from zot.core.events import REPLACES
+from zot.core.events import OF_EXTENSION, REPLACES, is_prompt
 from zot.core.session.records import (
+    AnswerEndRow,
     CompactionRow,
     DiskMessage,
     ExtensionRow,
@@ -27,6 +28,7 @@ from zot.core.session.records import (
     ToolOutcomeRow,
     UnknownRow,
     UsageRow,
+    marked,
     message_of,
     result_of,
 )
@@ -53,6 +55,8 @@ class TranscriptLoader:
         self.rows: deque[int] = deque()
         self.bad: list[bytes] = []
         self.stubs = 0
+        self.interrupted = False  # zot ended while a prompt ran
+        self._ended = False  # nothing runs after the last message
         self._calls: tuple[ToolCallBlock, ...] = ()
         self._intents: set[str] = set()
         self._outcomes: dict[str, ToolResultBlock] = {}
@@ -64,10 +68,10 @@ class TranscriptLoader:
                     self._message(message, line.offset)
             case UsageRow(cumulative=cumulative):
                 self.cumulative = cumulative
-            case ToolIntentRow(call_id=call_id):
-                self._intents.add(call_id)
-            case ToolOutcomeRow(call_id=call_id, result=result):
-                self._outcomes[call_id] = result_of(result, call_id)
+            case ToolIntentRow() | ToolOutcomeRow():
+                self._tool(line.row)
+            case AnswerEndRow():
+                self._answer_end(line.row)
             case MetaRow(meta=meta):
                 self.meta = meta
             case RenameRow(title=title):
@@ -82,10 +86,25 @@ class TranscriptLoader:
                 self.bad.append(line.raw)
 
     def finish(self) -> int:
-        """Complete the last exchange; returns the number of generated results."""
+        """Complete and mark the last exchange; returns the number of generated results."""
         before = self.stubs
         self._settle()
+        if self.messages and not self._ended and _is_unfinished(self.messages[-1]):
+            self.interrupted = True
+            self.messages[-1] = self.messages[-1].ended("interrupted")
         return self.stubs - before
+
+    def _tool(self, row: ToolIntentRow | ToolOutcomeRow) -> None:
+        if isinstance(row, ToolIntentRow):
+            self._intents.add(row.call_id)
+        else:
+            self._outcomes[row.call_id] = result_of(row.result, row.call_id)
+
+    def _answer_end(self, row: AnswerEndRow) -> None:
+        self._settle()
+        self._ended = True
+        if self.messages:
+            self.messages[-1] = marked(self.messages[-1], row)
 
     def _message(self, message: Message, row: int) -> None:
         if message.role != "tool":
@@ -99,6 +118,7 @@ class TranscriptLoader:
     def _add(self, message: Message, row: int) -> None:
         self.messages.append(message)
         self.rows.append(row)
+        self._ended = False
 
     def _expect(self, calls: tuple[ToolCallBlock, ...]) -> None:
         """Call ids may recur in a later turn: recorded results belong to one exchange only."""
@@ -158,6 +178,11 @@ class TranscriptLoader:
         self.stubs += 1
         text = _INTERRUPTED if call.id in self._intents else _ABORTED
         return ToolResultBlock(call.id, (TextBlock(text),), is_error=True)
+
+
+def _is_unfinished(message: Message) -> bool:
+    """True if a model must answer it; an extension may add a message and not ask for an answer."""
+    return message.role == "tool" or (is_prompt(message) and OF_EXTENSION not in message.meta)
 
 
 def _last(items: deque[_T], count: int) -> list[_T]:

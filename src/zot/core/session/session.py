@@ -14,6 +14,7 @@ import msgspec
 from zot.core.events import (
     REPLACES,
     AgentEvent,
+    AnswerEnded,
     Checkpoint,
     MessageAppended,
     ModelChanged,
@@ -23,6 +24,7 @@ from zot.core.events import (
     UsageCounted,
 )
 from zot.core.session.records import (
+    AnswerEndRow,
     ExtensionRow,
     KnownRow,
     LabelRow,
@@ -85,6 +87,8 @@ class Session:
         self._live = list(map(_SessionEntry, loaded.messages, loaded.rows)) if loaded else []
         self._waiting: list[tuple[bytes, _SessionEntry | None]] = []
         self._failing = False
+        if loaded is not None and loaded.interrupted:  # written with the next row
+            self._waiting.append((encode_row(AnswerEndRow("interrupted")), None))
 
     @property
     def id(self) -> str:
@@ -102,6 +106,8 @@ class Session:
                 self.tool_intent(call)
             case ToolReturned(call_id, result, original):
                 self.tool_outcome(call_id, result, original)
+            case AnswerEnded(how, message, why):
+                self.answer_ended(how, message, why)
             case TranscriptCompacted(keep_tail, summary):
                 self.compacted(keep_tail, summary)
             case Checkpoint():
@@ -132,6 +138,11 @@ class Session:
 
     def tool_outcome(self, call_id: str, result: ToolResult, original: ToolResult | None = None) -> None:
         self._write(outcome_row(call_id, result, original))
+
+    def answer_ended(self, how: str, message: Message, why: str = "") -> None:
+        if self._live:
+            self._live[-1].message = message
+        self._write(AnswerEndRow(how, why))
 
     def compacted(self, keep_tail: int, summary: Message) -> None:
         entry = _SessionEntry(summary)

@@ -3,14 +3,23 @@ A turn begins with a user message and has the number of its row, where a branch 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
 from zot.core.events import PERMISSION_MODE, REPLACES
-from zot.core.session.records import DiskMessage, MessageRow, MetaRow, UsageRow, message_of, row_type
-from zot.core.session.session_file import read_lines
+from zot.core.session.records import (
+    AnswerEndRow,
+    DiskMessage,
+    MessageRow,
+    MetaRow,
+    UsageRow,
+    marked,
+    message_of,
+    row_type,
+)
+from zot.core.session.session_file import SessionLine, read_lines
 from zot.core.session.summary import words_of
 from zot.provider.messages import Message, Usage
 from zot.system.safe_open import open_buffered
@@ -32,15 +41,20 @@ class PromptTurn(msgspec.Struct, frozen=True):
 
 
 def turns_of(path: Path) -> list[PromptTurn]:
-    def numbered() -> Iterator[tuple[int, Message]]:
-        number = 0
-        with open_buffered(path) as file:
-            for line in read_lines(file):
-                if isinstance(line.row, MessageRow) and (message := message_of(line.row.message)) is not None:
-                    yield number, message
-                number += row_type(line.raw) == "message"
+    with open_buffered(path) as file:
+        return turns_in(_numbered(read_lines(file)))
 
-    return turns_in(numbered())
+
+def _numbered(lines: Iterable[SessionLine]) -> list[tuple[int, Message]]:
+    number = 0
+    found: list[tuple[int, Message]] = []
+    for line in lines:
+        if isinstance(line.row, MessageRow) and (message := message_of(line.row.message)) is not None:
+            found.append((number, message))
+        elif isinstance(line.row, AnswerEndRow) and found:
+            found[-1] = (found[-1][0], marked(found[-1][1], line.row))
+        number += row_type(line.raw) == "message"
+    return found
 
 
 def turns_in(messages: Iterable[tuple[int, Message]]) -> list[PromptTurn]:

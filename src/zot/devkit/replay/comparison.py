@@ -12,6 +12,7 @@ import msgspec
 
 from zot.core.tool import DECIDED_BY
 from zot.features.recording.reader import RecordedLine
+from zot.provider.messages import ENDED, ENDED_WHY
 
 _CLOCK = frozenset({"t", "sum", "latency", "pending"})  # keys of a line
 _FLEETING = frozenset({"time", "zot_version"})  # keys at any depth
@@ -79,6 +80,8 @@ class Comparison:
                 continue
             if key == DECIDED_BY or (key == "by" and old.get("type") == "permission_decided"):
                 continue  # names for people; older recordings have none
+            if key in (ENDED, ENDED_WHY) and at.endswith(".meta"):
+                continue  # likewise: marks for people
             if key not in old or key not in new:
                 return f"{at}.{key}", _json(old[key]) if key in old else "", _json(new[key]) if key in new else ""
             if parted := self._parting(old[key], new[key], f"{at}.{key}", key):

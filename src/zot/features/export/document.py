@@ -10,15 +10,15 @@ from typing import Literal
 
 import msgspec
 
-from zot.core.session.records import MessageRow, message_of
+from zot.core.session.records import messages_of
 from zot.core.session.session_file import read_lines
 from zot.core.session.summary import summarise
 from zot.errors import SessionError
-from zot.provider.messages import ImageBlock, Message, TextBlock, ToolCallBlock, ToolResultBlock
+from zot.provider.messages import ENDED, ImageBlock, Message, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.system.safe_open import open_buffered
 from zot.tui.sanitize import one_line, sanitize
 
-Kind = Literal["prompt", "answer", "call", "command", "summary"]
+Kind = Literal["prompt", "answer", "call", "command", "summary", "end"]
 Redact = Callable[[str], str]
 
 _STYLE = re.compile(r"\x1b\[[0-9;:]*m")
@@ -27,7 +27,8 @@ _LONGEST_HEAD = 200
 
 
 class DocumentEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """``head`` describes a call; its ``text`` is the result, with diff rows if ``diff``."""
+    """``head`` describes a call; its ``text`` is the result, with diff rows if ``diff``. An ``end`` marks an answer
+    that is not complete."""
 
     kind: Kind
     text: str
@@ -53,8 +54,7 @@ def read_document(path: Path, redact: Redact = str) -> Document:
         if summary is None:
             raise SessionError(f"{path} is not a session: its first row is not a `meta` row")
         with open_buffered(path) as file:
-            rows = (line.row for line in read_lines(file))
-            found = [message_of(row.message) for row in rows if isinstance(row, MessageRow)]
+            found = messages_of(line.row for line in read_lines(file))
     except OSError as error:
         raise SessionError(f"cannot read {path}: {error.strerror or error}") from error
     facts = {
@@ -63,7 +63,7 @@ def read_document(path: Path, redact: Redact = str) -> Document:
         "directory": summary.cwd,
         "cost": f"${summary.cost_usd:.3f}" if summary.cost_usd else "",
     }
-    return document_of([message for message in found if message is not None], summary.label, facts, redact)
+    return document_of(found, summary.label, facts, redact)
 
 
 def document_of(messages: Iterable[Message], title: str, facts: dict[str, str], redact: Redact = str) -> Document:
@@ -83,6 +83,12 @@ def _entries(message: Message, results: dict[str, ToolResultBlock], redact: Reda
         yield DocumentEntry(kind=_kind(message), text=text, time=time, images=images)
     for call in message.tool_calls():
         yield _call(call, results.get(call.id), time, redact)
+    if ended := message.end_text:
+        yield DocumentEntry(kind="end", text=redact(one_line(ended)), failed=message.meta[ENDED] == "failed")
+
+
+def end_mark(entry: DocumentEntry) -> str:
+    return "✖" if entry.failed else "◌"
 
 
 def _kind(message: Message) -> Kind:

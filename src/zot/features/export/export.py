@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 from zot.core.session import fork
 from zot.errors import SessionError, UsageError
-from zot.features.export.document import Document, DocumentEntry, Redact, read_document
+from zot.features.export.document import Document, DocumentEntry, Redact, end_mark, read_document
 from zot.features.export.redaction import Redaction
 
 Format = Literal["zotsession", "md", "html"]
@@ -79,6 +79,9 @@ def _body(entries: tuple[DocumentEntry, ...]) -> Iterator[str]:
         if entry.kind == "call":
             yield from ("", *_call(entry))
             speaker = "Assistant"
+            continue
+        if entry.kind == "end":
+            yield from ("", f"{end_mark(entry)} {_escaped(entry.text)}")
             continue
         label = _LABELS[entry.kind]
         if label != speaker or entry.kind != "answer":

@@ -7,7 +7,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from zot.features.export.document import Document, DocumentEntry
+from zot.features.export.document import Document, DocumentEntry, end_mark
 from zot.tui import inline, markdown, table
 
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -56,7 +56,7 @@ section { margin: 1.1rem 0 }
 .prompt > .said { background: var(--panel); border-left: 3px solid var(--accent); padding: .5rem .9rem;
   border-radius: 0 6px 6px 0; white-space: pre-wrap }
 .summary > .said { color: var(--soft); border-left: 3px solid var(--line); padding-left: .9rem }
-p { margin: .5rem 0 } ul, ol { margin: .4rem 0; padding-left: 1.5rem }
+p { margin: .5rem 0 } .end { color: var(--soft) } ul, ol { margin: .4rem 0; padding-left: 1.5rem }
 code, pre { font: .86em/1.45 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace }
 :not(pre) > code { background: var(--panel); padding: .1em .3em; border-radius: 4px }
 pre code { font-size: inherit }
@@ -88,6 +88,8 @@ def _body(entries: tuple[DocumentEntry, ...]) -> Iterator[str]:
             body = "".join(_diff_rows(entry.text)) if entry.diff else escape(entry.text)
             summary = f"<summary>{mark} <code>{escape(entry.head)}</code></summary>"
             yield f"<details{state}{opened}>{summary}<pre>{body}</pre>{_images(entry)}</details>"
+        elif entry.kind == "end":
+            yield f'<p class="end">{end_mark(entry)} {escape(entry.text)}</p>'
         else:
             continues = entry.kind == "answer" and before in ("answer", "call")  # continuation of the same speaker
             time = f" · {entry.time}" if entry.time else ""

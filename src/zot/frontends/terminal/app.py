@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.agent.slash_commands import parse
-from zot.core.events import Diagnostic, EntryAdded, SessionFault, SessionStarted, Todos, ToolResultEvent, UserMessage
+from zot.core.events import (
+    Diagnostic,
+    EntryAdded,
+    MessageAppended,
+    SessionFault,
+    SessionStarted,
+    Todos,
+    ToolResultEvent,
+    UserMessage,
+)
 from zot.frontends.terminal.commands.command_context import CommandContext, EarlyCommandContext
 from zot.frontends.terminal.commands.command_runner import CommandRunner
 from zot.frontends.terminal.dialogs.dialog import CONFIRM, Dialogs
@@ -64,7 +73,7 @@ class App:
         self.exit_code = 0
         self.leaving = asyncio.Event()
         self.lost: list[str] = []  # the session notice printed after the terminal is restored
-        self._notices: list[str] = []  # of the start, shown below the resumed conversation
+        self._notices: list[Diagnostic] = []  # of the start, shown below the resumed conversation
         self.swarm: WorkerList | None = None  # set with the agent
         self._conversation: Conversation | None = None  # once it is built
         self._closed = False
@@ -232,7 +241,7 @@ class App:
         if isinstance(event, SessionFault) and event.lost:
             self.lost.append(event.message)
         if isinstance(event, Diagnostic) and not event.of_extension and not self.turns.ready:
-            self._notices.append(event.text)
+            self._notices.append(event)
         else:
             self._transcript.on_event(event)
         if isinstance(event, Todos):
@@ -276,6 +285,7 @@ class App:
         self._conversation, settings = conversation, conversation.settings
         self._on_close.append(conversation.subscribe(self._transcript.on_event, EntryAdded))
         self._on_close.append(conversation.subscribe(self._session_changed, SessionStarted))
+        self._on_close.append(conversation.subscribe(self._transcript.mode_noted, MessageAppended))
         if self._is_guest:
             self._on_close.append(conversation.subscribe(self.on_event))
         self._around.agent_arrived(conversation)
@@ -368,13 +378,15 @@ class App:
         """Show the new session, unless a command of this screen does so."""
         conversation = self._conversation
         if conversation is not None and isinstance(event, SessionStarted) and event.reason != "start":
-            self.ui.spawn(self._follow(conversation, self._transcript.conversations))
+            self.ui.spawn(self._follow(conversation, self._transcript.conversations, event.reason))
 
-    async def _follow(self, conversation: Conversation, shown: int) -> None:
+    async def _follow(self, conversation: Conversation, shown: int, reason: str) -> None:
         await asyncio.sleep(_FOLLOW_S)
         if self._transcript.conversations == shown:
+            from zot.frontends.terminal.commands.sessions import heading  # few screens follow another one
+
             self._asides.clear()
-            self._transcript.clear()
+            self._transcript.clear(heading(reason, conversation.session))
             self._transcript.show(conversation.messages)
 
     async def close(self) -> None:
@@ -412,8 +424,8 @@ class App:
 
             transcript.show(messages)
             history.begin_with(prompts_in(messages))
-        for text in (*self._notices, *self._keymap.custom.problems):
-            transcript.add_diagnostic(text)
+        for event in (*self._notices, *map(Diagnostic, self._keymap.custom.problems)):
+            transcript.add_diagnostic(event.text, event.level)
         self.screen.holding = False
 
     async def _show_in_full(self, conversation: Conversation) -> None:

@@ -13,6 +13,7 @@ from zot.core.events import OF_EXTENSION, AgentEvent, CompactDone, CompactStart,
 from zot.features.file_blocks import split_attachments
 from zot.features.lookup import change_recorder, checkpoints
 from zot.frontends.terminal.screen.call_summary import duration
+from zot.provider.messages import ENDED
 from zot.tui.sanitize import sanitize
 from zot.tui.theme import Theme
 from zot.tui.width import cut, visible
@@ -181,7 +182,6 @@ class TurnRunner:
         self.on_waiting: Callable[[], object] = lambda: None
         conversation.subscribe(self._model_changed, ModelChanged)
         self.close = conversation.subscribe(self._foreign_event, TurnStart, CompactStart, Done, CompactDone)
-        self._cancelled_after: Message | None = None  # the last message when the user cancelled
         self._gave_up_retry = False
         self._on_end = on_end
         self.on_failure: Callable[[Outcome], object] = lambda outcome: None
@@ -323,9 +323,8 @@ class TurnRunner:
     ) -> None:
         conversation, mark = self._conversation, TurnMark(self._conversation)
         await conversation.wait_idle()
-        last, self._cancelled_after = self._cancelled_after, None
-        still_last = last is not None and last in conversation.messages[-1:]  # not after /clear or /rewind
-        if text is not None and still_last and not instead:
+        was_cancelled = any(message.meta.get(ENDED) == "cancelled" for message in conversation.messages[-1:])
+        if text is not None and was_cancelled and not instead:
             conversation.add_message(_cancellation_note())
         if text is None:
             outcome = await conversation.continue_run()
@@ -349,7 +348,6 @@ class TurnRunner:
         if outcome.stop == "aborted":
             self.return_to_editor()
             self._transcript.add_marker("◌", "cancelled")
-            self._cancelled_after = next(iter(self._conversation.messages[-1:]), None)
             if self._gave_up_retry:  # the model has not answered it
                 self.give_failed_back()
             return False

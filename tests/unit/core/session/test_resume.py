@@ -144,7 +144,7 @@ def loaded(*messages: Message) -> tuple[Message, ...]:
 
 def test_a_valid_transcript_is_unchanged() -> None:
     """engine-178: a transcript that is complete is loaded unchanged."""
-    valid = (user("a"), assistant("b", call("t1"), call("t2")), results("t1", "t2"), assistant("c"), user("d"))
+    valid = (user("a"), assistant("b", call("t1"), call("t2")), results("t1", "t2"), assistant("c"))
     assert loaded(*valid) == valid
     assert loaded() == ()
 
@@ -368,6 +368,6 @@ def test_prompt_replacing_failed_one_is_loaded_and_counted_once(
 
 def test_a_mark_without_a_prompt_before_it_removes_nothing() -> None:
     instead = Message("user", (TextBlock("mended"),), TIME, {REPLACES: "true"})
-    assert loaded(instead) == (instead,)
-    assert loaded(user("a"), instead) == (instead,)
+    assert loaded(instead) == (instead.ended("interrupted"),)
+    assert loaded(user("a"), instead) == (instead.ended("interrupted"),)
     assert len(loaded(user("a"), assistant("b"), instead)) == 3

@@ -24,6 +24,7 @@ def test_a_session_reads_every_event_that_is_recorded(store: SessionStore) -> No
         (events.UsageCounted(Usage(1), Usage(1)), "usage"),
         (events.ToolStarting(call("t1")), "tool_intent"),
         (events.ToolReturned("t1", text_result("x")), "tool_outcome"),
+        (events.AnswerEnded("cancelled", user("hi")), "answer_end"),
         (events.TranscriptCompacted(0, user("summary")), "compaction"),
         (events.ModelChanged("p", "m2"), "meta"),
         (events.Checkpoint(), "meta"),

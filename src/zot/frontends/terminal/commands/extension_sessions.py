@@ -56,7 +56,7 @@ class ExtensionSessions:
         if session is None:
             begin(context, note)
         else:
-            await show_session(context, session)
+            await show_session(context, session, "resume")
             context.status.ok(note)
         if draft and context.editor.empty:
             context.editor.set_text(as_plain_text(draft))

@@ -87,7 +87,7 @@ async def _go_back(context: CommandContext, turns: list[PromptTurn], point: Rest
             notify_model(conversation, report)
         parts.append(report_line(report, left, lambda path: shown_path(path, cwd)))
     if not how.startswith(_FILES):
-        await show_session(context, await context.conversation.fork(point.row, change))
+        await show_session(context, await context.conversation.fork(point.row, change), "rewind")
         prompt = turns[point.number - 1].prompt
         if context.editor.empty:
             images = [block for block in prompt.content if isinstance(block, ImageBlock)]

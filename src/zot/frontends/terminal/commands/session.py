@@ -81,7 +81,7 @@ async def _fork(context: CommandContext, arguments: str) -> None:
     if chosen is None:
         return
     await context.end_turn("/session fork")
-    await show_session(context, await context.conversation.fork(turns[chosen].row))
+    await show_session(context, await context.conversation.fork(turns[chosen].row), "fork")
     context.editor.set_text(turns[chosen].prompt.text())
     context.status.ok(f"branched off before prompt #{chosen + 1}; its text is in the editor")
 

@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zot.agent.session_change import use_session_model
+from zot.core.events import is_prompt
+from zot.core.session.summary import words_of
 from zot.errors import SessionLocked, ZotError
 from zot.frontends.terminal.commands.command_context import CommandContext
-from zot.system.visible_text import pluralize
+from zot.system.visible_text import escape_invisible, pluralize
+from zot.tui.width import cut
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
     from zot.core.session.summary import Summary
     from zot.frontends.terminal.dialogs.dialog import Dialogs
     from zot.frontends.terminal.dialogs.sessions_list import SessionAction, SessionsList
+
+_HEADINGS = {"resume": "resumed", "fork": "branched off", "rewind": "rewound"}
+_LONGEST_TITLE, _MOST_READ = 60, 1_000  # columns, characters
 
 
 async def run(context: CommandContext, arguments: str) -> None:
@@ -74,7 +80,6 @@ async def _list(
 
 async def _sure(context: CommandContext, act: SessionAction) -> bool:
     from zot.frontends.terminal.dialogs.picker import YesNo
-    from zot.system.visible_text import escape_invisible
 
     question = f"Delete this session for good?\n{escape_invisible(act.title)}"
     return await context.dialogs.ask(YesNo("delete", question, "yes, delete it", "no, keep it")) == "yes"
@@ -105,7 +110,7 @@ async def switch_session(context: CommandContext, path: Path) -> None:
         if branch is not None:
             await switch_session(context, branch)
     else:
-        await show_session(context, session)
+        await show_session(context, session, "resume")
 
 
 async def ask_to_branch(dialogs: Dialogs, store: SessionStore, path: Path, *, no: str = "no") -> Path | None:
@@ -119,11 +124,20 @@ async def ask_to_branch(dialogs: Dialogs, store: SessionStore, path: Path, *, no
     return await asyncio.to_thread(fork_at, store, path)
 
 
-async def show_session(context: CommandContext, session: Session) -> None:
+def heading(reason: str, session: Session | None) -> str:
+    """``resumed: TITLE``: the row above the messages of a session; ``reason`` is that of ``SessionStarted``."""
+    if session is None or reason not in _HEADINGS:
+        return "a new conversation"
+    title = session.meta.title or next((each.text() for each in session.messages if is_prompt(each)), "")
+    words = escape_invisible(" ".join(words_of(title)[:_MOST_READ].split()))
+    return ": ".join(filter(None, (_HEADINGS[reason], cut(words, _LONGEST_TITLE))))
+
+
+async def show_session(context: CommandContext, session: Session, reason: str) -> None:
     """Shows the opened session and its repairs, and switches to its model."""
     transcript = context.transcript
     context.asides.clear()
-    transcript.clear()
+    transcript.clear(heading(reason, session))
     transcript.show(session.messages)
     context.status.ok(f"resumed: {pluralize(len(session.messages), 'message')}")
     for repair in session.repairs:

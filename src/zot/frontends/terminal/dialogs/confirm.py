@@ -16,6 +16,7 @@ from zot.features.questions import question_queue
 from zot.frontends.terminal.dialogs.call_details import Existing, call_rows, has_invisible_text, nothing_there
 from zot.frontends.terminal.dialogs.dialog import CONFIRM, READING, Dialog, Dialogs
 from zot.frontends.terminal.dialogs.text_dialogs import DetailPane
+from zot.frontends.terminal.screen.message_blocks import LEAVE_PLAN
 from zot.system.visible_text import escape_invisible, has_invisible
 from zot.tui.decision_text import decision_rows
 from zot.tui.keys import Key
@@ -321,7 +322,8 @@ class ApprovalPrompts:
     def set_mode(self, mode: str) -> None:
         """Switch for the user's key or command. UsageError if this run does not allow it."""
         self._conversation.set_permission_mode(mode)
-        self._ui.status.ok(f"{WORDS[self.mode]} · shift+tab switches")
+        hint = LEAVE_PLAN if self.mode == "plan" else "shift+tab switches"
+        self._ui.status.ok(f"{WORDS[self.mode]} · {hint}")
         self._ui.redraw()
 
     def allow_all(self) -> bool:

@@ -11,7 +11,7 @@ import msgspec
 from zot.core.interceptors import CALL_REFUSED
 from zot.core.permission_gate import SAID_NO
 from zot.core.permission_modes import IN_SESSION, PLANNING, SAVED_ANSWER
-from zot.core.tool import decided_by
+from zot.core.tool import decided_by, is_mode
 from zot.provider.messages import TextBlock
 from zot.tui.sanitize import beginning, one_line
 from zot.tui.tool_call_rows import Words
@@ -86,6 +86,7 @@ _VERBS = {
     "ask_user": ("Ask you", "Asking you", "Asked you"),
     "present_plan": ("Present a plan", "Presenting a plan", "Presented a plan"),
 }
+_APPROVED = re.compile(r"the user approved the plan; the permission mode is now ([a-z-]{1,20})\.")  # a stored result
 _OF_USER = frozenset(("todo", "ask_user", "present_plan"))
 _SUBJECTS = {"grep": "pattern", "glob": "pattern", "skill": "name", "web_fetch": "url", "web_search": "query"}
 _REFUSALS = (SAID_NO, "denied", "refused", CALL_REFUSED)
@@ -186,7 +187,7 @@ def outcome(
     """The outcome, most important first, and who decided unless a mode did; the reason of a failure is in
     ``failure_line``. The output of a command the user ``asked`` for is shown below."""
     by = decided_by(result.details)
-    is_named = not by or by.startswith("mode ") or by in text_of(result)
+    is_named = not by or is_mode(by) or by in text_of(result)
     decided: tuple[Words, ...] = () if is_named else ((_decision(result, by), "muted"),)
     return (*_outcome(name, arguments, result, seconds, asked=asked), *decided)
 
@@ -243,6 +244,8 @@ def _of_success(name: str, text: str, details: dict[str, Any]) -> list[Words]:
         return [("unchanged", "muted")] if details.get("changes") == "" else []
     if name in ("web_fetch", "web_search"):
         return _of_web(details)
+    if name == "present_plan" and (approved := _APPROVED.match(text)):
+        return [(f"approved, mode {approved[1]}", "tool_out")]
     if name == "present_plan" or (name == "ask_user" and "\n" not in text):
         return [(one_line(re.split(r"[.:] ", text[:_GIST], maxsplit=1)[0]), "tool_out")]
     return [] if name in _VERBS else _summary_of(text)

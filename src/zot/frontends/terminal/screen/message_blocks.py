@@ -14,6 +14,7 @@ from zot.tui.width import RESET, visible, wrap
 
 INDENT = "  "
 PROMPT = "› "
+LEAVE_PLAN = "shift+tab leaves"
 _USER_LINES, _USER_CHARACTERS = 4_000, 200_000
 _FOLDED_LINES, _FOLDED_CHARACTERS = 40, 8_000
 _NOTE_CHARACTERS = 4_000
@@ -68,6 +69,11 @@ def note(text: str, role: str, mark: str, theme: Theme, width: int) -> list[str]
     clean = visible(sanitize(beginning(text, _NOTE_CHARACTERS))).strip()
     lead = f"{mark} " if mark else ""
     return [theme.paint(role, row) for line in clean.split("\n") for row in wrap(f"{lead}{line}", width, "  ")]
+
+
+def mode_text(mode: str) -> str:
+    """The row where the model is informed about plan mode."""
+    return f"plan mode: changes are denied · {LEAVE_PLAN}" if mode == "plan" else "plan mode is over"
 
 
 # Thinking: dim rows while it streams, then one row with its duration.

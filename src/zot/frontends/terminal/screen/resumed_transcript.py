@@ -9,12 +9,12 @@ from typing import NamedTuple
 import msgspec
 
 from zot.core.events import OF_EXTENSION, PERMISSION_MODE, TYPED, ToolResultEvent
-from zot.core.tool import ATTACHED
+from zot.core.tool import ATTACHED, DECIDED_BY
 from zot.frontends.terminal.screen import message_blocks as blocks
 from zot.frontends.terminal.screen.call_summary import read_bash
 from zot.frontends.terminal.screen.message_blocks import Shown, stored
 from zot.frontends.terminal.screen.tool_view import BY_HAND, ToolView, group_rows, joins_group
-from zot.provider.messages import ImageBlock, Message, TextBlock, ToolCallBlock, ToolResultBlock
+from zot.provider.messages import ENDED, ImageBlock, Message, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.tui.markdown import Painter
 from zot.tui.widgets import tokens
 
@@ -84,7 +84,20 @@ def highlight_blocks(messages: Sequence[Message]) -> bool:
 def message_blocks(
     message: Message, calls: dict[str, ToolCallBlock], page: RenderSettings, *, expanded: bool = False
 ) -> list[ResumedBlock]:
-    """One message as shown live; ``calls`` are those its results answer."""
+    """One message as shown live; ``calls`` are those its results answer. A mark says that the answer ended there."""
+    made = _content_blocks(message, calls, page, expanded=expanded)
+    return [*made, ResumedBlock(_end(message, page))] if message.end_text else made
+
+
+def _end(message: Message, page: RenderSettings) -> list[str]:
+    failed = message.meta[ENDED] == "failed"
+    role, glyph = ("error", "✖") if failed else ("muted", "◌")
+    return blocks.note(message.end_text, role, glyph, page.painter.theme, page.columns)
+
+
+def _content_blocks(
+    message: Message, calls: dict[str, ToolCallBlock], page: RenderSettings, *, expanded: bool
+) -> list[ResumedBlock]:
     if message.role == "tool":
         return [_call(result, calls.get(result.call_id), page, expanded) for result in message.tool_results()]
     if message.role == "assistant":
@@ -92,8 +105,7 @@ def message_blocks(
         content = blocks.assistant(message.shown_text(), page.painter, page.columns)
         return [ResumedBlock(rows) for rows in (thought, content) if rows]
     if mode := message.meta.get(PERMISSION_MODE):
-        note = "◇ plan mode" if mode == "plan" else "◇ plan mode is over"
-        return [ResumedBlock([page.painter.theme.paint("muted", note)])]
+        return [ResumedBlock(blocks.note(blocks.mode_text(mode), "muted", "◇", page.painter.theme, page.columns))]
     if OF_EXTENSION in message.meta and TYPED not in message.meta:
         from zot.frontends.terminal.screen.entry_rows import message_rows
 
@@ -145,8 +157,10 @@ def _call(result: ToolResultBlock, call: ToolCallBlock | None, page: RenderSetti
 
 
 def _details(result: ToolResultBlock, call: ToolCallBlock | None) -> dict[str, object] | None:
-    """Only line numbers, replaced text and refusals are stored; the call provides the rest."""
+    """Only line numbers, replaced text, refusals and decisions are stored; the call provides the rest."""
     kept: dict[str, object] = {ATTACHED: result.attached} if result.attached else {}
+    if result.decided_by:
+        kept[DECIDED_BY] = result.decided_by
     if result.refused:
         return {**kept, "refused": True}
     if result.hunks:

@@ -115,8 +115,8 @@ class Transcript:
                 self._notes.add("zot", "info", f"job {number}: {one_line(text)}: {one_line(command)}")
             case events.Error(message=text) | events.SessionFault(message=text):
                 self.error(text)
-            case events.Diagnostic(text):
-                self.add_diagnostic(text)
+            case events.Diagnostic(text, level=level):
+                self.add_diagnostic(text, level)
             case events.EntryAdded():
                 self._entry(event)
             case _:
@@ -252,9 +252,17 @@ class Transcript:
         self._end_text()
         self._note(text, "error", "✖")
 
-    def add_diagnostic(self, text: str) -> None:
-        """One visible line about a fault outside the conversation."""
-        self._note(text, "warning", "!")
+    def add_diagnostic(self, text: str, level: events.Level = "warning") -> None:
+        """One visible line about a fault outside the conversation, or information about it."""
+        if level == "info":
+            self.add_marker("◇", text)
+        else:
+            self._note(text, "warning", "!")
+
+    def mode_noted(self, event: events.AgentEvent) -> None:
+        """The model is informed about plan mode before the next prompt."""
+        if isinstance(event, events.MessageAppended) and (mode := event.message.meta.get(events.PERMISSION_MODE)):
+            self.add_marker("◇", message_blocks.mode_text(mode))
 
     def add_note(self, text: str) -> None:
         self._note(text, "muted", "")
@@ -282,14 +290,12 @@ class Transcript:
             self._settled.add(rows)
             self.anything = True
 
-    def clear(self) -> None:
-        """A new conversation: a row marks its beginning; earlier rows stay in the terminal."""
+    def clear(self, heading: str = "a new conversation") -> None:
+        """Another conversation begins: one row says which; earlier rows stay in the terminal."""
         self._stream = self._thought = None
         self.conversations += 1
         self._drop_unfinished()
-        self._settle_group()
-        self._settled.add([self._ui.theme.paint("muted", "◇ a new conversation")])
-        self._ui.redraw()
+        self.add_marker("◇", heading)
 
     # --- resumed conversations
 
