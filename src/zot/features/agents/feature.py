@@ -95,7 +95,7 @@ class AgentsFeature(Feature):
         return [AgentTool(self, self.agents)]
 
     def slash_commands(self) -> Iterable[SlashCommand]:
-        yield SlashCommand("agents", "list agents the model can delegate to", source="agents")
+        yield SlashCommand("agents", "list the agents that the model can delegate to", source="agents")
 
     async def run_slash_command(self, name: str, arguments: str) -> CommandAnswer:
         self._agents = None
