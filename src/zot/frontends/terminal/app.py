@@ -257,7 +257,8 @@ class App:
         decided = await ask_start_mode(self._dialogs, self._early, config)
         if decided is not config:
             how = "jailed" if decided.jail else "ask first"
-            self._notices.append(f"start mode of this run: {how}; zot asks again at the next start")
+            text = f"start mode of this run: {how}; zot asks again at the next start"
+            self._notices.append(Diagnostic(text, level="info"))
         return decided
 
     async def ask_to_branch(self, config: RunConfig, locked: SessionLocked) -> RunConfig:
