@@ -22,7 +22,8 @@ LEAVE = "\x1b[?2026l\x1b[0m\x1b[>4;0m\x1b[0m\x1b[<u\x1b[?2004l\x1b[?1004l\x1b[?2
 SAVE_TITLE, RESTORE_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 ASK_BACKGROUND = "\x1b]11;?\x1b\\"
 _ASK_ROW = "\x1b[6n"  # of the cursor
-_ASK_KIND = "\x1b[>0q\x1b[c"  # its name and version, and a query that every terminal answers
+_ASK_KIND = "\x1b[>0q\x1b[>c\x1b[c"  # name and version, device number, and a query that every terminal answers
+_XTERM_JS = "[>0;276;0c"  # its device number; it tells its name since 6.1
 
 _CURSOR = re.compile(r"\[(\d{1,4});\d{1,4}R")
 _LARGEST = (1000, 500)
@@ -162,6 +163,8 @@ class Terminal:
             self._crops = self._crops or body.startswith("P>|XTerm(")
             self.shifts_cursor = body.startswith("P>|xterm.js(")
             self.reflows = not self._crops
+        elif body == _XTERM_JS:
+            self.shifts_cursor = True
         elif body.startswith("[?") and body.endswith("c"):
             self.reflows = not self._crops and (self.reflows or not self.term.startswith("screen"))
 

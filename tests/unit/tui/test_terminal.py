@@ -46,3 +46,20 @@ def test_reflow_is_detected_from_terminal_reply() -> None:
     assert reflows({"TERM": "screen-256color"}, "P>|tmux 3.4", "[?1;2c")
     assert not reflows({"TERM": "screen", "STY": "1.pts"}, "[?1;2c")
     assert not reflows({"TERM": "linux"}, "[?6c")
+
+
+@pytest.mark.parametrize(
+    ("answers", "shifts"),
+    [
+        (["[>0;276;0c", "[?1;2c"], True),
+        (["P>|xterm.js(6.1.0)", "[>0;276;0c", "[?1;2c"], True),
+        (["P>|XTerm(390)", "[>41;390;0c", "[?64;1c"], False),
+        (["[>1;95;0c", "[?1;2c"], False),
+    ],
+)
+def test_xterm_js_is_known_by_its_name_or_number(answers: list[str], shifts: bool) -> None:
+    """xterm.js 6.0 tells only its number, later ones also their name."""
+    terminal = Terminal({"TERM": "xterm-256color"})
+    for answer in answers:
+        terminal.replied(answer)
+    assert terminal.shifts_cursor is shifts
