@@ -40,7 +40,7 @@ class FramePosition(NamedTuple):
 
 class LiveRegion:
     """``reflows``: the terminal re-wraps long rows when it gets narrower, as most do. ``shifts_cursor``: like xterm.js,
-    it then moves the cursor down for each broken row, also for those below it."""
+    it then moves the cursor down for each broken row, also for those below it, and cuts the row of the cursor."""
 
     def __init__(self, *, reflows: bool = True, shifts_cursor: bool = False) -> None:
         self.reflows = reflows
@@ -141,7 +141,7 @@ class LiveRegion:
         if not self._is_broken(columns):
             up = self._cursor.row
         elif self.shifts_cursor:
-            up = self._cursor.row + sum(self._broken(columns)) - len(self._rows)
+            up = self._cursor.row + _added(self._rows, self._cursor.row, columns)
         else:
             counts = self._broken(columns)[: self._cursor.row + 1]
             up = sum(counts[:-1]) + min(self._cursor.column // columns, counts[-1] - 1)
@@ -204,6 +204,16 @@ def narrower(columns: int) -> int:
 def broken(row: str, columns: int) -> int:
     """The number of rows that a terminal of this width makes of a row."""
     return max(-(-cells(row.replace(FILL, "")) // columns), 1)
+
+
+def _added(rows: Sequence[str], cursor: int, columns: int) -> int:
+    """The rows that xterm.js adds: it breaks the last row first, moves the cursor down for each one, and cuts a row
+    that the cursor then is on."""
+    moved = cursor
+    for number in reversed(range(len(rows))):
+        if number != moved:
+            moved += broken(rows[number], columns) - 1
+    return moved - cursor
 
 
 class SettledBlocks:
