@@ -228,13 +228,36 @@ class Terminal:
             self.on_closed()
 
 
+class _Notifier(NamedTuple):
+    """Terminals that show a desktop notification for a sequence with ``{}`` for its text; others ignore it."""
+
+    sequence: str
+    programs: frozenset[str]  # values of TERM_PROGRAM and LC_TERMINAL
+    variables: tuple[str, ...]  # tmux leaves them set
+    terms: tuple[str, ...]
+
+
+_NOTIFIERS = (
+    _Notifier(
+        "\x1b]9;{}\x07",
+        frozenset(("iTerm.app", "iTerm2", "WezTerm", "ghostty", "WarpTerminal", "zed")),
+        ("WEZTERM_PANE", "GHOSTTY_RESOURCES_DIR"),
+        ("xterm-ghostty",),
+    ),
+    _Notifier("\x1b]99;;{}\x1b\\", frozenset(("vscode",)), ("KITTY_WINDOW_ID",), ("xterm-kitty",)),
+    _Notifier("\x1b]777;notify;zot;{}\x07", frozenset(), ("WT_SESSION",), ("foot", "rxvt")),
+)
+
+
 def _notification(environ: Mapping[str, str], term: str) -> str:
-    """The sequence for a desktop notification with ``{}`` for its text; empty if the terminal has none."""
-    if environ.get("TERM_PROGRAM") in ("iTerm.app", "WezTerm", "ghostty"):
-        return "\x1b]9;{}\x07"
-    if environ.get("KITTY_WINDOW_ID") or term == "xterm-kitty":
-        return "\x1b]99;;{}\x1b\\"
-    return "\x1b]777;notify;zot;{}\x07" if term.startswith(("foot", "rxvt")) else ""
+    """The sequence for a desktop notification with ``{}`` for its text; empty if the terminal has none.
+    tmux passes it on with ``allow-passthrough``, and otherwise ignores it."""
+    names = {environ.get("TERM_PROGRAM"), environ.get("LC_TERMINAL")}
+    for sequence, programs, variables, terms in _NOTIFIERS:
+        if names & programs or any(environ.get(name) for name in variables) or term.startswith(terms):
+            in_tmux = environ.get("TMUX") or term.startswith("tmux")
+            return "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\" if in_tmux else sequence
+    return ""
 
 
 def _links(environ: Mapping[str, str], term: str) -> bool:
