@@ -1,5 +1,5 @@
 #!/bin/sh
-# Readies what the page is built with: esbuild, the TypeScript compiler, the libraries, and axe-core for the tests.
+# Readies what the page is built with: esbuild, the TypeScript compiler, the libraries; axe-core and xterm.js for the tests.
 # The second time there is nothing to do. Without npm it says so: the built page is in the repository.
 set -eu
 cd "$(dirname "$0")"

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+import shutil
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +77,27 @@ def test_bell_follows_its_setting(
     terminal.wait_exit()
     assert (bells(terminal) > 0) == rings
     assert (b"\x1b]9;zot is done\x07" in terminal.raw) == notifies
+
+
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+@pytest.mark.parametrize("passes", ["on", "off"])
+def test_tmux_passes_a_notification_on(serve: Any, zot: Zot, passes: str) -> None:
+    """tmux drops unknown sequences, unless they are wrapped and it may pass them on."""
+    configure(zot, notify_after_s=0.001, start_mode="everything")
+    serve([Say("an answer")])
+    command = shlex.join([f"{sys.prefix}/bin/zot", *zot.endpoint(True)])
+    with tempfile.TemporaryDirectory(prefix="zt") as directory:
+        config = Path(directory) / "tmux.conf"
+        config.write_text(f"set -g allow-passthrough {passes}\nset -g default-terminal tmux-256color\n")
+        tmux = [shutil.which("tmux") or "", "-u", "-S", f"{directory}/s", "-f", str(config)]
+        environment = {**zot.env(), "LC_TERMINAL": "iTerm2"}
+        with FakeTerminal([*tmux, "new-session", command], cwd=zot.project, env=environment) as terminal:
+            terminal.wait_for("(anthropic)")
+            terminal.submit("go")
+            terminal.wait_for("an answer")
+            terminal.submit("/exit")
+            terminal.wait_exit()
+    assert (b"\x1b]9;zot is done\x07" in terminal.raw) == (passes == "on")
 
 
 def test_question_rings_if_the_terminal_is_not_focused(serve: Any, open_zot: OpenZot) -> None:

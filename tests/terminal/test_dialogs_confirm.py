@@ -15,13 +15,14 @@ from tests.fakes.terminal import FakeTerminal
 from tests.terminal.conftest import OpenZot
 from tests.terminal.scripts import said
 from zot.frontends.terminal.dialogs.confirm import DEAF_S
+from zot.frontends.terminal.dialogs.dialog import ALONE_S, TYPED_S
 
 BASH = "or enter answers"
 
 
-def listening(terminal: FakeTerminal) -> None:
+def listening(terminal: FakeTerminal, seconds: float = 2 * DEAF_S) -> None:
     """The dialog ignores keys of its first moments: let them pass. This is about time and nothing else."""
-    heard = time.monotonic() + 2 * DEAF_S
+    heard = time.monotonic() + seconds
     terminal.wait_until(lambda: time.monotonic() > heard)
 
 
@@ -236,6 +237,20 @@ def test_text_beginning_with_an_answer_key_is_text(serve: Any, open_zot: OpenZot
     terminal.press("down", "down", "down", "enter")
     terminal.wait_for("finished")
     assert not (project / "one").exists()
+
+
+def test_digit_counts_at_once_for_a_user_who_did_not_type(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    serve([CallTools([touch("one")]), Say("finished")])
+    terminal = open_zot("--no-yolo")
+    terminal.submit("go")
+    terminal.wait_for(BASH)
+    listening(terminal, TYPED_S)
+    pressed = time.monotonic()
+    terminal.press("1")
+    terminal.wait_gone(BASH)
+    assert time.monotonic() - pressed < ALONE_S / 2
+    terminal.wait_for("finished")
+    assert (project / "one").exists()
 
 
 def test_error_dialog_ignores_letters_typed_for_the_prompt(serve: Any, open_zot: OpenZot) -> None:

@@ -1,5 +1,5 @@
-"""Resizing leaves no remnants and erases nothing: in a terminal that cuts rows (the emulator) and one that reflows them
-(tmux).
+"""Resizing leaves no remnants and erases nothing: in a terminal that cuts rows (the emulator) and in two that reflow
+them (tmux, xterm.js).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tests.e2e.conftest import Zot
 from tests.fakes.model_server import CallTools, Say, Slow
 from tests.fakes.terminal import FakeTerminal
 from tests.fakes.tmux import FakeTmux
+from tests.fakes.xterm import FakeXterm, is_installed
 from tests.terminal.conftest import OpenZot
 
 WIDTHS = (70, 100, 60, 120)
@@ -28,8 +29,11 @@ ANSWER = "\n\n".join(f"M{i:02} is a line of the first answer" for i in range(6))
 STREAMED = "\n\n".join(f"S{i:02} " + "and more words " * (i % 4) for i in range(24))
 
 
+OpenXterm = Callable[..., FakeXterm]
+
+
 class Window(Protocol):
-    """Common interface of the emulator and tmux."""
+    """Common interface of the emulator, tmux and xterm.js."""
 
     @property
     def everything(self) -> str: ...
@@ -39,15 +43,22 @@ class Window(Protocol):
     def wait_for(self, text: str) -> None: ...
 
 
+def below_other_rows(zot: Zot, *args: str) -> list[str]:
+    """The command of zot in a window that has rows of another program."""
+    script = f'printf "{BEFORE}\\n"; exec "$0" "$@"'.replace("\n", "\\n")
+    return ["/bin/sh", "-c", script, f"{sys.prefix}/bin/zot", *args, *zot.endpoint(True)]
+
+
 @pytest.fixture
 def open_tmux(zot: Zot) -> Iterator[Callable[[], FakeTmux]]:
+    if shutil.which("tmux") is None:
+        pytest.skip("tmux is not installed")
     with tempfile.TemporaryDirectory(prefix="zt") as directory, ExitStack() as stack:
 
         def start() -> FakeTmux:
-            script = f'printf "{BEFORE}\\n"; exec "$0" "$@"'.replace("\n", "\\n")
-            argv = ["sh", "-c", script, f"{sys.prefix}/bin/zot", *zot.endpoint(True)]
             environment = {**zot.env(), "TERM": "tmux-256color"}
-            tmux = FakeTmux(argv, socket=Path(directory) / "s", cwd=zot.project, env=environment, columns=100, rows=30)
+            argv, socket = below_other_rows(zot), Path(directory) / "s"
+            tmux = FakeTmux(argv, socket=socket, cwd=zot.project, env=environment, columns=100, rows=30)
             stack.enter_context(tmux)
             tmux.wait_for("(anthropic)")
             return tmux
@@ -55,13 +66,36 @@ def open_tmux(zot: Zot) -> Iterator[Callable[[], FakeTmux]]:
         yield start
 
 
-@pytest.fixture(params=["emulator", "tmux"])
-def open_window(request: pytest.FixtureRequest, open_zot: OpenZot, open_tmux: Callable[[], FakeTmux]) -> Any:
-    if request.param == "tmux":
-        if shutil.which("tmux") is None:
-            pytest.skip("tmux is not installed")
-        return open_tmux
+@pytest.fixture
+def open_xterm(zot: Zot) -> Iterator[OpenXterm]:
+    if not is_installed():
+        pytest.skip("`make page` installs xterm.js")
+    with ExitStack() as stack:
+
+        def start(*args: str, columns: int = 100, rows: int = 30) -> FakeXterm:
+            argv = below_other_rows(zot, *args)
+            xterm = FakeXterm(argv, cwd=zot.project, env=zot.env(), columns=columns, rows=rows)
+            stack.enter_context(xterm)
+            xterm.wait_for("(anthropic)")
+            return xterm
+
+        yield start
+
+
+@pytest.fixture
+def open_emulator(open_zot: OpenZot) -> Callable[[], FakeTerminal]:
     return lambda: open_zot(columns=100, rows=30, before=BEFORE.replace("\n", "\r\n") + "\r\n")
+
+
+@pytest.fixture(params=["open_emulator", "open_tmux", "open_xterm"], ids=["emulator", "tmux", "xterm.js"])
+def open_window(request: pytest.FixtureRequest) -> Any:
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(params=["open_tmux", "open_xterm"], ids=["tmux", "xterm.js"])
+def open_reflowing(request: pytest.FixtureRequest) -> Any:
+    """A window that keeps the rows a narrower one moves out of it."""
+    return request.getfixturevalue(request.param)
 
 
 def dwell(window: Window, seconds: float) -> None:
@@ -80,15 +114,15 @@ def drag(window: Window, *, hurry: bool) -> None:
         dwell(window, 0.02 if hurry else 0.4)
 
 
-def soon_whole(window: Window, marks: list[str], *, bars: int = 1) -> None:
+def soon_whole(window: Window, marks: list[str], *, bars: int = 1, rules: int = 2) -> None:
     """Waits until zot has drawn the last size: a remnant or a missing row would stay."""
     deadline = time.monotonic() + 10
-    while wrong := what_is_wrong(window.everything, marks, bars):
+    while wrong := what_is_wrong(window.everything, marks, bars, rules):
         assert time.monotonic() < deadline, f"{wrong}\n{window.everything}"
         dwell(window, 0.1)
 
 
-def what_is_wrong(everything: str, marks: list[str], bars: int) -> str:
+def what_is_wrong(everything: str, marks: list[str], bars: int, rules: int) -> str:
     """Every settled line is there once and in order, and one live region below them."""
     counts = {mark: everything.count(mark) for mark in marks}
     if any(count != 1 for count in counts.values()):
@@ -100,8 +134,16 @@ def what_is_wrong(everything: str, marks: list[str], bars: int) -> str:
         "models": sum("(anthropic)" in row for row in rows),
         "bars": sum(row.startswith("▌") for row in rows),
     }
-    expected = {"rules": 2, "models": 1, "bars": bars}
+    expected = {"rules": rules, "models": 1, "bars": bars}
     return "" if places == sorted(places) and seen == expected else str(seen)
+
+
+def halve(window: FakeXterm, marks: list[str], *, rules: int = 2) -> None:
+    """From 80 to 40 columns and back, twice; nothing is left behind at either width."""
+    for columns in (40, 80, 40, 80):
+        window.resize(columns, 24)
+        dwell(window, 0.6)
+        soon_whole(window, marks, rules=rules)
 
 
 FIRST = [*BEFORE.split("\n"), *(f"M{i:02}" for i in range(6))]
@@ -145,12 +187,12 @@ def test_resize_while_a_tool_runs(serve: Any, open_window: Any, zot: Zot, hurry:
     soon_whole(window, [*FIRST, "T00", "E00"])
 
 
-def test_long_rows_of_a_running_tool_leave_no_copies(serve: Any, open_tmux: Callable[[], FakeTmux], zot: Zot) -> None:
-    """issue 29.16: tmux moves rows of a narrower window into its history, where nothing can erase them."""
+def test_long_rows_of_a_running_tool_leave_no_copies(serve: Any, open_reflowing: Any, zot: Zot) -> None:
+    """issue 29.16: rows of a narrower window move into the history, where nothing can erase them."""
     long = "a row that is wider than fifty columns, as those of test runs are"
     wait = f"for i in 1 2 3 4 5 6; do echo output-$i {long}; done; while [ ! -e go ]; do sleep 0.05; done"
     serve([CallTools([("bash", {"command": wait})], text="T00 Let me run it."), Say("E00 all done")])
-    window = open_tmux()
+    window = open_reflowing()
     window.submit("first prompt")
     window.wait_for("output-6")
     for columns in (120, 60, 120, 50, 80, 40, 80):
@@ -186,3 +228,42 @@ def test_rules_follow_a_wider_window_without_a_key(serve: Any, open_window: Any)
         window.resize(columns, 30)
         time.sleep(0.3)  # both sizes are seen
         window.wait_for("─" * columns)
+
+
+def test_xterm_of_half_the_width_is_idle(serve: Any, open_xterm: OpenXterm) -> None:
+    """The editor has text of more than half the width: xterm.js cuts the row of the cursor."""
+    serve([Say(ANSWER)])
+    window = open_xterm(columns=80, rows=24)
+    window.submit("first prompt")
+    window.wait_for("M05")
+    window.type("a draft that has more than forty columns, up to here")
+    window.wait_for("to here")
+    dwell(window, 2)  # the cursor is shown in the editor
+    halve(window, FIRST)
+
+
+def test_xterm_of_half_the_width_while_an_answer_streams(serve: Any, open_xterm: OpenXterm) -> None:
+    serve([Slow(Say(STREAMED), 0.02)])
+    window = open_xterm(columns=80, rows=24)
+    window.submit("first prompt")
+    window.wait_for("S00")
+    for columns in (40, 80, 40, 80):
+        window.resize(columns, 24)
+        dwell(window, 0.3)
+    window.wait_for("S23")
+    soon_whole(window, [*BEFORE.split("\n"), *(f"S{i:02}" for i in range(24))])
+
+
+def test_xterm_of_half_the_width_with_a_question(serve: Any, open_xterm: OpenXterm) -> None:
+    command = "touch made; echo " + "more words " * 4
+    serve([Say(ANSWER), CallTools([("bash", {"command": command})], text="T00 Let me run it."), Say("E00 all done")])
+    window = open_xterm("--permission-mode", "ask", columns=80, rows=24)
+    window.submit("first prompt")
+    window.wait_for("M05")
+    window.submit("second prompt")
+    window.wait_for("1  yes, this once")
+    halve(window, [*FIRST, "T00", "run bash?", "1  yes, this once", "4  no"], rules=1)
+    dwell(window, 1)
+    window.press("1")
+    window.wait_for("E00 all done")
+    soon_whole(window, [*FIRST, "T00", "E00"])

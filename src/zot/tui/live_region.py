@@ -12,6 +12,7 @@ begins with blank rows (the lead) if too few rows are above it.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -27,6 +28,7 @@ FILL = "\x1b[K"  # at the end of a row: fill the rest with the row's background
 _ERASE_BELOW = "\r\x1b[2K\x1b[C\x1b[J\r"
 _CUT, _WRAP = "\x1b[?7l", "\x1b[?7h"
 _NARROWER, _NARROWEST = 0.4, 40  # share and number of columns
+_IN_FLIGHT_S = 0.1  # seconds in which rows may be on their way to the terminal
 _REMEMBERED = 200  # printed rows that an overlay may be drawn over
 _ENTER_ALTERNATE, _LEAVE_ALTERNATE = "\x1b[?1049h", "\x1b[?1049l"
 
@@ -40,7 +42,7 @@ class FramePosition(NamedTuple):
 
 class LiveRegion:
     """``reflows``: the terminal re-wraps long rows when it gets narrower, as most do. ``shifts_cursor``: like xterm.js,
-    it then moves the cursor down for each broken row, also for those below it."""
+    it then moves the cursor down for each broken row, also for those below it, and cuts the row of the cursor."""
 
     def __init__(self, *, reflows: bool = True, shifts_cursor: bool = False) -> None:
         self.reflows = reflows
@@ -53,6 +55,8 @@ class LiveRegion:
         self._below: int | None = None  # blank rows below the region, at most; None: unknown
         self._freed = 0  # at least: rows below it that were drawn before
         self._printed: int | None = 0  # settled rows since the first frame; None: its row no longer counts
+        self._sent: deque[tuple[float, list[str]]] = deque(maxlen=8)  # settled rows and when they were written
+        self._stale_at = 0.0
 
     def started_at(self, row: int, height: int) -> None:
         """The first frame began on this row of the screen, from 1. Call it once, before the next frame."""
@@ -62,6 +66,8 @@ class LiveRegion:
 
     def redraw(self) -> None:
         """Draw every row with the next frame: the window was resized, perhaps back to its size, or showed others."""
+        if not self._stale:
+            self._stale_at = time.monotonic()
         self._stale = True
 
     def frame(
@@ -77,7 +83,9 @@ class LiveRegion:
         """The bytes of one frame; empty if nothing changed. Without ``cursor`` the terminal's is hidden and parked.
         ``blank`` is an empty row on the theme's background."""
         rows = list(live[-max(height - 1, 1) :]) or [""]
-        resized = bool(self._rows) and (self._stale or self._size != (columns, height))
+        if self._size != (columns, height):
+            self.redraw()
+        resized = bool(self._rows) and self._stale
         self._stale = False
         self._printed = None if resized or self._printed is None else self._printed + len(settled)
         extent = max(self._extent(self._below, columns, height) - len(settled), len(rows))
@@ -89,9 +97,12 @@ class LiveRegion:
         rows = [blank] * lead + rows
         if not settled and not resized and rows == self._rows and self._at(cursor):
             return ""
+        again = self._unsure(columns, height) if resized else []
         self._below, self._freed = max(extent - len(rows), 0), max(free - len(rows), 0)
         repaints = settled or resized
-        body = self._repaint(settled, rows, columns) if repaints else self._difference(rows)
+        body = self._repaint(again, settled, rows, columns) if repaints else self._difference(rows)
+        if settled:
+            self._sent.append((time.monotonic(), list(settled)))
         self._rows, self._size = rows, (columns, height)
         self._hidden = cursor is None
         target = cursor or FramePosition(0, 0)
@@ -128,23 +139,36 @@ class LiveRegion:
         # Down by newlines: in a window that lost rows they scroll, and the way back up has the same length.
         return "\r" + ("\n" * step if step > 0 else f"\x1b[{-step}A" if step < 0 else "")
 
-    def _repaint(self, settled: Sequence[str], rows: Sequence[str], columns: int) -> str:
-        start = self._to_top(columns)
-        above = "".join(f"\x1b[2K{row}\r\n" for row in settled)
+    def _unsure(self, columns: int, height: int) -> list[str]:
+        """Settled rows to print again. If xterm.js got them after it had moved the cursor, they are below remnants of
+        the region, not above them; in both cases they and the remnants have the same height."""
+        if not self.shifts_cursor or not self._is_broken(columns):
+            return []
+        rows = [row for at, sent in self._sent if self._stale_at - at < _IN_FLIGHT_S for row in sent]
+        room = height - self._extent(self._below, columns, height)
+        while rows and sum(broken(row, columns) for row in rows) > room:
+            rows.pop(0)
+        return rows
+
+    def _repaint(self, again: Sequence[str], settled: Sequence[str], rows: Sequence[str], columns: int) -> str:
+        start = self._to_top(columns, sum(broken(row, columns) for row in again))
+        above = "".join(f"\x1b[2K{row}\r\n" for row in (*again, *settled))
         # No newline after the last row, which may be the last of the screen.
         painted = _CUT + "\r\n".join(f"\x1b[2K{row}" for row in rows) + _WRAP
         self._cursor = FramePosition(len(rows) - 1, 0)
         # Erase first: a settled row that wraps would otherwise be followed by the rest of a row of the region.
         return f"{start}{_ERASE_BELOW}{above}{painted}"
 
-    def _to_top(self, columns: int) -> str:
+    def _to_top(self, columns: int, more: int = 0) -> str:
+        """To the region's first row, or ``more`` rows above it."""
         if not self._is_broken(columns):
             up = self._cursor.row
         elif self.shifts_cursor:
-            up = self._cursor.row + sum(self._broken(columns)) - len(self._rows)
+            up = self._cursor.row + _added(self._rows, self._cursor.row, columns)
         else:
             counts = self._broken(columns)[: self._cursor.row + 1]
             up = sum(counts[:-1]) + min(self._cursor.column // columns, counts[-1] - 1)
+        up += more
         return f"\r\x1b[{up}A" if up else "\r"
 
     def _is_broken(self, columns: int) -> bool:
@@ -194,6 +218,7 @@ class LiveRegion:
         """Something else wrote to the terminal: start over at the cursor."""
         self._rows, self._cursor, self._size, self._hidden = [], FramePosition(0, 0), (0, 0), False
         self._below, self._freed, self._printed = None, 0, None
+        self._sent.clear()
 
 
 def narrower(columns: int) -> int:
@@ -204,6 +229,16 @@ def narrower(columns: int) -> int:
 def broken(row: str, columns: int) -> int:
     """The number of rows that a terminal of this width makes of a row."""
     return max(-(-cells(row.replace(FILL, "")) // columns), 1)
+
+
+def _added(rows: Sequence[str], cursor: int, columns: int) -> int:
+    """The rows that xterm.js adds: it breaks the last row first, moves the cursor down for each one, and cuts a row
+    that the cursor then is on."""
+    moved = cursor
+    for number in reversed(range(len(rows))):
+        if number != moved:
+            moved += broken(rows[number], columns) - 1
+    return moved - cursor
 
 
 class SettledBlocks:

@@ -22,7 +22,8 @@ LEAVE = "\x1b[?2026l\x1b[0m\x1b[>4;0m\x1b[0m\x1b[<u\x1b[?2004l\x1b[?1004l\x1b[?2
 SAVE_TITLE, RESTORE_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 ASK_BACKGROUND = "\x1b]11;?\x1b\\"
 _ASK_ROW = "\x1b[6n"  # of the cursor
-_ASK_KIND = "\x1b[>0q\x1b[c"  # its name and version, and a query that every terminal answers
+_ASK_KIND = "\x1b[>0q\x1b[>c\x1b[c"  # name and version, device number, and a query that every terminal answers
+_XTERM_JS = "[>0;276;0c"  # its device number; it tells its name since 6.1
 
 _CURSOR = re.compile(r"\[(\d{1,4});\d{1,4}R")
 _LARGEST = (1000, 500)
@@ -162,6 +163,8 @@ class Terminal:
             self._crops = self._crops or body.startswith("P>|XTerm(")
             self.shifts_cursor = body.startswith("P>|xterm.js(")
             self.reflows = not self._crops
+        elif body == _XTERM_JS:
+            self.shifts_cursor = True
         elif body.startswith("[?") and body.endswith("c"):
             self.reflows = not self._crops and (self.reflows or not self.term.startswith("screen"))
 
@@ -225,13 +228,36 @@ class Terminal:
             self.on_closed()
 
 
+class _Notifier(NamedTuple):
+    """Terminals that show a desktop notification for a sequence with ``{}`` for its text; others ignore it."""
+
+    sequence: str
+    programs: frozenset[str]  # values of TERM_PROGRAM and LC_TERMINAL
+    variables: tuple[str, ...]  # tmux leaves them set
+    terms: tuple[str, ...]
+
+
+_NOTIFIERS = (
+    _Notifier(
+        "\x1b]9;{}\x07",
+        frozenset(("iTerm.app", "iTerm2", "WezTerm", "ghostty", "WarpTerminal", "zed")),
+        ("WEZTERM_PANE", "GHOSTTY_RESOURCES_DIR"),
+        ("xterm-ghostty",),
+    ),
+    _Notifier("\x1b]99;;{}\x1b\\", frozenset(("vscode",)), ("KITTY_WINDOW_ID",), ("xterm-kitty",)),
+    _Notifier("\x1b]777;notify;zot;{}\x07", frozenset(), ("WT_SESSION",), ("foot", "rxvt")),
+)
+
+
 def _notification(environ: Mapping[str, str], term: str) -> str:
-    """The sequence for a desktop notification with ``{}`` for its text; empty if the terminal has none."""
-    if environ.get("TERM_PROGRAM") in ("iTerm.app", "WezTerm", "ghostty"):
-        return "\x1b]9;{}\x07"
-    if environ.get("KITTY_WINDOW_ID") or term == "xterm-kitty":
-        return "\x1b]99;;{}\x1b\\"
-    return "\x1b]777;notify;zot;{}\x07" if term.startswith(("foot", "rxvt")) else ""
+    """The sequence for a desktop notification with ``{}`` for its text; empty if the terminal has none.
+    tmux passes it on with ``allow-passthrough``, and otherwise ignores it."""
+    names = {environ.get("TERM_PROGRAM"), environ.get("LC_TERMINAL")}
+    for sequence, programs, variables, terms in _NOTIFIERS:
+        if names & programs or any(environ.get(name) for name in variables) or term.startswith(terms):
+            in_tmux = environ.get("TMUX") or term.startswith("tmux")
+            return "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\" if in_tmux else sequence
+    return ""
 
 
 def _links(environ: Mapping[str, str], term: str) -> bool:

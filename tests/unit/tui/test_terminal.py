@@ -46,3 +46,49 @@ def test_reflow_is_detected_from_terminal_reply() -> None:
     assert reflows({"TERM": "screen-256color"}, "P>|tmux 3.4", "[?1;2c")
     assert not reflows({"TERM": "screen", "STY": "1.pts"}, "[?1;2c")
     assert not reflows({"TERM": "linux"}, "[?6c")
+
+
+@pytest.mark.parametrize(
+    ("answers", "shifts"),
+    [
+        (["[>0;276;0c", "[?1;2c"], True),
+        (["P>|xterm.js(6.1.0)", "[>0;276;0c", "[?1;2c"], True),
+        (["P>|XTerm(390)", "[>41;390;0c", "[?64;1c"], False),
+        (["[>1;95;0c", "[?1;2c"], False),
+    ],
+)
+def test_xterm_js_is_known_by_its_name_or_number(answers: list[str], shifts: bool) -> None:
+    """xterm.js 6.0 tells only its number, later ones also their name."""
+    terminal = Terminal({"TERM": "xterm-256color"})
+    for answer in answers:
+        terminal.replied(answer)
+    assert terminal.shifts_cursor is shifts
+
+
+@pytest.mark.parametrize(
+    ("environ", "sequence"),
+    [
+        ({"TERM": "xterm-256color", "TERM_PROGRAM": "iTerm.app"}, "\x1b]9;{}\x07"),
+        ({"TERM": "xterm-256color", "LC_TERMINAL": "iTerm2"}, "\x1b]9;{}\x07"),
+        ({"TERM": "xterm-ghostty"}, "\x1b]9;{}\x07"),
+        ({"TERM": "xterm-kitty"}, "\x1b]99;;{}\x1b\\"),
+        ({"TERM": "xterm-256color", "TERM_PROGRAM": "vscode"}, "\x1b]99;;{}\x1b\\"),
+        ({"TERM": "xterm-256color", "WT_SESSION": "1"}, "\x1b]777;notify;zot;{}\x07"),
+        ({"TERM": "foot-extra"}, "\x1b]777;notify;zot;{}\x07"),
+        (
+            {"TERM": "tmux-256color", "TMUX": "x", "TERM_PROGRAM": "tmux", "KITTY_WINDOW_ID": "1"},
+            "\x1bPtmux;\x1b\x1b]99;;{}\x1b\x1b\\\x1b\\",
+        ),
+        ({"TERM": "tmux-256color", "TMUX": "x", "TERM_PROGRAM": "tmux"}, ""),
+        ({"TERM": "xterm-256color"}, ""),
+    ],
+)
+def test_notification_has_the_sequence_of_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], sequence: str
+) -> None:
+    written: list[str] = []
+    terminal = Terminal(environ)
+    monkeypatch.setattr(terminal, "write", written.append)
+    terminal.bell = "quiet"
+    terminal.alert("zot is done")
+    assert written == [sequence.format("zot is done")]

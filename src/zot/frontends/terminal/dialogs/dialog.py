@@ -17,7 +17,9 @@ PANEL, ASKED, NORMAL, CONFIRM = 0, 1, 2, 3  # panels and questions of extensions
 TYPING_S = 1.0  # seconds after the last key of typing
 DEAF_S = 0.25  # an extension's dialog takes no key at first, and zot's own questions none after it
 AWAY_S = 10.0  # seconds without a key after which a question rings
-ALONE_S = 0.4  # seconds after a letter: without another key it was an answer, not text
+ALONE_S = 0.4  # seconds after a letter that may be text: without another key it was an answer
+TYPED_S = 2.0  # seconds after the last key in the editor, and
+UNREAD_S = 0.5  # seconds after a question appeared, in which a letter may be text
 READING = frozenset({"pageup", "pagedown", "home", "end"})  # scroll, never answer
 WAITS = "waits while you type · tab answers it"
 
@@ -67,8 +69,12 @@ class Dialog(Generic[T]):
     @property
     def is_new(self) -> bool:
         """True shortly after it appeared, so that typing is no answer."""
-        shown_for = time.monotonic() - self._shown_at if self._shown_at else 0.0
-        return shown_for < self.listens_after
+        return self.shown_for < self.listens_after
+
+    @property
+    def shown_for(self) -> float:
+        """Seconds on the screen."""
+        return time.monotonic() - self._shown_at if self._shown_at else 0.0
 
     async def answer(self) -> T | None:
         return await self._result
@@ -117,6 +123,7 @@ class Dialogs:
         self._key_at = time.monotonic()
         self._open: list[Dialog[object]] = []
         self._typed_at = 0.0
+        self._edited_at = 0.0  # the same, but submitting counts
         self._top: Dialog[object] | None = None
         self._foreign_at = 0.0  # when an extension's dialog opened or closed last
         self._held: tuple[Dialog[object], Key, asyncio.TimerHandle] | None = None
@@ -174,7 +181,8 @@ class Dialogs:
 
     def typed(self, key: Key) -> None:
         """The editor got this key. Submitting ends typing."""
-        self._typed_at = 0.0 if key.name == "enter" and not self._drafting() else time.monotonic()
+        self._edited_at = time.monotonic()
+        self._typed_at = 0.0 if key.name == "enter" and not self._drafting() else self._edited_at
 
     def _waits(self, dialog: Dialog[object]) -> bool:
         """True while the user types in the editor."""
@@ -211,13 +219,19 @@ class Dialogs:
             # A letter may be an answer or the first of a word: the next key or a pause decides. Others start a word.
             if key.name not in dialog.answers or dialog.is_new:
                 return False
-            timer = asyncio.get_running_loop().call_later(ALONE_S, self._was_alone)
-            self._held = (dialog, key, timer)
-            return True
+            if self._may_be_text(dialog):
+                timer = asyncio.get_running_loop().call_later(ALONE_S, self._was_alone)
+                self._held = (dialog, key, timer)
+                return True
         if dialog.unasked and key.name in ("up", "down", "tab"):
             dialog.chosen = True
         self._give(dialog, key)
         return True
+
+    def _may_be_text(self, dialog: Dialog[object]) -> bool:
+        """True if the user typed shortly before, or has hardly read the question."""
+        now = time.monotonic()
+        return now - self._edited_at < TYPED_S or dialog.shown_for < UNREAD_S
 
     def _give(self, dialog: Dialog[object], key: Key) -> None:
         if not dialog.key(key) and key.name in ("esc", "ctrl+c"):
