@@ -62,6 +62,7 @@ class Screen:
         self._rest: asyncio.TimerHandle | None = None
         self._paused = False
         self._ticking = False
+        self._size: Size | None = None  # noticed last
         self._started = False  # the region knows where it began
 
     # --- scheduling
@@ -78,6 +79,7 @@ class Screen:
     def resized(self) -> None:
         """The terminal was resized: repaint once the size is stable."""
         self._region.redraw()
+        self._size = self._terminal.size()
         pause = _STEADY_IN_TMUX_S if self._terminal.multiplexed else STEADY_S
         loop = asyncio.get_running_loop()
         self._steady_at, self._rests_at = loop.time() + pause, loop.time() + _REST_S
@@ -101,6 +103,9 @@ class Screen:
         if self._terminal.congested:  # slow terminal: skip this frame; the next shows everything
             self._scheduled = asyncio.get_running_loop().call_later(FRAME_S, self._due)
             return
+        if self._size not in (None, self._terminal.size()):  # the signal of the resize comes later
+            self.resized()
+            return
         self.paint()
 
     def _tick(self) -> None:
@@ -117,7 +122,7 @@ class Screen:
         if self.scene.animated and not self._ticking:
             self._ticking = True
             asyncio.get_running_loop().call_later(TICK_S, self._tick)
-        size = self._terminal.size()
+        size = self._size = self._terminal.size()
         if (full := self.scene.fullscreen(size, self._region.room(*size))) is not None:
             self._terminal.write(self._alternate.frame(*full))
             return
