@@ -152,7 +152,7 @@ class FakeXterm:
         tests/unit/tui/test_live_region_in_xterm_js.py."""
         self._size = (columns, rows)
         self._set_size(self._fd)
-        time.sleep(0.01)
+        time.sleep(0.025)  # zot draws nothing for 50 ms
         self._terminal.resize(columns, rows)
 
     # --- what a user sees
