@@ -47,8 +47,6 @@ async def build(config: RunConfig, front_end: FrontEnd = NO_FRONT_END) -> AsyncG
     async with AsyncExitStack() as closing:
         conversation = _converse(services, session, problems)
         closing.push_async_callback(conversation.aclose)
-        if config.continue_session and services.resumed is None:
-            conversation.notify("no earlier session in this directory: this is a new one", level="info")
         conversation.features.join_all(conversation)
         conversation.refresh_tools(own=True)
         conversation.subscribe(preload_on_call(conversation.agent), ToolUseStart)

@@ -6,12 +6,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from zot.core.session.store import SessionStore
 from zot.core.session.summary import Summary
 from zot.errors import UsageError
 
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+
 _LABEL_MAX = 60
+_NO_SESSION = "no earlier session in this directory: this is a new one"
+
+
+def notify_of_new_session(conversation: Conversation) -> None:
+    """``--continue`` found nothing to continue."""
+    services = conversation.services
+    if services.config.continue_session and services.resumed is None:
+        conversation.notify(_NO_SESSION, level="info")
 
 
 def choose(store: SessionStore, read_line: Callable[[], str], write: Callable[[str], object]) -> Path | None:

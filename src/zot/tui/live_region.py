@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 from zot.tui.width import cells
 
-BEGIN = "\x1b[?2026h\x1b[?25l"
+HIDE_CURSOR = "\x1b[?25l"
+BEGIN = "\x1b[?2026h" + HIDE_CURSOR
 END = "\x1b[?2026l"
 SHOW_CURSOR = "\x1b[?25h"
 FILL = "\x1b[K"  # at the end of a row: fill the rest with the row's background

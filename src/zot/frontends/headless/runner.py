@@ -159,6 +159,10 @@ class _Run:
             if self._name == "stream":
                 shown = conversation.settings.values.show_thinking != "off"
                 cast("StreamMode", self._mode).shows_thinking = shown
+            if self._config.continue_session:
+                from zot.frontends.session_picker import notify_of_new_session
+
+                notify_of_new_session(conversation)
             loop = asyncio.get_running_loop()
             self._signals.on_signal = lambda: loop.call_soon_threadsafe(conversation.abort) and None
             if self._signals.exit_code:

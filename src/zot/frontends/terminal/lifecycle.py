@@ -143,6 +143,10 @@ async def _live(app: App, options: TerminalOptions, guard: LoopWatchdog) -> str:
 
             if highlight_blocks(conversation.messages):  # import the highlighter now, while keys are still read
                 await asyncio.to_thread(warm_up)
+        if config.continue_session:
+            from zot.frontends.session_picker import notify_of_new_session
+
+            notify_of_new_session(conversation)
         app.attach_conversation(conversation)
         app.ui.spawn(_warm_up())
         resume_gc()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
-from zot.tui.live_region import BEGIN, Alternate, FramePosition, LiveRegion, SettledBlocks
+from zot.tui.live_region import BEGIN, HIDE_CURSOR, Alternate, FramePosition, LiveRegion, SettledBlocks
 from zot.tui.terminal import Size, Terminal
 
 FRAME_S = 1 / 30
@@ -134,7 +134,7 @@ class Screen:
         live, cursor = self.scene.compose(size, resting=self._last >= self._rests_at and not self.scene.busy)
         blank = self.scene.row("", size.columns)
         frame = self._region.frame(settled, live, cursor, size.columns, size.rows, blank=blank)
-        self._terminal.write(f"{BEGIN}{leaving}{frame}" if leaving else frame)
+        self._terminal.write(f"{BEGIN}{leaving}{HIDE_CURSOR}{frame.removeprefix(BEGIN)}" if leaving else frame)
 
     def _follow_terminal(self) -> None:
         """The terminal may tell its kind, and where it began, after the first frames."""
