@@ -50,7 +50,8 @@ async function nextMode(): Promise<void> {
   const state = conversation.state.value;
   if (!state) return;
   const limit = state.permission_limit ? MODES.indexOf(state.permission_limit) : MODES.length - 1;
-  const next = MODES[(MODES.indexOf(state.permission_mode) + 1) % (limit + 1)] ?? "ask";
+  const shown = document.querySelector<HTMLSelectElement>("#mode")?.value ?? state.permission_mode; // may be on its way
+  const next = MODES[(MODES.indexOf(shown) + 1) % (limit + 1)] ?? "ask";
   if (await conversation.setMode(next)) toast("info", `permission mode: ${next}`);
 }
 

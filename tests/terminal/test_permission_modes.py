@@ -138,6 +138,30 @@ def test_always_is_offered_for_each_part_and_never_all_of_bash_first(
     assert sorted(path.name for path in project.iterdir()) == ["a", "b", "d", "e"]
 
 
+def test_leaving_plan_mode_goes_back_to_the_mode_before(serve: Any, open_zot: OpenZot, zot: Any) -> None:
+    """issue 29.1: never to a wider one, also in a session that is resumed in plan mode."""
+    serve([Say("planned")])
+    (zot.home / "zot").mkdir()
+    (zot.home / "zot" / "config.json").write_text('{"start_mode": "ask"}')
+    terminal = open_zot()
+    terminal.wait_for("asks first")
+    for _ in range(2):
+        terminal.submit("/plan")
+        terminal.wait_for("plans only")
+        terminal.press("shift+tab")
+        terminal.wait_for("asks first")
+    terminal.submit("/plan think")
+    terminal.wait_for("planned")
+    terminal.wait_idle()
+    terminal.submit("/exit")
+    assert terminal.wait_exit() == 0
+    again = open_zot("-c", wait="plans only")
+    again.press("shift+tab")
+    again.wait_for("asks first")
+    again.press("shift+tab")
+    again.wait_for("accepts edits")
+
+
 def test_reading_commands_run_unasked_in_plan_and_ask(serve: Any, open_zot: OpenZot, project: Path) -> None:
     """issue 29.3: parsed commands that only read run; a refusal in plan mode is one short line."""
     (project / "a.txt").write_text("the content")

@@ -6,6 +6,6 @@ from zot.frontends.terminal.commands.command_context import CommandContext
 
 
 def run(context: CommandContext, arguments: str) -> None:
-    context.confirmations.set_mode("plan")
+    context.confirmations.plan()
     if arguments:
         context.turns.submit(arguments)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from zot.core.permission_gate import Answer, ApprovalQuestion
-from zot.core.permission_modes import CYCLE, WORDS, Mode, Rule, is_wider
+from zot.core.permission_modes import CYCLE, WORDS, Mode, Rule, is_wider, parse_mode
 from zot.errors import ZotError, describe_error
 from zot.features.questions import question_queue
 from zot.frontends.terminal.dialogs.call_details import Existing, call_rows, has_invisible_text, nothing_there
@@ -273,6 +273,14 @@ class ApprovalPrompts:
         self.existing: Existing = nothing_there  # contents of files a call would replace
         self._open: ConfirmDialog | None = None
         self._escaped_at = 0.0
+        self._before_plan: Mode | None = self._default_mode() if self.mode == "plan" else None
+
+    def _default_mode(self) -> Mode | None:
+        """The mode that shift+tab goes to in a session resumed in plan mode; None without a setting."""
+        values = self._conversation.settings.values
+        mode = parse_mode(values.permission_mode or ("ask" if values.start_mode == "ask" else ""))
+        allowed = mode is not None and self._gate is not None and not is_wider(mode, self._gate.limit)
+        return mode if allowed and mode != "plan" else None
 
     @property
     def mode(self) -> Mode:
@@ -311,9 +319,20 @@ class ApprovalPrompts:
         except (ZotError, OSError) as error:
             self._ui.status.error(f"the answer applies to this session only: {describe_error(error)}")
 
+    def plan(self) -> None:
+        """``/plan``: shift+tab then goes back to the present mode."""
+        before = self.mode
+        self.set_mode("plan")
+        if before != "plan":
+            self._before_plan = before
+
     def switch_mode(self) -> None:
-        """shift+tab: the next allowed mode. An open question stays open."""
+        """shift+tab: the next allowed mode, or the one before ``/plan``. An open question stays open."""
         if self._gate is None:
+            return
+        before, self._before_plan = self._before_plan, None
+        if self.mode == "plan" and before is not None:
+            self.set_mode(before)
             return
         may = [mode for mode in CYCLE if not is_wider(mode, self._gate.limit)]
         place = may.index(self.mode) if self.mode in may else -1
