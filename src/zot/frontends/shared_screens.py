@@ -27,14 +27,14 @@ OWN_SCREEN = "terminal"  # of the front end that shares its conversation
 
 
 class ScreenSetup(msgspec.Struct, frozen=True, kw_only=True):
-    """``environ`` and ``size`` are those of the terminal; with ``watch`` its keys do nothing. ``partial`` are events of
-    a running turn. ``send`` gets output, ``typed`` is called for each key; ``spawn`` runs turns, which go on when the
+    """``environ`` and ``size`` are those of the terminal; with ``watch`` its keys do nothing. ``partial`` returns
+    the events of a running turn. ``send`` gets output, ``typed`` is called for each key; ``spawn`` runs turns, which go on when the
     screen is closed."""
 
     environ: Mapping[str, str]
     size: tuple[int, int]
     watch: bool
-    partial: Sequence[AgentEvent]
+    partial: Callable[[], Sequence[AgentEvent]]
     send: Callable[[bytes], None]
     typed: Callable[[], None]
     spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
@@ -106,7 +106,7 @@ class SharedScreens:
             environ=command.environ,
             size=(command.columns, command.rows),
             watch=command.watch,
-            partial=self._partial.events(),
+            partial=self._partial.events,
             send=lambda data: self._send(wire.ScreenOutput(screen=name, data=data)),
             typed=lambda: self._typed(name),
             spawn=lambda work: self._tasks.create_task(self._turn(work)),

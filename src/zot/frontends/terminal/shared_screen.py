@@ -42,7 +42,7 @@ class SharedScreen:
         app.screen.paint()
         try:
             await app.looks.answered()
-            app.attach_conversation(self._conversation, self._partial)
+            app.attach_conversation(self._conversation, self._partial())  # events may have come while it waited
             leave = self._surfaces.join(app.surface)
             await app.leaving.wait()
         finally:
