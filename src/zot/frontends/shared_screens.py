@@ -27,9 +27,9 @@ OWN_SCREEN = "terminal"  # of the front end that shares its conversation
 
 
 class ScreenSetup(msgspec.Struct, frozen=True, kw_only=True):
-    """``environ`` and ``size`` are those of the terminal; with ``watch`` its keys do nothing. ``partial`` returns
-    the events of a running turn. ``send`` gets output, ``typed`` is called for each key; ``spawn`` runs turns, which go on when the
-    screen is closed."""
+    """``environ`` and ``size`` are those of the terminal; with ``watch`` its keys do nothing. ``partial`` returns the
+    events of a running turn. ``send`` gets output, ``typed`` is called for each key; ``spawn`` runs turns, which go on
+    when the screen is closed."""
 
     environ: Mapping[str, str]
     size: tuple[int, int]
