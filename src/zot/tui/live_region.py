@@ -102,8 +102,8 @@ class LiveRegion:
         self._below, self._freed = max(extent - len(rows), 0), max(free - len(rows), 0)
         repaints = settled or resized
         body = self._repaint(again, settled, rows, columns) if repaints else self._difference(rows)
-        if settled:
-            self._sent.append((time.monotonic(), list(settled)))
+        if settled and self.shifts_cursor:
+            self._sent.append((time.monotonic(), list(settled[-height:])))
         self._rows, self._size = rows, (columns, height)
         self._hidden = cursor is None
         target = cursor or FramePosition(0, 0)
